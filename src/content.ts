@@ -1,0 +1,18 @@
+import type { Readable } from 'node:stream'
+
+/**
+ * The bytes of one upload, whole and measured, which can be opened again as often as need be: in memory while small,
+ * in a temporary file beyond that. Never both. Checks, scanners and stores read it; whoever made it disposes of it.
+ */
+export interface Content {
+  /** Bytes. */
+  readonly size: number
+  /** Lower-case hexadecimal. */
+  readonly sha256: string
+  /** The whole content, where it is held in memory. */
+  readonly bytes?: Buffer
+  /** The temporary file, where it is held in one. A local store takes it by rename. */
+  readonly path?: string
+  /** A fresh stream from the first byte, or of `start` to `end`, both inclusive. */
+  stream(range?: { start: number; end: number }): Readable
+}

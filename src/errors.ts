@@ -1,0 +1,191 @@
+/** Every fault that Assay tells, by name (contract §1). Edges only translate: `httpStatus` for REST, upper case for GraphQL. */
+export type ErrorCode =
+  | 'bad_user_input'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'idempotency_mismatch'
+  | 'size_exceeded'
+  | 'unsupported_media_type'
+  | 'invalid_extension'
+  | 'blank_file'
+  | 'corrupt_file'
+  | 'virus_detected'
+  | 'scan_incomplete'
+  | 'quota_exceeded'
+  | 'rate_limited'
+  | 'internal_server_error'
+  | 'scanner_unavailable'
+  | 'storage_unavailable'
+  | 'database_unavailable'
+  | 'overloaded'
+
+export const httpStatus: Record<ErrorCode, number> = {
+  bad_user_input: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  idempotency_mismatch: 409,
+  size_exceeded: 413,
+  unsupported_media_type: 415,
+  invalid_extension: 422,
+  blank_file: 422,
+  corrupt_file: 422,
+  virus_detected: 422,
+  scan_incomplete: 422,
+  quota_exceeded: 422,
+  rate_limited: 429,
+  internal_server_error: 500,
+  scanner_unavailable: 503,
+  storage_unavailable: 503,
+  database_unavailable: 503,
+  overloaded: 503,
+}
+
+/** The block reasons that are counted (spec §7.2), in the order in which they are judged (contract §6). */
+export const blockReasons = ['invalid_extension', 'size_exceeded', 'blank_file', 'corrupt_file', 'virus_detected'] as const
+export type BlockReason = (typeof blockReasons)[number]
+
+/** One fault of an input: `field` is the path in the caller's own spelling, `message` says what would be right. */
+export interface FieldFault {
+  field: string
+  message: string
+}
+
+export interface PublicError {
+  code: ErrorCode
+  message: string
+  details: Record<string, unknown>
+  /** Seconds after which trying again makes sense; sent as `Retry-After`. */
+  retryAfter?: number
+}
+
+/** A fault whose message may be told to the caller. Whatever is not an AssayError is told as `internal_server_error`. */
+export class AssayError extends Error implements PublicError {
+  override readonly name = 'AssayError'
+  readonly code: ErrorCode
+  readonly details: Record<string, unknown>
+  readonly retryAfter?: number
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { details?: Record<string, unknown>; retryAfter?: number; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.details = options.details ?? {}
+    if (options.retryAfter !== undefined) this.retryAfter = options.retryAfter
+  }
+}
+
+export const badUserInput = (fields: FieldFault[]) =>
+  new AssayError('bad_user_input', fields.map((fault) => `${fault.field}: ${fault.message}`).join('; '), { details: { fields } })
+
+export const unauthenticated = (message: string) => new AssayError('unauthenticated', message)
+
+export const forbidden = (message: string, details: Record<string, unknown> = {}) =>
+  new AssayError('forbidden', message, { details })
+
+/** `noun` as in the specification ('file', 'context', 'API key'). Another tenant's id reads exactly like an unknown one. */
+export const notFound = (noun: string, id: string) =>
+  new AssayError('not_found', `No ${noun} '${shown(id)}'.`, { details: { [noun.toLowerCase().replace(' ', '_')]: shown(id) } })
+
+export const conflict = (message: string, details: Record<string, unknown> = {}) =>
+  new AssayError('conflict', message, { details })
+
+export const idempotencyMismatch = (key: string) =>
+  new AssayError(
+    'idempotency_mismatch',
+    `Idempotency-Key '${shown(key)}' was used with another request body; send the same body, or another key.`,
+  )
+
+/** A file that failed a check: `reason` is the block reason that decided. */
+export const rejected = (reason: BlockReason | 'scan_incomplete', message: string, details: Record<string, unknown> = {}) =>
+  new AssayError(reason, message, { details })
+
+export const quotaExceeded = (message: string, details: Record<string, unknown>) =>
+  new AssayError('quota_exceeded', message, { details })
+
+export const rateLimited = (message: string, retryAfter: number) =>
+  new AssayError('rate_limited', message, { retryAfter, details: { retry_after: retryAfter } })
+
+const unavailable =
+  (code: 'scanner_unavailable' | 'storage_unavailable' | 'database_unavailable' | 'overloaded') =>
+  (message: string, cause?: unknown) =>
+    new AssayError(code, message, { retryAfter: code === 'overloaded' ? 1 : 5, cause })
+
+export const scannerUnavailable = unavailable('scanner_unavailable')
+export const storageUnavailable = unavailable('storage_unavailable')
+export const databaseUnavailable = unavailable('database_unavailable')
+export const overloaded = unavailable('overloaded')
+
+/** What the caller may know of `error`: its own facts when it is ours, nothing but the code when it is not. */
+export function publicError(error: unknown): PublicError {
+  const known = findAssayError(error)
+  if (known) return known
+  if (isDatabaseOutage(error)) return databaseUnavailable('The database cannot be reached at the moment; nothing was changed.')
+  return { code: 'internal_server_error', message: 'An unexpected fault; it was logged under this request id.', details: {} }
+}
+
+function findAssayError(error: unknown): AssayError | undefined {
+  for (let at = error, depth = 0; at && typeof at === 'object' && depth < 5; depth++) {
+    if (at instanceof AssayError) return at
+    at = (at as { originalError?: unknown }).originalError
+  }
+  return undefined
+}
+
+// What `pg` and Prisma say when PostgreSQL went away, is starting, or is shutting down. https://www.postgresql.org/docs/current/errcodes-appendix.html
+const outageCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '08000',
+  '08001',
+  '08003',
+  '08006',
+  'P1001',
+  'P1002',
+  'P1008',
+  'P1017',
+  'P2024',
+])
+
+/** True where the database, and not the request, is at fault. */
+export function isDatabaseOutage(error: unknown): boolean {
+  for (let at = error, depth = 0; at && typeof at === 'object' && depth < 6; depth++) {
+    const { code, syscall, message, originalError, cause } = at as {
+      code?: unknown
+      syscall?: unknown
+      message?: unknown
+      originalError?: unknown
+      cause?: unknown
+    }
+    if (typeof code === 'string' && outageCodes.has(code) && (code !== 'ENOENT' || syscall === 'connect')) return true
+    if (
+      typeof message === 'string' &&
+      /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(message)
+    )
+      return true
+    at = originalError ?? cause
+  }
+  return false
+}
+
+/** A caller's value inside a message: short, and without control characters. */
+export function shown(value: string): string {
+  const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')
+  return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
+}

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import type { Content } from './content.js'
+import { AssayError, storageUnavailable } from './errors.js'
+import { newId } from './ids.js'
+
+/** Where uploads wait while they are judged. */
+export interface SpoolOptions {
+  directory: string
+  /** Uploads up to this many bytes stay in memory and never touch a temporary file. */
+  memoryLimit?: number
+  /** Bytes that all uploads in memory may take together; beyond it even small ones go to files. */
+  memoryBudget?: number
+}
+
+/** A measured upload. `content` is absent where the sender sent more than the limit: the rest was never kept. */
+export interface Spooled {
+  content?: Content
+  /** Bytes seen; beyond the limit, as many as had been read by then. */
+  sizeBytes: number
+  /** Gives memory and temporary file back. Safe to call twice, and after a store took the file. */
+  dispose(): Promise<void>
+}
+
+/** Streams uploads into memory or temporary files while counting and hashing them. One per process. */
+export class Spool {
+  readonly directory: string
+  readonly #memoryLimit: number
+  readonly #memoryBudget: number
+  #inMemory = 0
+
+  constructor(options: SpoolOptions) {
+    this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
+    this.#memoryLimit = options.memoryLimit ?? 256 * 1024
+    this.#memoryBudget = options.memoryBudget ?? 32 * 1024 * 1024
+  }
+
+  /** Makes the directory, and removes what processes that are gone have left in it. */
+  static async open(options: SpoolOptions): Promise<Spool> {
+    await mkdir(options.directory, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(options.directory)) {
+      const pid = Number(/^(\d+)-/.exec(name)?.[1])
+      if (!pid || pid === process.pid || !isAlive(pid)) await rm(join(options.directory, name), { recursive: true, force: true })
+    }
+    const spool = new Spool(options)
+    await mkdir(spool.directory, { mode: 0o700 })
+    return spool
+  }
+
+  close(): Promise<void> {
+    return rm(this.directory, { recursive: true, force: true })
+  }
+
+  /**
+   * Reads `source` to its end, or to the first byte beyond `limit()`. The limit is asked for with every piece, since it may
+   * become known only while the body streams (the `context` part may come after the file). Beyond the limit the source is destroyed.
+   */
+  async take(source: AsyncIterable<Buffer>, limit: () => number): Promise<Spooled> {
+    const hash = createHash('sha256')
+    const file = join(this.directory, newId('req'))
+    let handle: FileHandle | undefined
+    let pieces: Buffer[] = []
+    let size = 0
+    let reserved = 0
+    const release = () => {
+      this.#inMemory -= reserved
+      reserved = 0
+      pieces = []
+    }
+    const discard = async () => {
+      release()
+      await handle?.close().catch(() => {})
+      if (handle) await rm(file, { force: true })
+    }
+    try {
+      for await (const piece of source) {
+        size += piece.length
+        if (size > limit()) {
+          await discard()
+          return { sizeBytes: size, dispose: async () => {} }
+        }
+        hash.update(piece)
+        if (!handle && size <= this.#memoryLimit && this.#inMemory + piece.length <= this.#memoryBudget) {
+          pieces.push(piece)
+          reserved += piece.length
+          this.#inMemory += piece.length
+          continue
+        }
+        if (!handle) {
+          handle = await open(file, 'wx+', 0o600)
+          if (pieces.length > 0) await handle.writev(pieces)
+          release()
+        }
+        await writeWhole(handle, piece)
+      }
+      // The limit may have been told after the last byte.
+      if (size > limit()) {
+        await discard()
+        return { sizeBytes: size, dispose: async () => {} }
+      }
+      const sha256 = hash.digest('hex')
+      if (!handle) {
+        const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size)
+        pieces = []
+        return { content: memoryContent(bytes, sha256), sizeBytes: size, dispose: async () => release() }
+      }
+      await handle.close()
+      return { content: fileContent(file, size, sha256), sizeBytes: size, dispose: () => rm(file, { force: true }) }
+    } catch (error) {
+      await discard()
+      throw isDiskFault(error)
+        ? storageUnavailable('There is no room to receive the upload at the moment; nothing was stored.', error)
+        : error
+    }
+  }
+}
+
+async function writeWhole(handle: FileHandle, piece: Buffer): Promise<void> {
+  for (let at = 0; at < piece.length; ) at += (await handle.write(piece, at, piece.length - at)).bytesWritten
+}
+
+/** Content that is in memory already. */
+export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').update(bytes).digest('hex')): Content => ({
+  size: bytes.length,
+  sha256,
+  bytes,
+  stream: (range) =>
+    Readable.from(bytes.length === 0 ? [] : [range ? bytes.subarray(range.start, range.end + 1) : bytes], { objectMode: false }),
+})
+
+/** Content in a file whose size and digest are known. */
+export const fileContent = (path: string, size: number, sha256: string): Content => ({
+  size,
+  sha256,
+  path,
+  stream: (range) => createReadStream(path, { ...range, highWaterMark: 256 * 1024 }),
+})
+
+const isDiskFault = (error: unknown): boolean =>
+  !(error instanceof AssayError) &&
+  ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG'].includes((error as { code?: string }).code ?? '')
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM'
+  }
+}
