@@ -1,0 +1,178 @@
+// Makes a clone ready to run: packages, Prisma's client, compiled code; each only where it is not there or not of
+// these sources. Node's own modules only: this runs before anything is installed.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { withLock } from './lock.mjs'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+const inRoot = (...path) => join(root, ...path)
+const generated = inRoot('src', 'db', 'generated')
+
+/** A fault that is told in its one sentence, without a stack. */
+export class Fault extends Error {}
+
+/** Prepares the tree, telling `say` what takes time. Two at once in one clone take turns. */
+export async function prepare(say = (what) => console.log(what)) {
+  refuseOldNode()
+  if (isPrepared()) return
+  await withLock(inRoot('.prepare.lock'), say, () => {
+    if (!isInstalled()) install(say)
+    if (!isGenerated()) generate(say)
+    if (!isBuilt()) build(say)
+  })
+}
+
+const isPrepared = () => isInstalled() && isGenerated() && isBuilt()
+
+function refuseOldNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major > 20 || (major === 20 && minor >= 19)) return
+  throw new Fault(`Assay needs Node.js 20.19 or newer; this is ${process.versions.node}.`)
+}
+
+// -- packages
+
+const installMark = inRoot('node_modules', '.assay-installed')
+
+function isInstalled() {
+  const lock = digest([inRoot('package-lock.json')])
+  if (read(installMark) === lock) return true
+  // Installed by hand, with npm ci or npm install: npm's own record tells whether it is what the lock file wants.
+  if (!matchesLock()) return false
+  writeFileSync(installMark, lock)
+  return true
+}
+
+function matchesLock() {
+  const record = read(inRoot('node_modules', '.package-lock.json'))
+  if (record === undefined) return false
+  const there = JSON.parse(record).packages
+  const wanted = JSON.parse(readFileSync(inRoot('package-lock.json'), 'utf8')).packages
+  return Object.entries(wanted).every(
+    ([path, { version, optional }]) => path === '' || optional || there[path]?.version === version,
+  )
+}
+
+function install(say) {
+  say('Installing packages with npm ci (a minute or two, the first time only)…')
+  // Scripts are not needed: what PostgreSQL's package wants of its own is done when it starts.
+  const args = ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
+  run([...npm, ...args], { what: 'npm ci' })
+  writeFileSync(installMark, digest([inRoot('package-lock.json')]))
+}
+
+// -- Prisma's client
+
+const clientSources = () => [inRoot('prisma', 'schema.prisma'), inRoot('node_modules', 'prisma', 'package.json')]
+const isGenerated = () => read(join(generated, '.made-of')) === digest(clientSources())
+
+function generate(say) {
+  say("Generating Prisma's client from prisma/schema.prisma…")
+  const prisma = inRoot('node_modules', 'prisma', 'build', 'index.js')
+  // Generating asks for a schema engine, which it would download, and never calls: any file that exists will do.
+  const env = { PRISMA_SCHEMA_ENGINE_BINARY: prisma, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' }
+  rmSync(join(generated, '.made-of'), { force: true })
+  run([process.execPath, prisma, 'generate', '--config', join('prisma', 'prisma.config.ts'), '--no-hints'], {
+    what: 'prisma generate',
+    env,
+  })
+  writeFileSync(join(generated, '.made-of'), digest(clientSources()))
+}
+
+// -- compiled code
+
+const dist = inRoot('dist')
+const buildMark = join(dist, '.built-from')
+const codeSources = () => [
+  ...filesBelow(inRoot('src')).filter((path) => !path.startsWith(generated)),
+  ...[
+    join(generated, '.made-of'),
+    inRoot('tsconfig.json'),
+    inRoot('node_modules', 'typescript', 'package.json'),
+    fileURLToPath(import.meta.url),
+  ],
+]
+const isBuilt = () => read(buildMark) === digest(codeSources())
+
+/** Compiles aside and swaps, so that a running service never finds half a build. */
+function build(say) {
+  say('Compiling src/ into dist/…')
+  const made = digest(codeSources())
+  const fresh = inRoot('dist.new')
+  const old = inRoot('dist.old')
+  rmSync(fresh, { recursive: true, force: true })
+  rmSync(old, { recursive: true, force: true })
+  run([process.execPath, inRoot('node_modules', 'typescript', 'bin', 'tsc'), '-p', inRoot('tsconfig.json'), '--outDir', fresh], {
+    what: 'tsc',
+  })
+  copyAssets(fresh)
+  writeFileSync(join(fresh, '.built-from'), made)
+  if (existsSync(dist)) renameSync(dist, old)
+  renameSync(fresh, dist)
+  rmSync(old, { recursive: true, force: true })
+}
+
+/** What is not TypeScript (stored documents, rules) goes along. */
+function copyAssets(target) {
+  for (const path of filesBelow(inRoot('src'))) {
+    if (path.startsWith(generated) || path.endsWith('.ts')) continue
+    const copy = join(target, relative(inRoot('src'), path))
+    mkdirSync(dirname(copy), { recursive: true })
+    cpSync(path, copy)
+  }
+}
+
+// -- small things
+
+function run([program, ...args], { what, env = {} }) {
+  // Everything that the tools say goes to our standard error: standard output belongs to the program to come.
+  const { status, signal, error } = spawnSync(program, args, {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 2, 2],
+  })
+  if (error) throw new Fault(`${what} could not be run: ${error.message}.`)
+  if (status !== 0) throw new Fault(`${what} failed (${signal ?? `exit status ${status}`}); what it said is above.`)
+}
+
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .sort()
+}
+
+/** Of names and contents: a clone's modification times say nothing. */
+function digest(paths) {
+  const hash = createHash('sha256')
+  for (const path of paths)
+    hash
+      .update(`${relative(root, path)}\0`)
+      .update(read(path) ?? '')
+      .update('\0')
+  return hash.digest('hex')
+}
+
+function read(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** Runs `work`; a fault ends the process with its one sentence and status 1. */
+export async function orFail(work) {
+  try {
+    await work()
+  } catch (error) {
+    console.error(error instanceof Fault ? error.message : error)
+    process.exit(1)
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await orFail(() => prepare())

@@ -1,0 +1,67 @@
+import type { Server } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+interface Place {
+  host: string
+  port: number
+}
+
+/** Listens, and gives the port (which matters where PORT is 0). */
+export async function listen(server: Server, place: Place): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(told(error, place)))
+    server.listen(place.port, place.host, resolve)
+  })
+  return (server.address() as AddressInfo).port
+}
+
+// A service that was just told to stop, or killed, frees its port in a moment: a restart need not fail for that.
+const patienceMs = 2000
+
+/** Throws the sentence for a place that cannot be listened on. */
+export async function refuseUsedPort(place: Place): Promise<void> {
+  for (const until = Date.now() + patienceMs; ; await sleep(100)) {
+    const error = await probe(place)
+    if (error === undefined) return
+    if (error.code !== 'EADDRINUSE' || Date.now() > until) throw told(error, place)
+  }
+}
+
+function probe(place: Place): Promise<NodeJS.ErrnoException | undefined> {
+  const server = createServer()
+  return new Promise((resolve) => {
+    server.once('error', resolve)
+    server.listen(place.port, place.host, () => server.close(() => resolve(undefined)))
+  })
+}
+
+function told(error: NodeJS.ErrnoException, { host, port }: Place): Error {
+  if (error.code === 'EADDRINUSE')
+    return new Error(`PORT ${port} is in use on ${host}; stop the program that listens there, or set another PORT.`)
+  if (error.code === 'EACCES')
+    return new Error(`PORT ${port} on ${host} may not be listened on by this user; set a PORT above 1023.`)
+  return new Error(
+    `HOST '${host}' with PORT ${port} cannot be listened on (${error.code}); set HOST to an address of this machine, such as 0.0.0.0.`,
+  )
+}
+
+const longestDrainMs = 30_000
+
+/** No new connections; calls under way finish, for 30 s at most, then their connections are cut. */
+export async function drain(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // A client that keeps its connection busy must not send call after call.
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false
+  })
+  const until = Date.now() + longestDrainMs
+  const done = closed.then(() => true)
+  for (;;) {
+    server.closeIdleConnections()
+    if (await Promise.race([done, sleep(100, false)])) return
+    if (Date.now() > until) break
+  }
+  server.closeAllConnections()
+  await closed
+}

@@ -1,0 +1,40 @@
+/** Closes what was opened, last first, once, also when asked to in the middle of opening. */
+export class Unwinder {
+  readonly #closers: (() => Promise<unknown>)[] = []
+  #opening: Promise<unknown> = Promise.resolve()
+  #unwound: Promise<void> | undefined
+
+  get isUnwinding(): boolean {
+    return this.#unwound !== undefined
+  }
+
+  /** Opens one thing, and remembers how it is closed. */
+  async open<T>(open: () => Promise<T>, close: (opened: T) => Promise<unknown>): Promise<T> {
+    this.refuseToGoOn()
+    const opening = open().then((opened) => {
+      this.#closers.push(() => close(opened))
+      return opened
+    })
+    this.#opening = opening.catch(() => {})
+    const opened = await opening
+    this.refuseToGoOn()
+    return opened
+  }
+
+  refuseToGoOn(): void {
+    if (this.isUnwinding) throw new Error('Stopped while starting.')
+  }
+
+  /** Closes everything; a fault in one does not keep the others open, the first is thrown at the end. */
+  unwind(): Promise<void> {
+    this.#unwound ??= this.#unwind()
+    return this.#unwound
+  }
+
+  async #unwind(): Promise<void> {
+    await this.#opening
+    const faults: unknown[] = []
+    for (const close of this.#closers.reverse()) await close().catch((error) => faults.push(error))
+    if (faults.length > 0) throw faults[0]
+  }
+}

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+export interface TestDatabase {
+  url: string
+  /** Also with connections still open. Optional: the whole server goes when the run ends. */
+  drop(): Promise<void>
+}
+
+/** A migrated database of one's own: empty as on the first start, cloned from the run's template. */
+export async function testDatabase(): Promise<TestDatabase> {
+  return create('assay')
+}
+
+/** A database without any table. */
+export async function emptyDatabase(): Promise<TestDatabase> {
+  return create('template0')
+}
+
+async function create(template: string): Promise<TestDatabase> {
+  const server = await serverUrl()
+  const name = `test_${randomBytes(6).toString('hex')}`
+  // The server's own strategy for a copy, without a checkpoint, is slower: with fsync off a checkpoint costs nothing.
+  await administer(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
+  return { url: named(server, name), drop: () => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+}
+
+/** The run's PostgreSQL, once it is ready (test/support/global-setup.mjs). */
+async function serverUrl(): Promise<string> {
+  const folder = process.env.ASSAY_TEST_DATABASE
+  if (!folder) throw new Error('There is no test database: run the tests by npm test.')
+  for (;;) {
+    if (existsSync(join(folder, 'failed'))) throw new Error(readFileSync(join(folder, 'failed'), 'utf8'))
+    const url = existsSync(join(folder, 'ready')) ? readFileSync(join(folder, 'ready'), 'utf8') : ''
+    if (url !== '') return url
+    await sleep(20)
+  }
+}
+
+async function administer(server: string, sql: string) {
+  const client = new pg.Client({ connectionString: named(server, 'postgres') })
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}
+
+function named(server: string, database: string): string {
+  const url = new URL(server)
+  url.pathname = `/${database}`
+  return url.href
+}

@@ -1,0 +1,55 @@
+// One PostgreSQL for the whole run, with one migrated template that each test file's database is cloned from.
+// Started beside the tests and not before them: those that need no database do not wait for it.
+// Plain JavaScript on compiled code, since jest does not transform a global setup that is a module.
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export default async function setUp() {
+  removeLeftovers()
+  const folder = mkdtempSync(join(tmpdir(), `assay-test-${process.pid}-`))
+  mkdirSync(join(folder, 'data'))
+  process.env.ASSAY_TEST_DATABASE = folder
+  globalThis.assayTestDatabase = { folder, server: start(folder) }
+}
+
+async function start(folder) {
+  let server
+  try {
+    const { startServer } = await import('../../dist/db/embedded-server.js')
+    const { migrate } = await import('../../dist/db/migrate.js')
+    server = await startServer({ folder: join(folder, 'data'), settings })
+    await migrate(server.url)
+    writeFileSync(join(folder, 'ready'), server.url)
+  } catch (error) {
+    const repair = error.code === 'ERR_MODULE_NOT_FOUND' ? ' (run npm run build)' : ''
+    writeFileSync(join(folder, 'failed'), `The tests' PostgreSQL did not start: ${error.message}${repair}`)
+  }
+  return server
+}
+
+// It is thrown away: nothing of it need survive a power cut. Every test file may have a few pools.
+const settings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '400',
+  shared_buffers: '64MB',
+  autovacuum_naptime: '1h',
+}
+
+/** Folders of runs that were killed; their servers died with them. */
+function removeLeftovers() {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = Number(/^assay-test-(\d+)-/.exec(name)?.[1])
+    if (pid && !lives(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+  }
+}
+
+function lives(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}

@@ -1,0 +1,166 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from '@jest/globals'
+import { ConfigError, readConfig } from '../../src/config.js'
+
+const key = Buffer.alloc(32, 7).toString('base64')
+
+function faults(env: NodeJS.ProcessEnv): string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults
+    throw error
+  }
+}
+
+describe('with nothing set', () => {
+  test("the defaults are the contract's", () => {
+    expect(readConfig({})).toMatchObject({
+      port: 8080,
+      host: '0.0.0.0',
+      publicUrl: 'http://localhost:8080',
+      dataDir: resolve('.data'),
+      databaseUrl: undefined,
+      storageUrl: pathToFileURL(resolve('.data/blobs')).href,
+      scannerUrl: undefined,
+      maxUploadMb: 1024,
+      bootstrap: { apiKey: undefined, adminEmail: 'admin@localhost', adminPassword: undefined },
+      jwt: undefined,
+      masterKey: undefined,
+      production: false,
+      graphqlExplorer: true,
+      logLevel: 'info',
+      trustProxy: false,
+      callLogRetentionDays: undefined,
+      auditLogRetentionDays: undefined,
+      reconcileIntervalHours: 24,
+      corsOrigins: [],
+    })
+  })
+
+  test('the rate limit never refuses 60,000 calls a minute, nor the uploads 64 at once', () => {
+    const { rateLimitPerMinute, maxUploadsAtOnce } = readConfig({})
+    expect(rateLimitPerMinute).toBeGreaterThan(60_000)
+    expect(maxUploadsAtOnce).toBeGreaterThanOrEqual(64)
+  })
+
+  test('an empty variable is an unset one', () => {
+    expect(readConfig({ PORT: '', DATABASE_URL: ' ', SCANNER_URL: '' })).toEqual(readConfig({}))
+  })
+
+  test('it is frozen, all through', () => {
+    const config = readConfig({})
+    expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError)
+    expect(() => Object.assign(config.bootstrap, { adminEmail: '' })).toThrow(TypeError)
+    expect(() => config.corsOrigins.push('x')).toThrow(TypeError)
+  })
+})
+
+describe('what is set is taken', () => {
+  test.each<[NodeJS.ProcessEnv, object]>([
+    [{ PORT: '9000' }, { port: 9000, publicUrl: 'http://localhost:9000' }],
+    [{ PUBLIC_URL: 'https://files.example.com/base/' }, { publicUrl: 'https://files.example.com/base' }],
+    [{ DATA_DIR: 'a b' }, { dataDir: resolve('a b'), storageUrl: pathToFileURL(resolve('a b/blobs')).href }],
+    [
+      { DATABASE_URL: 'postgresql://u:p@h/d', MASTER_KEY: key },
+      { databaseUrl: 'postgresql://u:p@h/d', masterKey: Buffer.alloc(32, 7) },
+    ],
+    [{ MASTER_KEY_PREVIOUS: `${key}, ${key}` }, { previousMasterKeys: [Buffer.alloc(32, 7), Buffer.alloc(32, 7)] }],
+    [{ STORAGE_URL: 'gs://bucket/prefix' }, { storageUrl: 'gs://bucket/prefix' }],
+    [{ STORAGE_URL: 'file:///var/lib/assay' }, { storageUrl: 'file:///var/lib/assay' }],
+    [{ SCANNER_URL: 'clamd://a:3310, clamd:///run/clamd.sock' }, { scannerUrl: 'clamd://a:3310,clamd:///run/clamd.sock' }],
+    [{ SCANNER_URL: 'yara:' }, { scannerUrl: 'yara:' }],
+    [{ NODE_ENV: 'production' }, { production: true, graphqlExplorer: false }],
+    [{ NODE_ENV: 'production', GRAPHQL_EXPLORER: 'on' }, { graphqlExplorer: true }],
+    [{ GRAPHQL_EXPLORER: 'off' }, { graphqlExplorer: false }],
+    [{ TRUST_PROXY: '2' }, { trustProxy: 2 }],
+    [{ TRUST_PROXY: '0' }, { trustProxy: false }],
+    [{ TRUST_PROXY: 'loopback, 10.0.0.0/8,::1' }, { trustProxy: ['loopback', '10.0.0.0/8', '::1'] }],
+    [
+      { CORS_ORIGINS: 'https://a.example, http://localhost:3000' },
+      { corsOrigins: ['https://a.example', 'http://localhost:3000'] },
+    ],
+    [
+      { CALL_LOG_RETENTION_DAYS: '90', RECONCILE_INTERVAL_HOURS: '0' },
+      { callLogRetentionDays: 90, reconcileIntervalHours: 0 },
+    ],
+    [
+      { JWT_ISSUER: 'https://id', JWT_AUDIENCE: 'assay', JWT_JWKS_URL: 'https://id/jwks', JWT_TENANT_CLAIM: 'org' },
+      {
+        jwt: {
+          issuer: 'https://id',
+          audience: 'assay',
+          jwksUrl: 'https://id/jwks',
+          claims: { tenant: 'org', scopes: 'scope', email: 'email', name: 'name' },
+        },
+      },
+    ],
+  ])('%j', (env, expected) => {
+    expect(readConfig(env)).toMatchObject(expected)
+  })
+})
+
+describe('what is wrong is told in one sentence, with its name and what would be right', () => {
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{ PORT: '80 80' }, "PORT is '80 80'; it must be a whole number from 0 to 65535."],
+    [{ PORT: '-1' }, "PORT is '-1'; it must be a whole number from 0 to 65535."],
+    [{ PORT: '65536' }, "PORT is '65536'; it must be a whole number from 0 to 65535."],
+    [{ MAX_UPLOAD_MB: '1.5' }, "MAX_UPLOAD_MB is '1.5'; it must be a whole number from 1 to 1048576."],
+    [{ LOG_LEVEL: 'loud' }, "LOG_LEVEL is 'loud'; it must be one of silent, fatal, error, warn, info, debug, trace."],
+    [{ GRAPHQL_EXPLORER: 'yes' }, "GRAPHQL_EXPLORER is 'yes'; it must be one of on, off."],
+    [{ STORAGE_URL: 's3://bucket' }, "STORAGE_URL is 's3://bucket'; it must be gs://bucket or file:///directory."],
+    [
+      { SCANNER_URL: 'clamav' },
+      "SCANNER_URL is 'clamav'; it must be clamd://host:3310, clamd:///path/to.sock (several with commas between), yara: or none:.",
+    ],
+    [
+      { PUBLIC_URL: 'files.example.com' },
+      "PUBLIC_URL is 'files.example.com'; it must be an http or https URL without query and fragment, such as https://files.example.com.",
+    ],
+    [{ HOST: 'a b' }, "HOST is 'a b'; it must be an address or a host name to listen on, such as 0.0.0.0."],
+    [
+      { CORS_ORIGINS: 'https://a.example/' },
+      "CORS_ORIGINS is 'https://a.example/'; it must be origins such as https://app.example.com with commas between, or *.",
+    ],
+    [
+      { TRUST_PROXY: 'true' },
+      "TRUST_PROXY is 'true'; it must be the number of proxies in front, or their addresses or networks (10.0.0.0/8, ::1, loopback, linklocal, uniquelocal) with commas between.",
+    ],
+    [
+      { JWT_ISSUER: 'a', JWT_AUDIENCE: 'b' },
+      'JWT_JWKS_URL is not set; it must be set, since an identity provider needs JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together.',
+    ],
+  ])('%j', (env, sentence) => {
+    expect(faults(env)).toEqual([sentence])
+  })
+
+  test('an outside database wants a MASTER_KEY', () => {
+    expect(faults({ DATABASE_URL: 'postgresql://u@h/d' })).toEqual([
+      expect.stringMatching(
+        /^MASTER_KEY is not set; it must be 32 bytes in base64 .*, when DATABASE_URL names an outside database\.$/,
+      ),
+    ])
+  })
+
+  test('all faults are told at once', () => {
+    expect(
+      faults({ PORT: 'x', MAX_UPLOAD_MB: 'y', LOG_LEVEL: 'z', DATABASE_URL: 'mysql://h/d' }).map((fault) => fault.split(' ')[0]),
+    ).toEqual(['PORT', 'DATABASE_URL', 'MAX_UPLOAD_MB', 'MASTER_KEY', 'LOG_LEVEL'])
+  })
+
+  test.each(['DATABASE_URL', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD', 'REDIS_URL'])(
+    "%s's value is never shown",
+    (name) => {
+      const secret = 'hushed!'
+      const told = faults({ [name]: secret }).join()
+      expect(told).toContain(`${name} is a value of 7 characters`)
+      expect(told).not.toContain(secret)
+    },
+  )
+
+  test('a key of 31 or 33 bytes is no MASTER_KEY', () => {
+    for (const bytes of [31, 33]) expect(faults({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)
+  })
+})

@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { borrowDatabase, openDatabase, withoutSecrets } from '../../src/db/embedded.js'
+
+const scratch = mkdtempSync(join(tmpdir(), 'assay-embedded-'))
+const children: ChildProcess[] = []
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+let count = 0
+const place = (...more: string[]) => ({ dataDir: join(scratch, `data ${++count}`, ...more), databaseUrl: undefined })
+
+async function query(url: string, sql: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return (await client.query(sql).finally(() => client.end())).rows
+}
+
+/** Another process that opens the database, as a service does, and keeps it. */
+async function otherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
+  const module = new URL('../../dist/db/embedded.js', import.meta.url)
+  const code = `const { openDatabase } = await import(${JSON.stringify(module)})
+    const db = await openDatabase({ dataDir: ${JSON.stringify(dataDir)}, databaseUrl: undefined })
+    process.on('SIGTERM', () => db.stop().then(() => process.exit(0)))
+    setInterval(() => {}, 1000)
+    console.log(db.url)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] })
+  children.push(child)
+  const [url] = await once(createInterface({ input: child.stdout! }), 'line')
+  return { child, url }
+}
+
+const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
+
+async function gone(pid: number) {
+  const lives = () => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
+  while (lives()) await sleep(20)
+}
+
+describe('the embedded PostgreSQL', () => {
+  test('is a real one, with fsync on, and keeps what it is given', async () => {
+    const where = place()
+    const said: string[] = []
+    const first = await openDatabase(where, (what) => said.push(what))
+    expect(said).toEqual(['Making a new PostgreSQL database cluster…'])
+    const settings = await query(
+      first.url,
+      "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'server_encoding', 'TimeZone') ORDER BY name",
+    )
+    expect(Object.fromEntries(settings.map((row) => [row.name, row.setting]))).toEqual({
+      fsync: 'on',
+      synchronous_commit: 'on',
+      full_page_writes: 'on',
+      listen_addresses: '',
+      server_encoding: 'UTF8',
+      TimeZone: 'UTC',
+    })
+    await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer')
+    await first.stop()
+    expect(existsSync(join(where.dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
+
+    const second = await openDatabase(where)
+    expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
+    await second.stop()
+    expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
+  })
+
+  test("lets nobody else in: its socket and its notice are the owner's alone", async () => {
+    const where = place()
+    const database = await openDatabase(where)
+    expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)
+    expect(statSync(join(where.dataDir, 'postgres.json')).mode & 0o777).toBe(0o600)
+    await database.stop()
+  })
+
+  test('starts where the path is too long for a socket, and leaves no socket folder behind', async () => {
+    const where = place('x'.repeat(120))
+    mkdirSync(where.dataDir, { recursive: true })
+    const database = await openDatabase(where)
+    const folder = new URL(database.url).searchParams.get('host')!
+    expect(folder.startsWith(where.dataDir)).toBe(false)
+    expect(await query(database.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+    await database.stop()
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  test('mends a cluster whose making was interrupted', async () => {
+    const where = place()
+    mkdirSync(join(where.dataDir, 'postgres.new'), { recursive: true })
+    writeFileSync(join(where.dataDir, 'postgres.new', 'PG_VERSION'), '18\n')
+    const database = await openDatabase(where)
+    expect(await query(database.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+    await database.stop()
+  })
+
+  test('of another major version is refused with what to do', async () => {
+    const where = place()
+    mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
+    writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
+    await expect(openDatabase(where)).rejects.toThrow(/was made by PostgreSQL 15, and this version of Assay brings PostgreSQL 18/)
+    expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
+  })
+})
+
+describe('one DATA_DIR', () => {
+  test('is for one service: a second is told which process has it', async () => {
+    const where = place()
+    const { child } = await otherService(where.dataDir)
+    await expect(openDatabase(where)).rejects.toThrow(
+      `DATA_DIR '${where.dataDir}' is in use by the Assay service with process id ${child.pid}; stop that one, or set another DATA_DIR.`,
+    )
+  })
+
+  test('serves a command beside the running service, and stays with the service after it', async () => {
+    const where = place()
+    const { url } = await otherService(where.dataDir)
+    const borrowed = await borrowDatabase(where)
+    expect(borrowed.url).toBe(url)
+    await borrowed.stop()
+    expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+  })
+
+  test('serves a command alone: started for it, stopped after it', async () => {
+    const where = place()
+    const borrowed = await borrowDatabase(where)
+    const pid = postmaster(where.dataDir)
+    expect(await query(borrowed.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+    await borrowed.stop()
+    await gone(pid)
+  })
+
+  test('is free again after kill -9, with everything that was committed, and no second server', async () => {
+    const where = place()
+    const { child, url } = await otherService(where.dataDir)
+    await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
+    const orphan = postmaster(where.dataDir)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const database = await openDatabase(where)
+    expect(postmaster(where.dataDir)).not.toBe(orphan)
+    await gone(orphan)
+    expect(await query(database.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
+    await database.stop()
+  })
+
+  test("is free again where the dead service's process id has become another program's", async () => {
+    const where = place()
+    mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
+    writeFileSync(
+      join(where.dataDir, 'postgres.lock'),
+      JSON.stringify({ pid: process.pid, started: 'before the reboot', purpose: 'service', nonce: 'old' }),
+    )
+    const first = await openDatabase(where)
+    await first.stop()
+    writeFileSync(join(where.dataDir, 'postgres', 'postmaster.pid'), `${process.pid}\n${join(where.dataDir, 'postgres')}\n`)
+    const second = await openDatabase(where)
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+    await second.stop()
+  })
+
+  test('that a dead service left is taken by one of many that grasp it at the same moment', async () => {
+    const path = join(scratch, 'contended.lock')
+    writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
+    const module = new URL('../../dist/db/embedded-lock.js', import.meta.url)
+    const code = `import { existsSync } from 'node:fs'
+      const { tryLock } = await import(${JSON.stringify(module)})
+      console.log('ready')
+      while (!existsSync(${JSON.stringify(`${path}.go`)}));
+      console.log(tryLock(${JSON.stringify(path)}, 'service').held)
+      setInterval(() => {}, 1000)`
+    const contenders = Array.from({ length: 6 }, () =>
+      spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] }),
+    )
+    children.push(...contenders)
+    const lines = contenders.map((child) => createInterface({ input: child.stdout })[Symbol.asyncIterator]())
+    for (const line of lines) expect((await line.next()).value).toBe('ready')
+    writeFileSync(`${path}.go`, '')
+    const held = await Promise.all(lines.map(async (line) => (await line.next()).value))
+    expect(held.filter((answer) => answer === 'true')).toHaveLength(1)
+  })
+
+  test('that cannot be written is told in one sentence', async () => {
+    writeFileSync(join(scratch, 'a file'), '')
+    await expect(openDatabase({ dataDir: join(scratch, 'a file', 'data'), databaseUrl: undefined })).rejects.toThrow(
+      /^DATA_DIR '.*' cannot be written \((ENOTDIR|EEXIST)\); set DATA_DIR to a folder of your own\.$/,
+    )
+  })
+})
+
+describe('an outside database', () => {
+  test('is used as it is, touches no DATA_DIR, and is described without its password', async () => {
+    const dataDir = join(scratch, 'never made')
+    const database = await openDatabase({ dataDir, databaseUrl: 'postgresql://me:secret@db.example:5433/files?sslmode=require' })
+    expect(database).toMatchObject({
+      url: 'postgresql://me:secret@db.example:5433/files?sslmode=require',
+      description: 'PostgreSQL at me@db.example:5433/files',
+    })
+    await database.stop()
+    expect(existsSync(dataDir)).toBe(false)
+    expect(withoutSecrets('postgresql:///files?host=/run/postgresql&password=secret')).toBe('a local socket/files')
+  })
+})
+
+// Threads and children run what is compiled.
+test('the compiled code is there', () => {
+  expect(existsSync(fileURLToPath(new URL('../../dist/db/embedded.js', import.meta.url)))).toBe(true)
+})
