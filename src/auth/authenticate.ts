@@ -1,0 +1,97 @@
+import type { Actor, Origin } from './actor.js'
+import type { ApiKeyRecord, KeyDirectory } from './key-directory.js'
+import { longestToken, RefusedToken, type TokenRecord } from './token-record.js'
+import type { Tokens } from './tokens.js'
+
+/** The key of a call that is refused but known, so that the call can be logged as its failure (contract §5). */
+export interface KnownCaller {
+  tenantId: string
+  apiKeyId: string
+  name: string
+}
+
+export type Authentication =
+  | { outcome: 'actor'; actor: Actor }
+  /** 401 unauthenticated. */
+  | { outcome: 'refused'; message: string; known?: KnownCaller }
+  /** 403 forbidden: the credential is right, its tenant is suspended. */
+  | { outcome: 'forbidden'; message: string; known?: KnownCaller }
+  /** No credential at all: 401 as well, but nobody's failure. */
+  | { outcome: 'none' }
+
+export interface Authenticators {
+  directory: KeyDirectory
+  tokens: Tokens
+  /** Told of every key that was used, for `last_used_at`. */
+  onKeyUsed?(apiKeyId: string): void
+}
+
+const suspended = 'This tenant is suspended; ask whoever runs this service.'
+
+/**
+ * Who is calling, from `request.rawHeaders`: names and values in turn, as they came. Not from `headers`, where Node keeps the
+ * first of two Authorization headers without a word, while a proxy before us may have believed the second.
+ */
+export async function authenticate(rawHeaders: readonly string[], origin: Origin, by: Authenticators): Promise<Authentication> {
+  const presented = credentialIn(rawHeaders)
+  if (presented === undefined) return { outcome: 'none' }
+  if ('fault' in presented) return { outcome: 'refused', message: presented.fault }
+  const { credential } = presented
+  if (isToken(credential)) return byToken(credential, origin, by.tokens)
+  const found = by.directory.find(credential)
+  // Awaited only where it must be: a warm look-up is answered at once.
+  const key = found instanceof Promise ? await found : found
+  return byKey(key, origin, by)
+}
+
+function byKey(key: ApiKeyRecord | null, origin: Origin, by: Authenticators): Authentication {
+  if (!key) return { outcome: 'refused', message: 'This API key is unknown.' }
+  const known = { tenantId: key.tenantId, apiKeyId: key.apiKeyId, name: key.name }
+  if (key.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspended, known }
+  const fault = keyFault(key, Date.now())
+  if (fault) return { outcome: 'refused', message: fault, known }
+  by.onKeyUsed?.(key.apiKeyId)
+  const { tenantId, apiKeyId: id, name, scopes, contexts } = key
+  return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
+}
+
+function keyFault(key: ApiKeyRecord, now: number): string | undefined {
+  if (key.status !== 'active') return `This API key is ${key.status}.`
+  if (key.expiresAt && key.expiresAt.getTime() <= now) return 'This API key has expired.'
+  if (key.graceEndsAt && key.graceEndsAt.getTime() <= now) return 'This secret of the API key was rotated away.'
+  return undefined
+}
+
+async function byToken(token: string, origin: Origin, tokens: Tokens): Promise<Authentication> {
+  let record: TokenRecord
+  try {
+    record = await tokens.verify(token)
+  } catch (error) {
+    if (error instanceof RefusedToken) return { outcome: 'refused', message: error.message }
+    throw error
+  }
+  const { user, sessionId, issuer } = record
+  if (user.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspended }
+  if (user.status !== 'active') return { outcome: 'refused', message: 'This user is disabled.' }
+  const { tenantId, userId: id, name, email, scopes } = user
+  const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
+  return { outcome: 'actor', actor: sessionId ? { ...actor, sessionId } : actor }
+}
+
+function credentialIn(rawHeaders: readonly string[]): { credential: string } | { fault: string } | undefined {
+  let value: string | undefined
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
+    if (name.length !== 13 || name.toLowerCase() !== 'authorization') continue
+    if (value !== undefined) return { fault: 'Two Authorization headers were sent; send one.' }
+    value = rawHeaders[at + 1]!
+  }
+  if (value === undefined) return undefined
+  if (value.length > longestToken + 16) return { fault: `The Authorization header is longer than ${longestToken} bytes.` }
+  // RFC 6750 §2.1
+  const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(value)
+  return bearer ? { credential: bearer[1]! } : { fault: "The Authorization header must read 'Bearer' and an API key or a token." }
+}
+
+// An API key's alphabet has no dot.
+const isToken = (credential: string) => !credential.startsWith('assay_') && credential.includes('.')

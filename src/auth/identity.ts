@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import type { ClientConfig, Pool } from 'pg'
+import type { Origin } from './actor.js'
+import { type Authentication, type Authenticators, authenticate } from './authenticate.js'
+import type { IdentityKind } from './identity-cache.js'
+import { IdentityListener } from './identity-listener.js'
+import { KeyDirectory, type LoadApiKey, type RehashApiKey } from './key-directory.js'
+import { type KeyUse, LastUsed } from './last-used.js'
+import type { MasterKey } from './master-key.js'
+import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
+import { makePepper, Peppers } from './peppers.js'
+import { makeSessionKey, Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
+import { StoredSigningSecrets } from './signing-secrets.js'
+import { Tokens } from './tokens.js'
+
+export interface IdentityOptions {
+  pool: Pool
+  /** For the connection that hears of changes. */
+  connection: ClientConfig
+  masterKey: MasterKey
+  loadApiKey: LoadApiKey
+  rehashApiKey?: RehashApiKey
+  writeKeyUses(uses: KeyUse[]): Promise<void>
+  loadSession: SessionsOptions['load']
+  /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
+  outside?: OutsideTokensOptions | undefined
+  /** For how long a signed download URL lives. */
+  downloadUrlSeconds?: number
+  onError?(error: Error): void
+}
+
+/** Everything that answers "who is this?", wired once: the rooms hand their look-ups in. */
+export class Identity {
+  readonly listener: IdentityListener
+  readonly peppers: Peppers
+  readonly directory: KeyDirectory
+  readonly sessions: Sessions
+  readonly tokens: Tokens
+  readonly lastUsed: LastUsed
+  readonly signing: Record<'download_url' | 'session' | 'pepper', StoredSigningSecrets>
+
+  private readonly authenticators: Authenticators
+
+  constructor(options: IdentityOptions) {
+    const { pool, connection, masterKey, onError } = options
+    const onChange = ({ kind, id }: { kind: IdentityKind; id: string }) => this.forget(kind, id)
+    this.listener = new IdentityListener({ connection, onChange, onGap: () => this.forgetAll(), ...(onError ? { onError } : {}) })
+    const trust = this.listener
+    const stored = { pool, masterKey, trust }
+    // A minute more than the URL, for clocks that differ.
+    const urlSeconds = (options.downloadUrlSeconds ?? 300) + 60
+    this.signing = {
+      download_url: new StoredSigningSecrets({
+        ...stored,
+        purpose: 'download_url',
+        make: randomSecret,
+        lifetimeSeconds: urlSeconds,
+      }),
+      session: new StoredSigningSecrets({
+        ...stored,
+        purpose: 'session',
+        make: makeSessionKey,
+        lifetimeSeconds: sessionSeconds + 60,
+      }),
+      pepper: new StoredSigningSecrets({ ...stored, purpose: 'pepper', make: makePepper, lifetimeSeconds: null }),
+    }
+    this.peppers = new Peppers(this.signing.pepper)
+    this.directory = new KeyDirectory({
+      trust,
+      peppers: this.peppers,
+      load: options.loadApiKey,
+      ...(options.rehashApiKey ? { rehash: options.rehashApiKey } : {}),
+      ...(onError ? { onError } : {}),
+    })
+    this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
+    this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new OutsideTokens(options.outside) })
+    this.lastUsed = new LastUsed(options.writeKeyUses, onError)
+    const onKeyUsed = (apiKeyId: string) => this.lastUsed.touch(apiKeyId)
+    this.authenticators = { directory: this.directory, tokens: this.tokens, onKeyUsed }
+  }
+
+  /** Begins to hear of changes, and makes what keys there must be. */
+  async start(): Promise<void> {
+    await this.listener.start()
+    for (const secrets of Object.values(this.signing)) await secrets.current()
+    this.lastUsed.start()
+  }
+
+  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
+    return authenticate(rawHeaders, origin, this.authenticators)
+  }
+
+  /** To be called on this replica when a change is committed; the others hear of it by `announce`, in its transaction. */
+  forget(kind: IdentityKind, id: string): void {
+    if (kind === 'signing_key') this.forgetSigningKeys()
+    this.directory.forget(id)
+    this.tokens.forget(id)
+  }
+
+  /** Stops hearing and writes what is left; the pool is the caller's to end afterwards. */
+  async close(): Promise<void> {
+    await this.lastUsed.close()
+    await this.listener.close()
+  }
+
+  private forgetSigningKeys(): void {
+    for (const secrets of Object.values(this.signing)) secrets.forget()
+    // What a leaked key had signed must not live on as a token that was verified before.
+    this.tokens.clear()
+  }
+
+  private forgetAll(): void {
+    this.forgetSigningKeys()
+    this.directory.clear()
+  }
+}
+
+const randomSecret = () => ({ secret: randomBytes(32) })

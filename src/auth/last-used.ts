@@ -1,0 +1,59 @@
+/** When a key was last used. */
+export interface KeyUse {
+  apiKeyId: string
+  at: Date
+}
+
+const everyMs = 5_000
+
+/** `last_used_at` without a write per call: the latest use of each key, written together every few seconds. */
+export class LastUsed {
+  private uses = new Map<string, number>()
+  private timer: NodeJS.Timeout | undefined
+  private writing: Promise<void> = Promise.resolve()
+
+  /** `write` keeps what is later than what is stored: `… set last_used_at = greatest(last_used_at, at) from unnest(…)`. */
+  constructor(
+    private readonly write: (uses: KeyUse[]) => Promise<void>,
+    private readonly onError?: (error: Error) => void,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => void this.flush(), everyMs).unref()
+  }
+
+  touch(apiKeyId: string): void {
+    this.uses.set(apiKeyId, Date.now())
+  }
+
+  /** The use that is not written yet, so that a reader on this replica sees it already. */
+  latest(apiKeyId: string): Date | undefined {
+    const at = this.uses.get(apiKeyId)
+    return at === undefined ? undefined : new Date(at)
+  }
+
+  flush(): Promise<void> {
+    this.writing = this.writing.then(() => this.writeAll())
+    return this.writing
+  }
+
+  /** Writes what is left. */
+  async close(): Promise<void> {
+    clearInterval(this.timer)
+    await this.flush()
+  }
+
+  private async writeAll(): Promise<void> {
+    const uses = this.uses
+    if (uses.size === 0) return
+    this.uses = new Map()
+    try {
+      // In the order of the ids, so that two replicas never wait for each other in a circle.
+      const sorted = [...uses].sort(([one], [other]) => (one < other ? -1 : 1))
+      await this.write(sorted.map(([apiKeyId, at]) => ({ apiKeyId, at: new Date(at) })))
+    } catch (error) {
+      for (const [id, at] of uses) if (!this.uses.has(id)) this.uses.set(id, at)
+      this.onError?.(error as Error)
+    }
+  }
+}

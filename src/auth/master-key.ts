@@ -1,0 +1,168 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { chmod, link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const keyBytes = 32
+const ivBytes = 12
+const tagBytes = 16
+const idBytes = 8
+const version = 1
+const headerBytes = 1 + idBytes + ivBytes + tagBytes
+
+interface KnownKey {
+  id: Buffer
+  encryption: Buffer
+}
+
+/**
+ * Encrypts what the database must not know by itself: signing keys and the pepper of API keys. The envelope names the key
+ * that made it, so that MASTER_KEY can change: with the old one still known, `reencrypt` moves every envelope to the new one.
+ *
+ * Envelope: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is bound to it as associated data, so
+ * that an envelope copied to another row does not open.
+ */
+export class MasterKey {
+  private keys: KnownKey[]
+
+  /** `keys`: the current one first, then those that may still open older envelopes. `reread`: what is known now, where that can change. */
+  constructor(
+    keys: Buffer[],
+    private readonly reread?: () => Promise<Buffer[]>,
+  ) {
+    this.keys = keys.map(knownKey)
+  }
+
+  encrypt(plain: Buffer, label: string): Buffer {
+    const [key] = this.keys
+    const head = Buffer.concat([Buffer.of(version), key!.id])
+    const iv = randomBytes(ivBytes)
+    const cipher = createCipheriv('aes-256-gcm', key!.encryption, iv, { authTagLength: tagBytes })
+    cipher.setAAD(Buffer.concat([head, Buffer.from(label)]))
+    const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
+    return Buffer.concat([head, iv, cipher.getAuthTag(), sealed])
+  }
+
+  async decrypt(envelope: Buffer, label: string): Promise<Buffer> {
+    if (envelope.length < headerBytes || envelope[0] !== version)
+      throw new Error(`${label}: not an envelope of version ${version}.`)
+    const head = envelope.subarray(0, 1 + idBytes)
+    const key = await this.keyOf(head.subarray(1), label)
+    const iv = envelope.subarray(head.length, head.length + ivBytes)
+    const decipher = createDecipheriv('aes-256-gcm', key.encryption, iv, { authTagLength: tagBytes })
+    decipher.setAAD(Buffer.concat([head, Buffer.from(label)]))
+    decipher.setAuthTag(envelope.subarray(headerBytes - tagBytes, headerBytes))
+    try {
+      return Buffer.concat([decipher.update(envelope.subarray(headerBytes)), decipher.final()])
+    } catch (cause) {
+      throw new Error(`${label}: the stored secret was changed or belongs to something else.`, { cause })
+    }
+  }
+
+  /** True where the envelope is already under the current key. */
+  isCurrent(envelope: Buffer): boolean {
+    return envelope.subarray(1, 1 + idBytes).equals(this.keys[0]!.id)
+  }
+
+  /** The same secret under the current key. */
+  async reencrypt(envelope: Buffer, label: string): Promise<Buffer> {
+    return this.encrypt(await this.decrypt(envelope, label), label)
+  }
+
+  // Another process may have changed DATA_DIR/master.key since we read it.
+  private async keyOf(id: Buffer, label: string): Promise<KnownKey> {
+    const known = this.keys.find((key) => key.id.equals(id))
+    if (known) return known
+    if (this.reread) this.keys = (await this.reread()).map(knownKey)
+    const now = this.keys.find((key) => key.id.equals(id))
+    if (now) return now
+    throw new Error(
+      `${label} is encrypted under another MASTER_KEY; give the one that this database was set up with, or name it in MASTER_KEY_PREVIOUS.`,
+    )
+  }
+}
+
+/**
+ * The key that MASTER_KEY gives, or the one in DATA_DIR/master.key, which is made on first use (the embedded default).
+ * `previous`: keys that MASTER_KEY had before and that stored secrets may still be encrypted under.
+ */
+export async function openMasterKey(options: {
+  masterKey?: Buffer | undefined
+  previous?: Buffer[]
+  dataDir: string
+}): Promise<MasterKey> {
+  const { masterKey, previous = [], dataDir } = options
+  for (const key of masterKey ? [masterKey, ...previous] : previous) mustBeKey(key, 'MASTER_KEY')
+  if (masterKey) return new MasterKey([masterKey, ...previous])
+  const path = join(dataDir, 'master.key')
+  await makeKeyFile(dataDir, path)
+  const read = async () => [...(await readKeyFile(path)), ...previous]
+  return new MasterKey(await read(), read)
+}
+
+/** A new first key in DATA_DIR/master.key; the old ones stay below it until `forgetOldMasterKeys`. Re-encrypt in between. */
+export async function renewMasterKeyFile(dataDir: string): Promise<void> {
+  const path = join(dataDir, 'master.key')
+  await writeKeyFile(path, [randomBytes(keyBytes), ...(await readKeyFile(path))], rename)
+}
+
+/** Leaves only the current key in DATA_DIR/master.key: right when nothing is encrypted under the older ones any more. */
+export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
+  const path = join(dataDir, 'master.key')
+  await writeKeyFile(path, (await readKeyFile(path)).slice(0, 1), rename)
+}
+
+async function makeKeyFile(dataDir: string, path: string): Promise<void> {
+  await mkdir(dataDir, { recursive: true })
+  const there = await readFile(path).catch(ignore('ENOENT'))
+  // link() refuses to replace: of two processes that start at once both then read the file of the one that was first.
+  if (!there)
+    await writeKeyFile(path, [randomBytes(keyBytes)], async (from, to) => void (await link(from, to).catch(ignore('EEXIST'))))
+  await chmod(path, 0o600)
+}
+
+async function writeKeyFile(path: string, keys: Buffer[], place: (from: string, to: string) => Promise<void>): Promise<void> {
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(keys.map((key) => `${key.toString('base64')}\n`).join(''))
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await place(draft, path)
+  } finally {
+    await rm(draft, { force: true })
+  }
+  await syncDirectory(join(path, '..'))
+}
+
+// Without this a power cut can take the file's name away after we have encrypted something under it.
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r')
+  await directory.sync().finally(() => directory.close())
+}
+
+async function readKeyFile(path: string): Promise<Buffer[]> {
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line.trim() !== '')
+  if (lines.length === 0) throw new Error(`${path} is empty; put back the file that this DATA_DIR was set up with.`)
+  return lines.map((line) => mustBeKey(Buffer.from(line.trim(), 'base64'), path))
+}
+
+function mustBeKey(key: Buffer, where: string): Buffer {
+  if (key.length !== keyBytes) throw new Error(`${where} holds ${key.length} bytes; it must be ${keyBytes} bytes in base64.`)
+  return key
+}
+
+const subKey = (master: Buffer, purpose: string, bytes: number) =>
+  Buffer.from(hkdfSync('sha256', master, 'assay', purpose, bytes))
+
+const knownKey = (master: Buffer): KnownKey => ({
+  id: subKey(master, 'key id', idBytes),
+  encryption: subKey(master, 'secrets at rest', keyBytes),
+})
+
+const ignore = (code: string) => (error: NodeJS.ErrnoException) => {
+  if (error.code !== code) throw error
+  return undefined
+}

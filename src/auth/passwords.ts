@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import { type Algorithm, hash, parseOptions, verify } from '@node-rs/argon2'
+import { overloaded } from '../errors.js'
+
+/** OWASP's argon2id minimum with the least memory per attempt: 19 MiB, two passes, one lane. About 20 ms of one core. */
+const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+
+const shortest = 8
+const longestBytes = 512
+
+/** What is wrong with a new password, in words for the caller; undefined where nothing is. */
+export function passwordFault(password: string): string | undefined {
+  if ([...password].length < shortest) return `must have at least ${shortest} characters`
+  if (Buffer.byteLength(password) > longestBytes) return `must have at most ${longestBytes} bytes`
+  return undefined
+}
+
+/** A password for somebody who was given none: 120 random bits. */
+export const generatePassword = (): string => randomBytes(15).toString('base64url')
+
+/**
+ * argon2id off the event loop, a few at a time: each takes 19 MiB and a thread of the pool that files share, so sign-ins
+ * beyond `atOnce` wait, and beyond `waiting` are told to come again.
+ */
+export class Passwords {
+  private running = 0
+  private readonly queue: (() => void)[] = []
+  private decoy: Promise<string> | undefined
+
+  constructor(private readonly limits: { atOnce: number; waiting: number } = { atOnce: 2, waiting: 128 }) {}
+
+  hash(password: string): Promise<string> {
+    return this.inTurn(() => hash(password.normalize('NFC'), cost))
+  }
+
+  /** False for a wrong password. With no hash at all it takes as long, so that its duration does not tell which accounts exist. */
+  async verify(stored: string | null, password: string): Promise<boolean> {
+    if (Buffer.byteLength(password) > longestBytes) return false
+    this.decoy ??= hash(generatePassword(), cost)
+    const against = stored ?? (await this.decoy)
+    const right = await this.inTurn(() => verify(against, password.normalize('NFC')))
+    return right && stored !== null
+  }
+
+  /** True where the hash was made with other costs than today's: hash again while the password is at hand. */
+  needsRehash(stored: string): boolean {
+    const { algorithm, memoryCost, timeCost, parallelism } = parseOptions(stored)
+    return (
+      algorithm !== cost.algorithm ||
+      memoryCost !== cost.memoryCost ||
+      timeCost !== cost.timeCost ||
+      parallelism !== cost.parallelism
+    )
+  }
+
+  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.running < this.limits.atOnce) this.running++
+    else {
+      if (this.queue.length >= this.limits.waiting) throw overloaded('Too many sign-ins at once; try again in a moment.')
+      // Whoever finishes hands its place over, so `running` stays as it is.
+      await new Promise<void>((resolve) => this.queue.push(resolve))
+    }
+    try {
+      return await work()
+    } finally {
+      const next = this.queue.shift()
+      if (next) next()
+      else this.running--
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { decodeProtectedHeader, errors, type JWK, jwtVerify, SignJWT } from 'jose'
+import { isId } from '../ids.js'
+import type { KnownSigningKey, StoredSigningSecrets } from './signing-secrets.js'
+import { RefusedToken, type SessionRecord, type TokenRecord, type UserRecord } from './token-record.js'
+
+/** The issuer and audience of the service's own tokens: the same wherever it is reached. */
+export const ownIssuer = 'assay'
+
+export const sessionSeconds = 12 * 60 * 60
+
+export interface SessionsOptions {
+  keys: StoredSigningSecrets
+  /** The session with its user as they are now; null where there is none. */
+  load(sessionId: string): Promise<SessionRecord | null>
+}
+
+/** A new Ed25519 key, for the `make` of the sessions' signing secrets. */
+export function makeSessionKey(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  return {
+    secret: privateKey.export({ format: 'der', type: 'pkcs8' }),
+    publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: keyId, alg: 'EdDSA', use: 'sig' },
+  }
+}
+
+/** Tokens of the service's own sign-in: EdDSA, 12 hours, and a session behind each that can be revoked. */
+export class Sessions {
+  // Parsing a key costs more than using it. Keys that rotated away are collected with the objects they were read into.
+  private readonly parsed = new WeakMap<KnownSigningKey, { privateKey: KeyObject; publicKey: KeyObject }>()
+
+  constructor(private readonly options: SessionsOptions) {}
+
+  /** A token for a session that has just begun. The session's row must hold the same `expiresAt`, or a later one. */
+  async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
+    const key = await this.options.keys.current()
+    const now = Math.floor(Date.now() / 1000)
+    const token = await new SignJWT({ sid: sessionId, tid: user.tenantId })
+      .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT' })
+      .setIssuer(ownIssuer)
+      .setAudience(ownIssuer)
+      .setSubject(user.userId)
+      .setIssuedAt(now)
+      .setExpirationTime(now + sessionSeconds)
+      .sign(this.keyObjects(key).privateKey)
+    return { token, expiresAt: new Date((now + sessionSeconds) * 1000) }
+  }
+
+  /** What the token stands for, asked of the database; throws RefusedToken. */
+  async verify(token: string): Promise<TokenRecord> {
+    const { sub, sid, tid, exp } = await this.claims(token)
+    const session = isId('ses', sid) ? await this.options.load(sid) : null
+    if (!session || session.revokedAt || session.expiresAt.getTime() <= Date.now())
+      throw new RefusedToken('This session has ended; sign in again.')
+    if (session.user.userId !== sub || session.user.tenantId !== tid)
+      throw new RefusedToken('This token does not belong to its session.')
+    const validUntil = Math.min(Number(exp) * 1000, session.expiresAt.getTime())
+    return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
+  }
+
+  /** The document at /.well-known/jwks.json: the key that signs and those that still verify. */
+  async jwks(): Promise<{ keys: JWK[] }> {
+    return { keys: (await this.options.keys.all()).flatMap(({ publicJwk }) => (publicJwk ? [publicJwk as JWK] : [])) }
+  }
+
+  private async claims(token: string) {
+    const { kid } = decodeProtectedHeader(token)
+    const key = typeof kid === 'string' ? await this.options.keys.find(kid) : undefined
+    if (!key) throw new RefusedToken('This token was signed with an unknown key.')
+    const rules = { algorithms: ['EdDSA'], issuer: ownIssuer, audience: ownIssuer, requiredClaims: ['exp', 'sub', 'sid', 'tid'] }
+    return (await jwtVerify(token, this.keyObjects(key).publicKey, rules).catch(refuse)).payload
+  }
+
+  private keyObjects(key: KnownSigningKey) {
+    let pair = this.parsed.get(key)
+    if (!pair) {
+      const privateKey = createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' })
+      pair = { privateKey, publicKey: createPublicKey(privateKey) }
+      this.parsed.set(key, pair)
+    }
+    return pair
+  }
+}
+
+/** Turns jose's faults into refusals that tell what is wrong with the token and nothing more. */
+export function refuse(error: unknown): never {
+  if (error instanceof errors.JWTExpired) throw new RefusedToken('This token has expired.')
+  if (error instanceof errors.JWTClaimValidationFailed) throw new RefusedToken(claimFault(error.claim))
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    throw new RefusedToken('This token was signed with an unknown key.')
+  if (error instanceof errors.JOSEAlgNotAllowed) throw new RefusedToken('This token is signed in a way that is not accepted.')
+  if (error instanceof errors.JWSSignatureVerificationFailed) throw new RefusedToken('The signature of this token is wrong.')
+  throw new RefusedToken('This token is malformed.')
+}
+
+const claimFaults: Record<string, string> = {
+  nbf: 'This token is not valid yet.',
+  iat: 'This token is not valid yet.',
+  iss: 'This token is from another issuer.',
+  aud: 'This token is for another audience.',
+}
+
+const claimFault = (claim: string) => claimFaults[claim] ?? `The claim '${claim}' of this token is missing or wrong.`

@@ -1,0 +1,41 @@
+import type { Scope } from './actor.js'
+
+/** What authentication needs to know of a dashboard user and its tenant. */
+export interface UserRecord {
+  userId: string
+  tenantId: string
+  name: string
+  email: string
+  scopes: readonly Scope[]
+  status: 'active' | 'disabled'
+  tenantStatus: 'active' | 'suspended'
+}
+
+/** A session of the service's own sign-in, with its user. */
+export interface SessionRecord {
+  sessionId: string
+  expiresAt: Date
+  revokedAt: Date | null
+  user: UserRecord
+}
+
+/** What a verified token stands for. */
+export interface TokenRecord {
+  user: UserRecord
+  sessionId?: string
+  /** Who vouched: 'assay', or the outside provider's issuer. */
+  issuer: string
+  /** In milliseconds; skew is allowed for already. */
+  validUntil: number
+}
+
+/** A token that is not accepted; its message may be told. What else goes wrong (a database away) is thrown as itself. */
+export class RefusedToken extends Error {
+  override readonly name = 'RefusedToken'
+}
+
+/** Longer ones are refused before any work is done on them. */
+export const longestToken = 8192
+
+/** The only algorithms there are: nothing symmetric, so that a public key can never serve as a secret, and never none. */
+export const tokenAlgorithms = ['RS256', 'ES256', 'EdDSA']

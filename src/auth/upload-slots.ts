@@ -1,0 +1,33 @@
+import { rateLimited } from '../errors.js'
+
+/** Simultaneous uploads, by tenant and in all, in this process: each holds memory and a socket of this process, not of others. */
+export class UploadSlots {
+  private all = 0
+  private readonly byTenant = new Map<string, number>()
+
+  constructor(private readonly most: { tenant: number; all: number }) {}
+
+  /** Takes a slot, or throws a 429. Gives the function that returns it; calling that twice returns it once. */
+  take(tenantId: string): () => void {
+    const held = this.byTenant.get(tenantId) ?? 0
+    if (held >= this.most.tenant) throw tooMany(`this tenant has ${held} under way, the most there may be`)
+    if (this.all >= this.most.all) throw tooMany(`${this.all} are under way, the most there may be`)
+    this.all++
+    this.byTenant.set(tenantId, held + 1)
+    let returned = false
+    return () => {
+      if (returned) return
+      returned = true
+      this.give(tenantId)
+    }
+  }
+
+  private give(tenantId: string): void {
+    this.all--
+    const left = (this.byTenant.get(tenantId) ?? 1) - 1
+    if (left > 0) this.byTenant.set(tenantId, left)
+    else this.byTenant.delete(tenantId)
+  }
+}
+
+const tooMany = (why: string) => rateLimited(`Too many uploads at once: ${why}; try again in a moment.`, 1)

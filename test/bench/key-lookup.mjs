@@ -1,0 +1,51 @@
+// What a warm look-up of an API key costs, alone: `node test/bench/key-lookup.mjs [keys]`, on compiled code.
+import { randomBytes } from 'node:crypto'
+import { authenticate } from '../../dist/auth/authenticate.js'
+import { KeyDirectory } from '../../dist/auth/key-directory.js'
+import { openRateLimits } from '../../dist/auth/rate-limits.js'
+import { newApiKeySecret } from '../../dist/auth/secrets.js'
+
+const keys = Number(process.argv[2] ?? 10_000)
+const rounds = 200_000
+const targetMicroseconds = 20
+
+let loads = 0
+const found = { pepperId: 'sig_1', hash: randomBytes(32) }
+const peppers = { hashes: async () => [found], freshHashes: async () => [found] }
+const load = async () => {
+  const id = String(loads++)
+  const names = { apiKeyId: `key_${id}`, tenantId: 'ten_1', name: `Key ${id}`, scopes: ['upload', 'download'], contexts: null }
+  return { ...names, status: 'active', expiresAt: null, tenantStatus: 'active', found, graceEndsAt: null }
+}
+const directory = new KeyDirectory({ trust: { trusted: () => true }, peppers, load, capacity: keys })
+const secrets = Array.from({ length: keys }, newApiKeySecret)
+for (const secret of secrets) await directory.find(secret)
+
+const origin = { ip: '127.0.0.1', userAgent: 'bench' }
+const headers = secrets.map((secret) => ['Host', 'localhost', 'User-Agent', 'bench', 'Authorization', `Bearer ${secret}`])
+const limits = await openRateLimits({ perMinute: 1e12 })
+const actor = (await authenticate(headers[0], origin, { directory })).actor
+
+const results = {
+  'directory.find': await measured((at) => directory.find(secrets[at % keys])),
+  authenticate: await measured((at) => authenticate(headers[at % keys], origin, { directory })),
+  'limits.call': await measured(() => limits.call(actor)),
+}
+await limits.close()
+if (loads !== keys) throw new Error(`${loads - keys} look-ups of ${3 * rounds} were not warm.`)
+for (const [name, microseconds] of Object.entries(results)) console.log(`${name.padEnd(16)} ${microseconds.toFixed(2)} us`)
+const ok = results['directory.find'] < targetMicroseconds && results.authenticate < targetMicroseconds
+console.log(`${keys} keys, medians of 9; target: a warm look-up under ${targetMicroseconds} us: ${ok ? 'kept' : 'MISSED'}`)
+process.exitCode = ok ? 0 : 1
+
+async function measured(work) {
+  const batch = Math.floor(rounds / 10)
+  const medians = []
+  for (let run = 0; run < 10; run++) {
+    const start = process.hrtime.bigint()
+    for (let at = 0; at < batch; at++) await work(at)
+    medians.push(Number(process.hrtime.bigint() - start) / batch / 1000)
+  }
+  // The first run only warms the compiler up.
+  return medians.slice(1).sort((one, other) => one - other)[4]
+}

@@ -1,0 +1,51 @@
+import { describe, expect, test } from '@jest/globals'
+import { cleanUserAgent, hasScope, maySeeContext, requireScope, scopes, systemActor } from '../../src/auth/actor.js'
+
+describe('scopes', () => {
+  test.each(scopes)('admin implies %s', (scope) => {
+    expect(hasScope({ scopes: ['admin'] }, scope)).toBe(true)
+  })
+
+  test('no other scope implies another', () => {
+    for (const held of scopes.filter((scope) => scope !== 'admin')) {
+      expect(scopes.filter((asked) => hasScope({ scopes: [held] }, asked))).toEqual([held])
+    }
+  })
+
+  test('the refusal names the missing scope', () => {
+    expect(() => requireScope({ scopes: ['upload'] }, 'delete')).toThrow(
+      expect.objectContaining({ code: 'forbidden', message: expect.stringContaining("'delete'") }),
+    )
+  })
+
+  test('a key that is restricted to contexts sees no other', () => {
+    expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
+    expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
+    expect(maySeeContext({ contexts: [] }, 'ctx_a')).toBe(false)
+    expect(maySeeContext({ contexts: null }, 'ctx_a')).toBe(true)
+  })
+
+  test('the service itself is told as system', () => {
+    expect(systemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
+  })
+})
+
+describe('user agents', () => {
+  test.each([
+    ['none', undefined, ''],
+    ['as it came', 'curl/8.0 (x)', 'curl/8.0 (x)'],
+    ['control characters go', 'a\u0000b\r\nInjected: yes\u001b[31m\u007f', 'abInjected: yes[31m'],
+    ['UTF-8 that Node handed over as latin1 is read', Buffer.from('Überträger/1 ☂').toString('latin1'), 'Überträger/1 ☂'],
+    ['latin1 that is no UTF-8 stays', 'M\u00fcller', 'Müller'],
+    ['C1 controls and marks that turn text around go', 'a\u0085b\u202ec', 'abc'],
+  ])('%s', (_, header, clean) => {
+    expect(cleanUserAgent(header)).toBe(clean)
+  })
+
+  test('at most 512 bytes, and never half a character', () => {
+    expect(cleanUserAgent('x'.repeat(600))).toBe('x'.repeat(512))
+    expect(cleanUserAgent(`x${'é'.repeat(400)}`)).toBe(`x${'é'.repeat(255)}`)
+    expect(cleanUserAgent(Buffer.from(`${'☂'.repeat(300)}`).toString('latin1'))).toBe('☂'.repeat(170))
+    expect(cleanUserAgent(Buffer.from(`ab${'😀'.repeat(300)}`).toString('latin1'))).toBe(`ab${'😀'.repeat(127)}`)
+  })
+})

@@ -1,0 +1,273 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Identity } from '../../src/auth/identity.js'
+import { trustMs } from '../../src/auth/identity-listener.js'
+import { MasterKey } from '../../src/auth/master-key.js'
+import { newApiKeySecret } from '../../src/auth/secrets.js'
+import { reencryptSigningKeys } from '../../src/auth/signing-secrets.js'
+import { identityWorld, origin, until } from '../support/identity-world.js'
+
+let world: Awaited<ReturnType<typeof identityWorld>>
+let here: Identity
+let tenantId: string
+
+beforeAll(async () => {
+  world = await identityWorld()
+  here = await world.replica()
+  tenantId = await world.tenant()
+})
+afterAll(() => world.end())
+
+const present = (identity: Identity, secret: string) =>
+  identity.authenticate(['Host', 'x', 'Authorization', `Bearer ${secret}`], origin)
+const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
+
+describe('an API key', () => {
+  test('is who it is, with the origin of the call', async () => {
+    const key = await world.apiKey(here, tenantId, { scopes: ['upload', 'metadata'] })
+    expect(await present(here, key.secret)).toEqual({
+      outcome: 'actor',
+      actor: {
+        tenantId,
+        kind: 'api_key',
+        id: key.id,
+        name: 'Key',
+        email: null,
+        scopes: ['upload', 'metadata'],
+        contexts: null,
+        ...origin,
+      },
+    })
+  })
+
+  test('costs no call to the database when warm', async () => {
+    const key = await world.apiKey(here, tenantId)
+    await until(() => here.listener.trusted())
+    await present(here, key.secret)
+    const before = world.queries.count
+    for (let call = 0; call < 100; call++) expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
+    // A machine that stalls for most of a second costs a look-up, rightly: nothing is believed for longer than it is proved.
+    expect(world.queries.count - before).toBeLessThan(10)
+  })
+
+  test.each([
+    ['disabled', "update api_keys set status = 'disabled' where api_key_id = $1", 'This API key is disabled.'],
+    ['revoked', "update api_keys set status = 'revoked' where api_key_id = $1", 'This API key is revoked.'],
+    [
+      'expired',
+      "update api_keys set expires_at = now() - interval '1 second' where api_key_id = $1",
+      'This API key has expired.',
+    ],
+  ])('that is %s is refused, and known', async (_, sql, message) => {
+    const key = await world.apiKey(here, tenantId)
+    await present(here, key.secret)
+    await world.change('api_key', key.id, sql)
+    here.forget('api_key', key.id)
+    const known = { tenantId, apiKeyId: key.id, name: 'Key' }
+    expect(await present(here, key.secret)).toEqual({ outcome: 'refused', message, known })
+  })
+
+  test('that expires while it is warm is refused from that moment', async () => {
+    const expiresAt = new Date(Date.now() + 300)
+    const key = await world.apiKey(here, tenantId, { expiresAt })
+    await present(here, key.secret)
+    await until(() => Date.now() > expiresAt.getTime())
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', message: 'This API key has expired.' })
+  })
+
+  test('that nobody has is refused, and known to nobody', async () => {
+    expect(await present(here, newApiKeySecret())).toEqual({ outcome: 'refused', message: 'This API key is unknown.' })
+  })
+
+  test('of a suspended tenant is forbidden, and works again when the tenant does', async () => {
+    const tenant = await world.tenant()
+    const key = await world.apiKey(here, tenant)
+    await present(here, key.secret)
+    await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
+    here.forget('tenant', tenant)
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'forbidden', known: { apiKeyId: key.id } })
+    await world.change('tenant', tenant, "update tenants set status = 'active' where tenant_id = $1")
+    here.forget('tenant', tenant)
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
+  })
+
+  test('that was rotated: the old secret lives on until its grace ends', async () => {
+    const key = await world.apiKey(here, tenantId)
+    const fresh = newApiKeySecret()
+    const { hash, pepperId } = await here.peppers.hash(fresh)
+    const rotate = `update api_keys set previous_secret_hash = secret_hash, previous_pepper_id = pepper_id,
+      previous_expires_at = now() + $2::interval, secret_hash = $3, pepper_id = $4 where api_key_id = $1`
+    await world.pool.query(rotate, [key.id, '1 hour', hash, pepperId])
+    here.forget('api_key', key.id)
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+    expect(await present(here, fresh)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+    await world.pool.query('update api_keys set previous_expires_at = now() where api_key_id = $1', [key.id])
+    here.forget('api_key', key.id)
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', known: { apiKeyId: key.id } })
+    expect(await present(here, fresh)).toMatchObject({ outcome: 'actor' })
+  })
+})
+
+describe('the header', () => {
+  test.each([
+    ['none at all', [], 'none'],
+    ['two of them, though both are right', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'refused'],
+    ['Basic', ['Authorization', 'Basic dTpw'], 'refused'],
+    ['no scheme', ['Authorization', 'KEY'], 'refused'],
+    ['nothing after the scheme', ['Authorization', 'Bearer '], 'refused'],
+    ['two credentials in one', ['Authorization', 'Bearer KEY, Bearer KEY'], 'refused'],
+    ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'refused'],
+    ['the scheme in any case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
+  ])('%s', async (_, headers, outcome) => {
+    const key = await world.apiKey(here, tenantId)
+    const sent = headers.map((part) => part.replaceAll('KEY', key.secret))
+    expect(await here.authenticate(sent, origin)).toMatchObject({ outcome })
+  })
+})
+
+describe('two replicas', () => {
+  test('a key disabled on one is refused on the other as soon as it hears of it', async () => {
+    const there = await world.replica()
+    const key = await world.apiKey(here, tenantId)
+    await until(() => there.listener.trusted())
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'actor' })
+    await world.change('api_key', key.id, disable)
+    await until(async () => (await present(there, key.secret)).outcome === 'refused')
+    expect(there.listener.trusted()).toBe(true)
+  })
+
+  test('with its connection cut it asks the database from that moment, and hears again later', async () => {
+    const link = await world.link()
+    const there = await world.replica({ connection: link.connection })
+    const key = await world.apiKey(here, tenantId)
+    await until(() => there.listener.trusted())
+    await present(there, key.secret)
+    link.cut()
+    await until(() => !there.listener.trusted())
+    await world.pool.query(disable, [key.id])
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+    await until(() => there.listener.trusted())
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+  })
+
+  test('with its connection dead without a word it notices within a second', async () => {
+    expect(trustMs).toBeLessThan(1_000)
+    const link = await world.link()
+    const there = await world.replica({ connection: link.connection })
+    const key = await world.apiKey(here, tenantId)
+    await until(() => there.listener.trusted())
+    await present(there, key.secret)
+    link.goMute()
+    await world.change('api_key', key.id, disable)
+    await sleep(trustMs)
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+    link.heal()
+    await until(() => there.listener.trusted())
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+  })
+})
+
+describe('what a replica could not hear of', () => {
+  test('is not believed away when it hears again', async () => {
+    const link = await world.link()
+    const there = await world.replica({ connection: link.connection })
+    const key = await world.apiKey(here, tenantId)
+    await until(() => there.listener.trusted())
+    await present(there, key.secret)
+    link.goMute()
+    await world.change('api_key', key.id, disable)
+    await until(() => !there.listener.trusted())
+    link.heal()
+    await until(() => there.listener.trusted())
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+  })
+
+  test('a new pepper on another replica makes no key unknown', async () => {
+    const deaf = await world.replica({ connection: { host: '127.0.0.1', port: 1 } })
+    const old = await world.apiKey(here, tenantId)
+    await here.peppers.rotate()
+    const key = await world.apiKey(here, tenantId)
+    await deaf.signing.pepper.fresh(0)
+    await here.peppers.rotate()
+    const latest = await world.apiKey(here, tenantId)
+    for (const { id, secret } of [latest, key, old]) expect(await present(deaf, secret)).toMatchObject({ actor: { id } })
+  })
+})
+
+describe('rotation of what protects them', () => {
+  test('a new pepper refuses nobody; a key moves to it when it is used; the old one ends when nothing needs it', async () => {
+    const there = await world.replica()
+    const used = await world.apiKey(here, tenantId)
+    const unused = await world.apiKey(here, tenantId)
+    await here.peppers.rotate()
+    const fresh = await world.apiKey(here, tenantId)
+    for (const replica of [here, there]) {
+      for (const key of [used, fresh]) {
+        replica.forget('api_key', key.id)
+        expect(await present(replica, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+      }
+    }
+    const pepperOf = async (id: string) =>
+      (await world.pool.query('select pepper_id from api_keys where api_key_id = $1', [id])).rows[0].pepper_id
+    expect(await pepperOf(used.id)).toBe(await pepperOf(fresh.id))
+    expect(await pepperOf(unused.id)).not.toBe(await pepperOf(fresh.id))
+    const inUse = async () => (await world.pool.query('select distinct pepper_id from api_keys')).rows.map((row) => row.pepper_id)
+    const live = async () => (await here.signing.pepper.all()).map(({ id }) => id)
+    const before = await live()
+    await here.peppers.dropUnused(await inUse())
+    expect(await live()).toEqual(before)
+    await world.pool.query("update signing_keys set retired_at = retired_at - interval '1 hour'")
+    await here.peppers.dropUnused(await inUse())
+    expect(await live()).toContain(await pepperOf(unused.id))
+    await world.pool.query('delete from api_keys where pepper_id <> $1', [await pepperOf(fresh.id)])
+    await here.peppers.dropUnused(await inUse())
+    expect(await live()).toEqual([await pepperOf(fresh.id)])
+    expect(await present(here, used.secret)).toMatchObject({ outcome: 'actor' })
+  })
+
+  test('a new MASTER_KEY changes no key and no secret', async () => {
+    const key = await world.apiKey(here, tenantId)
+    const before = await here.signing.download_url.current()
+    const renewed = Buffer.alloc(32, 9)
+    const old = Buffer.alloc(32, 7)
+    const both = new MasterKey([renewed, old])
+    expect(await reencryptSigningKeys(world.pool, both)).toBeGreaterThan(2)
+    expect(await reencryptSigningKeys(world.pool, both)).toBe(0)
+    const later = await world.replica({ masterKey: new MasterKey([renewed]) })
+    expect(await later.signing.download_url.current()).toMatchObject({ id: before.id, secret: before.secret })
+    expect(await present(later, key.secret)).toMatchObject({ outcome: 'actor' })
+    await reencryptSigningKeys(world.pool, new MasterKey([old, renewed]))
+  })
+
+  test('replicas that start at once agree on their keys', async () => {
+    await world.pool.query('delete from signing_keys where purpose = $1', ['download_url'])
+    const replicas = await Promise.all([world.replica(), world.replica(), world.replica()])
+    const ids = await Promise.all(replicas.map(async (replica) => (await replica.signing.download_url.current()).id))
+    expect(new Set(ids).size).toBe(1)
+  })
+
+  test('a rotated download key verifies until its time is over, a leaked one at no time', async () => {
+    const old = await here.signing.download_url.current()
+    await here.signing.download_url.rotate()
+    const next = await here.signing.download_url.current()
+    expect(next.id).not.toBe(old.id)
+    expect(await here.signing.download_url.find(old.id)).toMatchObject({ id: old.id, secret: old.secret })
+    await here.signing.download_url.rotate({ leaked: true })
+    expect(await here.signing.download_url.find(old.id)).toBeUndefined()
+    expect(await here.signing.download_url.find(next.id)).toBeUndefined()
+    expect(await here.signing.download_url.find("sig_'; drop table signing_keys")).toBeUndefined()
+  })
+})
+
+describe('last use', () => {
+  test('is written for many calls at once, the latest of each key', async () => {
+    const writes: { apiKeyId: string; at: Date }[][] = []
+    const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
+    const key = await world.apiKey(replica, tenantId)
+    for (let call = 0; call < 20; call++) await present(replica, key.secret)
+    expect(replica.lastUsed.latest(key.id)).toBeInstanceOf(Date)
+    await replica.lastUsed.flush()
+    await replica.lastUsed.flush()
+    expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
+  })
+})

@@ -1,0 +1,289 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { systemActor } from '../../src/auth/actor.js'
+import {
+  addressGroup,
+  openRateLimits,
+  type RateLimits,
+  type RateLimitsOptions,
+  rateLimitHeaders,
+} from '../../src/auth/rate-limits.js'
+import { SharedCounts } from '../../src/auth/shared-counts.js'
+import { ProcessCounter } from '../../src/auth/window-counter.js'
+import { testDatabase } from '../support/database.js'
+import { until } from '../support/identity-world.js'
+
+const actor = (id: string, tenantId = 'ten_1') => ({ ...systemActor(tenantId), kind: 'api_key' as const, id })
+const opened: RateLimits[] = []
+const limitsOf = async (options: RateLimitsOptions) => {
+  const limits = await openRateLimits(options)
+  opened.push(limits)
+  return limits
+}
+afterAll(async () => {
+  for (const limits of opened) await limits.close()
+})
+
+const outcomes = async (count: number, work: () => Promise<unknown>) => {
+  const seen: unknown[] = []
+  for (let call = 0; call < count; call++) {
+    seen.push(
+      await work().then(
+        () => 'passed',
+        (error: { code: string }) => error.code,
+      ),
+    )
+  }
+  return seen
+}
+
+// A window may end between two calls of a test: then it begins again in the next.
+const withinOneWindow = async (seconds: number, work: () => Promise<void>) => {
+  const left = seconds - ((Date.now() / 1000) % seconds)
+  if (left < 5) await new Promise((resolve) => setTimeout(resolve, left * 1000 + 20))
+  await work()
+}
+
+describe('calls', () => {
+  test('by one key: so many a minute, then 429 with the time to wait; another key goes on', () =>
+    withinOneWindow(60, async () => {
+      const limits = await limitsOf({ perMinute: 3 })
+      const first = await limits.call(actor('key_1'))
+      expect(first).toMatchObject({ policy: 'key', limit: 3, remaining: 2, windowSeconds: 60 })
+      expect(await outcomes(4, () => limits.call(actor('key_1')))).toEqual(['passed', 'passed', 'rate_limited', 'rate_limited'])
+      await expect(limits.call(actor('key_1'))).rejects.toMatchObject({
+        retryAfter: expect.any(Number),
+        details: { retry_after: expect.any(Number) },
+      })
+      expect(await limits.call(actor('key_2'))).toMatchObject({ remaining: 2 })
+    }))
+
+  test('by all keys of a tenant: five times as many; another tenant goes on', () =>
+    withinOneWindow(60, async () => {
+      const limits = await limitsOf({ perMinute: 2 })
+      for (let key = 0; key < 5; key++)
+        expect(await outcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
+      expect(await outcomes(1, () => limits.call(actor('key_9')))).toEqual(['rate_limited'])
+      expect(await outcomes(1, () => limits.call(actor('key_9', 'ten_2')))).toEqual(['passed'])
+    }))
+
+  test('the IETF headers', () => {
+    const state = { policy: 'key' as const, limit: 100, remaining: 7, resetSeconds: 31, windowSeconds: 60 }
+    expect(rateLimitHeaders(state)).toEqual({ 'RateLimit-Policy': '"key";q=100;w=60', RateLimit: '"key";r=7;t=31' })
+  })
+})
+
+describe('refused credentials and attempts to sign in', () => {
+  test('failures of one address are told to slow down, and only failures are counted', () =>
+    withinOneWindow(60, async () => {
+      const limits = await limitsOf({ failedCredentialsPerMinute: 2 })
+      expect(await outcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
+      expect(await outcomes(1, () => limits.failedCredential('198.51.100.2'))).toEqual(['passed'])
+      expect(await outcomes(1, () => limits.call(actor('key_1')))).toEqual(['passed'])
+    }))
+
+  test('an account has so many attempts, from wherever they come and however it is spelled', () =>
+    withinOneWindow(300, async () => {
+      const limits = await limitsOf({ signInsByAccount: 3 })
+      let address = 0
+      const attempt = (email: string) => limits.signIn(email, `198.51.100.${address++}`)
+      expect(await outcomes(3, () => attempt(' Amy@Example.com'))).toEqual(['passed', 'passed', 'passed'])
+      expect(await outcomes(1, () => attempt('amy@example.com'))).toEqual(['rate_limited'])
+      expect(await outcomes(1, () => attempt('bea@example.com'))).toEqual(['passed'])
+    }))
+
+  test('right ones do not use them up', () =>
+    withinOneWindow(300, async () => {
+      const limits = await limitsOf({ signInsByAccount: 2, signInsByAddress: 2 })
+      const right = async () => (await limits.signIn('amy@example.com', '198.51.100.1')).succeeded()
+      expect(await outcomes(10, right)).toEqual(Array(10).fill('passed'))
+    }))
+
+  test('an address has so many attempts, on whichever accounts', () =>
+    withinOneWindow(300, async () => {
+      const limits = await limitsOf({ signInsByAddress: 2 })
+      let account = 0
+      expect(await outcomes(3, () => limits.signIn(`user${account++}@example.com`, '2001:db8:1:2::1'))).toEqual([
+        'passed',
+        'passed',
+        'rate_limited',
+      ])
+      expect(await outcomes(1, () => limits.signIn('x@example.com', '2001:db8:1:2:ffff::9'))).toEqual(['rate_limited'])
+    }))
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:0002::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ])('%s counts as %s', (ip, group) => {
+    expect(addressGroup(ip)).toBe(group)
+  })
+})
+
+describe('simultaneous uploads', () => {
+  test('by tenant and in all; a slot returned twice is returned once', async () => {
+    const limits = await limitsOf({ uploadsByTenant: 2, uploadsInAll: 3 })
+    const [one] = [limits.upload(actor('key_1')), limits.upload(actor('key_1'))]
+    expect(() => limits.upload(actor('key_1'))).toThrow(expect.objectContaining({ code: 'rate_limited', retryAfter: 1 }))
+    limits.upload(actor('key_2', 'ten_2'))
+    expect(() => limits.upload(actor('key_2', 'ten_2'))).toThrow(/3 are under way/)
+    one()
+    one()
+    limits.upload(actor('key_1'))
+    expect(() => limits.upload(actor('key_1'))).toThrow(/Too many uploads/)
+  })
+})
+
+describe('replicas', () => {
+  let database: Awaited<ReturnType<typeof testDatabase>>
+  let pool: pg.Pool
+  beforeAll(async () => {
+    database = await testDatabase()
+    pool = new pg.Pool({ connectionString: database.url })
+  })
+  afterAll(async () => {
+    await pool.end()
+    await database.drop()
+  })
+
+  const replica = () => {
+    const shared = new SharedCounts(pool, (error) => {
+      throw error
+    })
+    return { shared, counter: new ProcessCounter('test', 3600, shared) }
+  }
+
+  test('add up what they counted, in one row and one statement', () =>
+    withinOneWindow(3600, async () => {
+      const [one, two] = [replica(), replica()]
+      for (let call = 0; call < 30; call++) await one.counter.add('k')
+      for (let call = 0; call < 12; call++) await two.counter.add('k')
+      await one.shared.exchange()
+      await two.shared.exchange()
+      expect(await two.counter.add('k')).toMatchObject({ count: 43 })
+      expect(await one.counter.add('k')).toMatchObject({ count: 31 })
+      await Promise.all([one.shared.exchange(), two.shared.exchange()])
+      await one.counter.add('k')
+      await one.shared.exchange()
+      expect(await one.counter.add('k')).toMatchObject({ count: 46 })
+      const { rows } = await pool.query("select key, points from rate_limits where key = 'test:k'")
+      expect(rows).toEqual([{ key: 'test:k', points: '45' }])
+    }))
+
+  test('keep what they could not tell, and tell it later', async () => {
+    const { shared, counter } = replica()
+    await counter.add('later')
+    const down = new pg.Pool({ host: '127.0.0.1', port: 1 })
+    const faults: Error[] = []
+    const cut = new SharedCounts(down, (error) => faults.push(error))
+    const lonely = new ProcessCounter('test', 3600, cut)
+    for (let call = 0; call < 5; call++) await lonely.add('later')
+    await cut.exchange()
+    expect(faults).toHaveLength(1)
+    expect(await lonely.add('later')).toMatchObject({ count: 6 })
+    await shared.exchange()
+    await down.end()
+  })
+
+  test('many keys at once, from two replicas in other orders, without standing in each other’s way', async () => {
+    const [one, two] = [replica(), replica()]
+    const keys = Array.from({ length: 3000 }, (_, at) => `many ${at}`)
+    for (const key of keys) await one.counter.add(key)
+    for (const key of keys.toReversed()) await two.counter.add(key)
+    await Promise.all([one.shared.exchange(), two.shared.exchange()])
+    const { rows } = await pool.query(
+      "select count(*)::int as keys, sum(points)::int as points from rate_limits where key like 'test:many %'",
+    )
+    expect(rows).toEqual([{ keys: 3000, points: 6000 }])
+  })
+
+  test('a limit holds for all of them together', () =>
+    withinOneWindow(60, async () => {
+      const one = await limitsOf({ perMinute: 10, pool })
+      const two = await limitsOf({ perMinute: 10, pool })
+      await outcomes(8, () => one.call(actor('key_shared')))
+      let calls = 0
+      const remaining = async () => {
+        calls++
+        await sleep(400)
+        return two.call(actor('key_shared')).then(
+          (state) => state.remaining,
+          () => 0,
+        )
+      }
+      await until(async () => (await remaining()) === 0)
+      // Alone it would have passed ten.
+      expect(calls).toBeLessThan(9)
+    }))
+
+  test('finished windows are swept away', async () => {
+    await pool.query("insert into rate_limits values ('old', now() - interval '1 day', 5, now() - interval '1 hour')")
+    const { shared } = replica()
+    await shared.exchange()
+    expect((await pool.query("select 1 from rate_limits where key = 'old'")).rowCount).toBe(0)
+  })
+})
+
+const redisHere = spawnSync('redis-server', ['--version']).status === 0
+
+;(redisHere ? describe : describe.skip)('Redis', () => {
+  let server: ReturnType<typeof spawn>
+  let url: string
+  beforeAll(async () => {
+    const port = await freePort()
+    server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    for await (const line of server.stdout!) if (/Ready to accept/.test(String(line))) break
+    url = `redis://127.0.0.1:${port}`
+  })
+  afterAll(async () => {
+    if (server.exitCode !== null) return
+    server.kill()
+    await once(server, 'exit')
+  })
+
+  test('counts for all replicas at once, and each counts for itself while it is away', async () => {
+    const faults: Error[] = []
+    const onError = (error: Error) => void faults.push(error)
+    const [one, two] = [
+      await limitsOf({ perMinute: 5, redisUrl: url, onError }),
+      await limitsOf({ perMinute: 5, redisUrl: url, onError }),
+    ]
+    const ready = async (limits: RateLimits, key: string) => {
+      await until(
+        async () => (await limits.call(actor(key, key))) && (await limits.call(actor(key, key)).catch(() => null)) !== null,
+      )
+    }
+    await ready(one, 'warm_1')
+    await ready(two, 'warm_2')
+    await until(async () => {
+      const key = `key_${Math.random()}`
+      await one.call(actor(key, key))
+      return (await two.call(actor(key, key))).remaining === 3
+    })
+    expect(await outcomes(3, () => one.call(actor('key_r')))).toEqual(['passed', 'passed', 'passed'])
+    expect(await outcomes(3, () => two.call(actor('key_r')))).toEqual(['passed', 'passed', 'rate_limited'])
+    server.kill()
+    await once(server, 'exit')
+    expect(await outcomes(1, () => one.call(actor('key_alone')))).toEqual(['passed'])
+    expect(await outcomes(6, () => one.call(actor('key_away')))).toContain('rate_limited')
+  })
+})
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}

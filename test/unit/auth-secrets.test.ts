@@ -1,0 +1,152 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { hash } from '@node-rs/argon2'
+import { forgetOldMasterKeys, MasterKey, openMasterKey, renewMasterKeyFile } from '../../src/auth/master-key.js'
+import { generatePassword, Passwords, passwordFault } from '../../src/auth/passwords.js'
+import { keyPrefixOf, newApiKeySecret, sameBytes } from '../../src/auth/secrets.js'
+
+const one = Buffer.alloc(32, 1)
+const two = Buffer.alloc(32, 2)
+const secret = Buffer.from('a private key')
+
+describe('secrets at rest', () => {
+  test('open under the key and the label that they were sealed with, and under no other', async () => {
+    const sealed = new MasterKey([one]).encrypt(secret, 'sig_1')
+    expect(sealed.includes(secret)).toBe(false)
+    expect(await new MasterKey([one]).decrypt(sealed, 'sig_1')).toEqual(secret)
+    await expect(new MasterKey([one]).decrypt(sealed, 'sig_2')).rejects.toThrow(/belongs to something else/)
+    await expect(new MasterKey([two]).decrypt(sealed, 'sig_1')).rejects.toThrow(/another MASTER_KEY/)
+  })
+
+  test('one secret sealed twice does not look the same', () => {
+    const key = new MasterKey([one])
+    expect(key.encrypt(secret, 'x')).not.toEqual(key.encrypt(secret, 'x'))
+  })
+
+  test('a flipped bit anywhere is noticed', async () => {
+    const key = new MasterKey([one])
+    const sealed = key.encrypt(secret, 'x')
+    for (let at = 0; at < sealed.length; at++) {
+      const bad = Buffer.from(sealed)
+      bad[at]! ^= 1
+      await expect(key.decrypt(bad, 'x')).rejects.toThrow()
+    }
+    await expect(key.decrypt(sealed.subarray(0, 20), 'x')).rejects.toThrow(/envelope/)
+  })
+
+  test('MASTER_KEY changes: the old one still opens, what is re-encrypted does without it', async () => {
+    const old = new MasterKey([one]).encrypt(secret, 'x')
+    const both = new MasterKey([two, one])
+    expect(both.isCurrent(old)).toBe(false)
+    const moved = await both.reencrypt(old, 'x')
+    expect(both.isCurrent(moved)).toBe(true)
+    expect(await new MasterKey([two]).decrypt(moved, 'x')).toEqual(secret)
+  })
+})
+
+describe('DATA_DIR/master.key', () => {
+  let dataDir: string
+  beforeEach(async () => {
+    dataDir = join(await mkdtemp(join(tmpdir(), 'assay-key-')), 'data dir')
+  })
+  afterEach(() => rm(join(dataDir, '..'), { recursive: true }))
+
+  test('is made once, for its owner only, by however many start at once', async () => {
+    const keys = await Promise.all(Array.from({ length: 8 }, () => openMasterKey({ dataDir })))
+    const sealed = keys[0]!.encrypt(secret, 'x')
+    for (const key of keys) expect(await key.decrypt(sealed, 'x')).toEqual(secret)
+    expect((await stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600)
+    const before = await readFile(join(dataDir, 'master.key'), 'utf8')
+    expect(before).toMatch(/^[A-Za-z0-9+/]{43}=\n$/)
+    await openMasterKey({ dataDir })
+    expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(before)
+  })
+
+  test('renewed beside a running service: both open what either seals', async () => {
+    const running = await openMasterKey({ dataDir })
+    const old = running.encrypt(secret, 'x')
+    await renewMasterKeyFile(dataDir)
+    const command = await openMasterKey({ dataDir })
+    const moved = await command.reencrypt(old, 'x')
+    expect(await running.decrypt(moved, 'x')).toEqual(secret)
+    await forgetOldMasterKeys(dataDir)
+    const later = await openMasterKey({ dataDir })
+    expect(await later.decrypt(moved, 'x')).toEqual(secret)
+    await expect(later.decrypt(old, 'x')).rejects.toThrow(/another MASTER_KEY/)
+  })
+
+  test('a damaged file is told, and never replaced', async () => {
+    await openMasterKey({ dataDir })
+    await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
+    await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key holds 5 bytes; it must be 32/)
+    await writeFile(join(dataDir, 'master.key'), '')
+    await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
+  })
+
+  test('a given MASTER_KEY needs no file, and must have 32 bytes', async () => {
+    await openMasterKey({ masterKey: one, dataDir })
+    await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
+    await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY holds 16 bytes/)
+  })
+})
+
+describe('API key secrets', () => {
+  test('have the shape of the contract, and are never the same', () => {
+    const made = new Set(Array.from({ length: 100 }, newApiKeySecret))
+    expect(made.size).toBe(100)
+    for (const key of made) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
+  })
+
+  test('lists show 12 characters', () => {
+    expect(keyPrefixOf(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
+  })
+
+  test('bytes of other lengths are not the same', () => {
+    expect(sameBytes(one, one.subarray(1))).toBe(false)
+    expect(sameBytes(one, Buffer.from(one))).toBe(true)
+  })
+})
+
+describe('passwords', () => {
+  const passwords = new Passwords()
+
+  test('are kept as argon2id, and verified', async () => {
+    const stored = await passwords.hash('correct horse')
+    expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    expect(await passwords.verify(stored, 'correct horse')).toBe(true)
+    expect(await passwords.verify(stored, 'correct horsf')).toBe(false)
+    expect(passwords.needsRehash(stored)).toBe(false)
+  })
+
+  test('however a keyboard composes its letters', async () => {
+    expect(await passwords.verify(await passwords.hash('pa\u00dfwort\u00e9'), 'pa\u00dfworte\u0301')).toBe(true)
+  })
+
+  test('without an account there is no right password', async () => {
+    expect(await passwords.verify(null, 'anything')).toBe(false)
+  })
+
+  test('a hash of other costs is right, and asks to be made again', async () => {
+    const stored = await hash('correct horse', { memoryCost: 8192, timeCost: 1 })
+    expect(await passwords.verify(stored, 'correct horse')).toBe(true)
+    expect(passwords.needsRehash(stored)).toBe(true)
+  })
+
+  test('beyond those that may wait, the rest are told to come again', async () => {
+    const few = new Passwords({ atOnce: 1, waiting: 2 })
+    const results = await Promise.allSettled(Array.from({ length: 5 }, () => few.hash('correct horse')))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
+    expect(results[4]).toMatchObject({ reason: { code: 'overloaded' } })
+    await few.hash('and on it goes')
+  })
+
+  test('new ones have rules; generated ones keep them', async () => {
+    expect(passwordFault('short')).toMatch(/at least 8/)
+    expect(passwordFault('x'.repeat(513))).toMatch(/at most 512 bytes/)
+    expect(passwordFault('long enough')).toBeUndefined()
+    expect(passwordFault(generatePassword())).toBeUndefined()
+    expect(await passwords.verify(await passwords.hash('long enough'), 'x'.repeat(1_000_000))).toBe(false)
+  })
+})
