@@ -1,0 +1,28 @@
+import type { NetConnectOpts } from 'node:net'
+
+/** Where a clamd listens. */
+export interface ClamdAddress {
+  /** As the operator wrote it. */
+  label: string
+  connect: NetConnectOpts
+}
+
+const wanted = "'clamd://host:3310', 'clamd://[::1]:3310' or 'clamd:///path/to.sock'"
+
+/** One `clamd:` URL. Throws a sentence that names the value. */
+export function parseClamdUrl(url: string): ClamdAddress {
+  let parsed: URL
+  try {
+    parsed = new URL(url)
+  } catch {
+    throw new Error(`'${url}' is not the address of a clamd; it should be ${wanted}.`)
+  }
+  if (parsed.protocol !== 'clamd:' || parsed.search || parsed.hash || parsed.username) {
+    throw new Error(`'${url}' is not the address of a clamd; it should be ${wanted}.`)
+  }
+  const path = decodeURIComponent(parsed.pathname)
+  if (parsed.hostname === '' && path.length > 1) return { label: url, connect: { path } }
+  if (parsed.hostname === '' || path.length > 1)
+    throw new Error(`'${url}' names neither a host nor a socket; it should be ${wanted}.`)
+  return { label: url, connect: { host: parsed.hostname.replace(/^\[|\]$/g, ''), port: Number(parsed.port || 3310) } }
+}

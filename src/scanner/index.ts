@@ -1,0 +1,66 @@
+import { access } from 'node:fs/promises'
+import { Beside } from './beside.js'
+import { type ClamdOptions, ClamdScanner } from './clamd.js'
+import { type ClamdAddress, parseClamdUrl } from './clamd-address.js'
+import { askClamd } from './clamd-exchange.js'
+import type { ScannerLogger } from './logger.js'
+import { NoScanner } from './none.js'
+import { readRulesDir } from './rules-dir.js'
+import type { VirusScanner } from './virus-scanner.js'
+import { YaraScanner } from './yara.js'
+
+export interface ScannerOptions {
+  /** The operator's own YARA rules: compiled with ours, and run beside a clamd. */
+  rulesDir?: string
+  /** Worker threads of the embedded engine. */
+  workers?: number
+  clamd?: Omit<ClamdOptions, 'logger'>
+  logger?: ScannerLogger
+}
+
+/**
+ * The scanner that `SCANNER_URL` names: `clamd://host:3310` and `clamd:///path/to.sock` (several, comma-separated), `yara:`, `none:`.
+ * A clamd that is down does not keep the service from starting: it may come up later, and readiness tells. Throws a sentence on a bad URL or faulty rules.
+ */
+export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
+  const logger = options.logger && { logger: options.logger }
+  const yara = async () =>
+    YaraScanner.open({
+      ...logger,
+      ...(options.workers !== undefined && { workers: options.workers }),
+      ...(options.rulesDir && { operators: await readRulesDir(options.rulesDir) }),
+    })
+  if (url === 'none:') return new NoScanner()
+  if (url === 'yara:') return yara()
+  const clamd = new ClamdScanner(parseScannerUrl(url), { ...options.clamd, ...logger })
+  return options.rulesDir ? new Beside(clamd, await yara()) : clamd
+}
+
+function parseScannerUrl(url: string): ClamdAddress[] {
+  const urls = url.split(',').map((each) => each.trim())
+  if (urls.every((each) => each.startsWith('clamd:'))) return urls.map(parseClamdUrl)
+  throw new Error(
+    `SCANNER_URL '${url}' names no scanner; it should be clamd://host:3310, clamd:///path/to.sock (several, comma-separated), yara: or none:.`,
+  )
+}
+
+const usualSockets = ['/run/clamav/clamd.ctl', '/var/run/clamav/clamd.ctl', '/run/clamd.scan/clamd.sock', '/tmp/clamd.socket']
+
+/** The URL of a clamd that runs on this machine in one of the usual places and answers at once; undefined where there is none. */
+export async function findLocalClamd(
+  places: string[] = [...usualSockets.map((path) => `clamd://${path}`), 'clamd://127.0.0.1:3310'],
+): Promise<string | undefined> {
+  for (const url of places) if (await answers(parseClamdUrl(url))) return url
+  return undefined
+}
+
+async function answers(address: ClamdAddress): Promise<boolean> {
+  const ms = 500
+  try {
+    if ('path' in address.connect) await access(address.connect.path)
+    const deadlines = { connectMs: ms, idleMs: ms, answerMs: ms, overallMs: ms }
+    return (await askClamd(address, 'PING', deadlines)) === 'PONG'
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,78 @@
+import { createCipheriv, createHash } from 'node:crypto'
+
+/** The entries of a standard encryption dictionary. [ISO 32000-2, 7.6.4] */
+export interface EncryptionFacts {
+  revision: number
+  owner: Buffer
+  user: Buffer
+  permissions: number
+  keyBytes: number
+  id: Buffer
+  metadata: boolean
+}
+
+const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
+const md5 = (...parts: Buffer[]) => createHash('md5').update(Buffer.concat(parts)).digest()
+
+/** True where the empty user password is the right one: then every reader, and clamd, opens the document. */
+export function opensWithoutPassword(facts: EncryptionFacts): boolean {
+  if (facts.revision >= 5) {
+    const salt = facts.user.subarray(32, 40)
+    const hash = facts.revision === 5 ? createHash('sha256').update(salt).digest() : hardenedHash(salt)
+    return hash.equals(facts.user.subarray(0, 32))
+  }
+  const key = emptyPasswordKey(facts)
+  if (facts.revision === 2) return rc4(key, padding).equals(facts.user.subarray(0, 32))
+  let check = rc4(key, md5(padding, facts.id))
+  for (let round = 1; round <= 19; round++) check = rc4(Buffer.from(key.map((byte) => byte ^ round)), check)
+  return check.equals(facts.user.subarray(0, 16))
+}
+
+/** Algorithm 2. */
+function emptyPasswordKey({ owner, permissions, id, revision, metadata, keyBytes }: EncryptionFacts): Buffer {
+  const allowed = Buffer.alloc(4)
+  allowed.writeInt32LE(permissions | 0)
+  const open = revision >= 4 && !metadata ? Buffer.alloc(4, 0xff) : Buffer.alloc(0)
+  let hash = md5(padding, owner.subarray(0, 32), allowed, id, open)
+  for (let round = 0; revision >= 3 && round < 50; round++) hash = md5(hash.subarray(0, keyBytes))
+  return hash.subarray(0, keyBytes)
+}
+
+/** Algorithm 2.B, for an empty password. */
+function hardenedHash(salt: Buffer): Buffer {
+  let key = createHash('sha256').update(salt).digest()
+  for (let round = 0, last = 0; round < 64 || last > round - 32; round++) {
+    const cipher = createCipheriv('aes-128-cbc', key.subarray(0, 16), key.subarray(16, 32)).setAutoPadding(false)
+    const mixed = cipher.update(Buffer.concat(new Array<Buffer>(64).fill(key)))
+    const remainder = mixed.subarray(0, 16).reduce((sum, byte) => sum + byte, 0) % 3
+    key = createHash(['sha256', 'sha384', 'sha512'][remainder] as string)
+      .update(mixed)
+      .digest()
+    last = mixed.at(-1) ?? 0
+  }
+  return key.subarray(0, 32)
+}
+
+// OpenSSL 3 keeps RC4 in a provider that Node does not load.
+function rc4(key: Buffer, data: Buffer): Buffer {
+  const state = Uint8Array.from({ length: 256 }, (_, index) => index)
+  const at = (index: number) => state[index & 255] as number
+  const swap = (a: number, b: number) => {
+    const kept = at(a)
+    state[a] = at(b)
+    state[b] = kept
+  }
+  for (let i = 0, j = 0; i < 256; i++) {
+    j = (j + at(i) + (key[i % key.length] as number)) & 255
+    swap(i, j)
+  }
+  let j = 0
+  return Buffer.from(
+    data.map((byte, index) => {
+      const i = (index + 1) & 255
+      j = (j + at(i)) & 255
+      swap(i, j)
+      return byte ^ at(at(i) + at(j))
+    }),
+  )
+}

@@ -1,0 +1,108 @@
+import { eicar } from './eicar.js'
+
+/** One text of YARA rules, and where it came from. */
+export interface RuleSource {
+  /** For messages: a file's path, or our own name. */
+  origin: string
+  text: string
+}
+
+/** When `ownRules` were last changed. */
+export const ownRulesDate = new Date('2026-11-20T00:00:00Z')
+
+// A text in rules is written with two escapes.
+const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
+
+/**
+ * What may stand anywhere. Few patterns, since a few are searched for at tens of GB/s and many at a fraction of one.
+ * The string is found wherever it stands, since whoever pads it wants to know whether all of a file is looked at.
+ */
+const anywhere = `
+rule assay_eicar {
+  meta: signature = "EICAR-Test-String"
+  strings: $a = "${eicarText}"
+  condition: $a
+}`
+
+/**
+ * Well-known tricks, each of which nothing honest contains: what a pattern would have to guess at is left to operators' own rules and to
+ * a real engine. They are made of text: looked for in what looks like text, and at both ends of what does not (a GIF with PHP behind it).
+ */
+const scripts = String.raw`
+rule assay_php_webshell {
+  meta: signature = "PHP.Webshell"
+  strings:
+    $input = /\b(eval|assert|system|exec|shell_exec|passthru|popen|proc_open)[ \t]{0,8}\([ \t]{0,8}@?((base64_decode|gzinflate|gzuncompress|str_rot13|stripslashes|trim|urldecode|rawurldecode)[ \t]{0,8}\([ \t]{0,8}){0,4}@?\$_(POST|GET|REQUEST|COOKIE)[ \t]{0,8}\[/ nocase
+    $packed = /\beval[ \t]{0,8}\([ \t]{0,8}(gzinflate|gzuncompress|str_rot13)[ \t]{0,8}\([ \t]{0,8}base64_decode[ \t]{0,8}\([ \t]{0,8}['"][A-Za-z0-9+\/]{64}/ nocase
+    $call = /\$_(POST|GET|REQUEST|COOKIE)\[[^\]]{1,40}\][ \t]{0,4}\([ \t]{0,4}\$_(POST|GET|REQUEST|COOKIE)\[/
+    $php = "<?php" nocase
+    $echo = "<?="
+  condition: ($php or $echo) and any of ($input, $packed, $call)
+}
+rule assay_jsp_webshell {
+  meta: signature = "JSP.Webshell"
+  strings:
+    $run = /getRuntime[ \t]{0,4}\([ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}exec[ \t]{0,4}\([ \t]{0,4}request[ \t]{0,4}\.[ \t]{0,4}getParameter/
+    $page = "<%"
+  condition: $run and $page
+}
+rule assay_asp_webshell {
+  meta: signature = "ASP.Webshell"
+  strings: $run = /<%[^%]{0,200}\b(eval|execute)[ \t]{0,4}\(?[ \t]{0,4}request(\.(item|form|querystring))?[ \t]{0,4}[(\[]/ nocase
+  condition: $run
+}
+rule assay_powershell_downloader {
+  meta: signature = "PowerShell.Downloader"
+  strings:
+    $hidden = /powershell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/]w(indowstyle|in|i)?[ \t]{1,4}(hidden|1)[ \t][^\r\n]{0,120}[-\/]e(nc|ncodedcommand|c)?[ \t]{1,4}["']?[A-Za-z0-9+\/]{80}/ nocase
+    $encoded = /[Pp]ower[Ss]hell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/][Ee]([Nn][Cc]|[Nn]coded[Cc]ommand|[Cc])?[ \t]{1,4}["']?(SQBFAF|SQBuAHYAbwBrAGUALQ|aQBlAHgA|aQBuAHYAbwBrAGUALQ|JABjAGwAaQBlAG4AdA|KABuAGUAdwAtAG8AYgBqAGUAYwB0)[A-Za-z0-9+\/]{40}/
+    $cradle = /\b(iex|invoke-expression)[ \t]{0,4}\(?[ \t]{0,4}\(?[ \t]{0,4}new-object[ \t]{1,4}(system\.)?net\.webclient[ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}download(string|data)[ \t]{0,4}\([ \t]{0,4}['"]https?:/ nocase
+  condition: any of them
+}
+rule assay_office_macro_shell {
+  meta: signature = "Office.AutoMacroShell"
+  strings:
+    $auto1 = "Sub AutoOpen(" nocase
+    $auto2 = "Sub Auto_Open(" nocase
+    $auto3 = "Sub AutoExec(" nocase
+    $auto4 = "Sub AutoClose(" nocase
+    $auto5 = "Sub Document_Open(" nocase
+    $auto6 = "Sub Workbook_Open(" nocase
+    $shell = /\bShell[ \t]{0,4}\(?[ \t]{0,4}"[^"\r\n]{0,40}(powershell|cmd(\.exe)?[ \t]+\/[ck]|mshta|wscript|cscript|rundll32|regsvr32|certutil)/ nocase
+    $object = /CreateObject[ \t]{0,4}\([ \t]{0,4}"(WScript\.Shell|Shell\.Application)"[ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}(Run|Exec|ShellExecute)/ nocase
+  condition: any of ($auto*) and ($shell or $object)
+}
+rule assay_script_dropper {
+  meta: signature = "Script.Dropper"
+  strings:
+    $shell = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]WScript\.Shell['"]/ nocase
+    $http = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"](MSXML2\.(Server)?XMLHTTP|Microsoft\.XMLHTTP|WinHttp\.WinHttpRequest)/ nocase
+    $stream = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]ADODB\.Stream['"]/ nocase
+  condition: all of them
+}
+rule assay_svg_redirect {
+  meta: signature = "SVG.ScriptRedirect"
+  strings:
+    $svg = "<svg" nocase
+    $script = /<script[^>]{0,200}>[^<]{0,4000}\b(atob|eval|unescape|fromCharCode)[ \t]{0,4}\([^<]{0,4000}\b(window|document|top|self)\.location[^<]{0,40}=/ nocase
+    $html = /<foreignObject[^>]{0,200}>[\x01-\xff]{0,2000}<(iframe|embed|object)[^>]{0,400}data:text\/html;base64,/ nocase
+  condition: $svg in (0..4096) and ($script or $html)
+}`
+
+/** Our own rules; `anywhere` is the part of them that is looked for in every byte. `signature` is what a rejected upload names. */
+export const ownRules = { anywhere, all: anywhere + scripts }
+
+const document = 'pdf|docx?|xlsx?|pptx?|rtf|odt|txt|csv|jpe?g|png|gif|bmp|mp3|mp4|avi|zip'
+const program = 'exe|scr|com|pif|bat|cmd|vbs|vbe|jse|wsf|hta|lnk|cpl|msi'
+const disguised = new RegExp(`\\.(${document})[\\s_]*\\.(${program})$`, 'i')
+// A right-to-left override turns `gnp.exe` into `exe.png` on the screen.
+const reversed = new RegExp(`[\u202e\u2066\u2067\u202b].*\\.(${program})$`, 'i')
+
+/** The signature of a member of an archive whose name is a trick: a program that wants to be taken for a document. */
+export function nameTrick(name: string): string | undefined {
+  if (disguised.test(name)) return 'Archive.DoubleExtension'
+  return reversed.test(name) ? 'Archive.ReversedName' : undefined
+}
+
+/** For the rules' version: the tricks that are no YARA rules are part of it. */
+export const ownRulesText = ownRules.all + disguised.source + reversed.source

@@ -1,0 +1,35 @@
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
+import { extract } from 'tar-stream'
+
+// Old tars have no magic, but a checksum that was right. The types do not know of it.
+const tolerant = { allowUnknownFormat: true } as object
+
+/** tar-stream, fed piece by piece by someone who does something else with the pieces as well. */
+export class TarFeed {
+  readonly #extract = extract(tolerant)
+  readonly #members: Promise<void>
+
+  constructor(member: (name: string, stream: Readable) => Promise<void>) {
+    this.#members = this.#each(member)
+    // Told by `push` or `end`, whichever comes next.
+    this.#members.catch(() => {})
+  }
+
+  async push(piece: Buffer): Promise<void> {
+    if (this.#extract.destroyed) return this.#members
+    if (!this.#extract.write(piece)) await Promise.race([once(this.#extract, 'drain'), this.#members])
+  }
+
+  async end(): Promise<void> {
+    if (!this.#extract.destroyed) this.#extract.end(null)
+    await this.#members
+  }
+
+  async #each(member: (name: string, stream: Readable) => Promise<void>): Promise<void> {
+    for await (const entry of this.#extract) {
+      await member(entry.header.name, entry as unknown as Readable)
+      entry.resume()
+    }
+  }
+}

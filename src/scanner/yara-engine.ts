@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { ownRules, type RuleSource } from './rules.js'
+
+export type EngineKind = 'native' | 'wasm'
+
+/** YARA-X with rules compiled into it: one function, whichever way the engine came. */
+export interface YaraEngine {
+  kind: EngineKind
+  /** Of YARA-X. */
+  version: string
+  rules: number
+  find: Find
+}
+
+/**
+ * The signature of the first rule that matches: `meta: signature`, else the rule's name. Not `scripts`: of our own rules only those
+ * that may match anywhere, at many times the speed; an operator's rules are always all of them.
+ */
+export type Find = (bytes: Buffer, scripts: boolean) => string | undefined
+
+/** A compiled set of rules. */
+type Search = (bytes: Buffer) => string | undefined
+type Compile = (text: string) => Search
+
+/** Rules that do not compile. The message names the file. */
+export class FaultyRules extends Error {
+  override readonly name = 'FaultyRules'
+}
+
+const require = createRequire(import.meta.url)
+
+// The native binding does not tell which YARA-X it was built from; this is what is written in the pinned version's binary.
+const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
+// A rule that matches more often than this in one window has been heard; the native binding makes an object of every match.
+const mostMatches = 10_000
+
+/** True where the native binding loads on this machine. */
+export function hasNativeEngine(): boolean {
+  try {
+    require('@litko/yara-x')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Ours and the operator's rules are compiled apart: a `global rule` of theirs must not switch ours off.
+ * Throws `FaultyRules`.
+ */
+export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
+  const { compile, version } = kind === 'native' ? openNative() : await openWasm()
+  const anywhere = compile(ownRules.anywhere)
+  const all = compile(ownRules.all)
+  const theirs = operators.length > 0 ? compileAll(compile, operators) : () => undefined
+  return {
+    kind,
+    version,
+    rules: countRules(ownRules.all) + operators.reduce((count, { text }) => count + countRules(text), 0),
+    find: (bytes, scripts) => (scripts ? all(bytes) : anywhere(bytes)) ?? theirs(bytes),
+  }
+}
+
+/** All texts are one namespace, as `yr scan` has it, so that files may use each other's rules; the fault is told of the file that has it. */
+function compileAll(compile: Compile, sources: RuleSource[]): Search {
+  try {
+    return compile(sources.map(({ text }) => text).join('\n'))
+  } catch (error) {
+    let before = ''
+    for (const { origin, text } of sources) {
+      const fault = faultOf(compile, `${before}${text}`)
+      // Alone, the file's own line numbers are told; together, those of all before it as well.
+      if (fault) throw new FaultyRules(`The YARA rules in '${origin}' do not compile: ${faultOf(compile, text) ?? fault}`)
+      before += `${text}\n`
+    }
+    throw new FaultyRules(`The YARA rules do not compile: ${messageOf(error)}`)
+  }
+}
+
+function faultOf(compile: Compile, text: string): string | undefined {
+  try {
+    compile(text)
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+const messageOf = (error: unknown) =>
+  (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
+
+// What can be counted without the engine's help, which neither binding gives.
+const countRules = (text: string) =>
+  text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '').match(/^\s*(?:(?:private|global)\s+)*rule\s+\w+/gm)?.length ?? 0
+
+function openNative(): { compile: Compile; version: string } {
+  const yara = require('@litko/yara-x') as typeof import('@litko/yara-x')
+  const { version } = require('@litko/yara-x/package.json') as { version: string }
+  const compile: Compile = (text) => {
+    const rules = yara.compile(text) as unknown as import('@litko/yara-x').YaraX
+    rules.setMaxMatchesPerPattern(mostMatches)
+    return (bytes) => {
+      const match = rules.scan(bytes)[0]
+      return match && signatureOf((match.meta as Record<string, unknown>).signature, match.ruleIdentifier)
+    }
+  }
+  return { compile, version: `${nativeVersions[version] ?? `of @litko/yara-x ${version}`} (native)` }
+}
+
+interface WasmResult {
+  valid: boolean
+  errors?: unknown[]
+  matches: { identifier: string; isPrivate: boolean; metadata: { identifier: string; value: unknown }[] }[]
+}
+
+async function openWasm(): Promise<{ compile: Compile; version: string }> {
+  const yara = await import('@virustotal/yara-x')
+  const path = require.resolve('@virustotal/yara-x/package.json')
+  const { version } = require('@virustotal/yara-x/package.json') as { version: string }
+  await yara.default({ module_or_path: readFileSync(path.replace(/package\.json$/, 'pkg/yara_x_js_bg.wasm')) })
+  const compile: Compile = (text) => {
+    const compiler = new yara.Compiler()
+    compiler.addSource(text)
+    // `build` eats the compiler: neither its `errors` nor its `free` may be touched afterwards.
+    const scanner = compiler.build().scanner()
+    scanner.setMaxMatchesPerPattern(mostMatches)
+    return (bytes) => {
+      const result = scanner.scan(bytes) as WasmResult
+      if (!result.valid) throw new Error(`YARA-X could not scan: ${JSON.stringify(result.errors)}`)
+      const match = result.matches.find(({ isPrivate }) => !isPrivate)
+      return match && signatureOf(match.metadata.find(({ identifier }) => identifier === 'signature')?.value, match.identifier)
+    }
+  }
+  return { compile, version: `${version} (WebAssembly)` }
+}
+
+const signatureOf = (told: unknown, rule: string) => (typeof told === 'string' && told ? told : rule)

@@ -1,0 +1,50 @@
+import { crc32 } from 'node:zlib'
+
+/** A member of a probe, as its directory tells it. Not `stored`: packed with deflate. */
+export interface ZipMember {
+  name: string
+  offset: number
+  /** Bytes. */
+  packed: number
+  /** Bytes. */
+  unpacked: number
+  stored?: Buffer
+}
+
+/** The zip records of the scanners' own probes, which no library writes: sizes that are only told, and members made of repeated blocks. */
+export function localHeader(member: ZipMember): Buffer {
+  const header = Buffer.alloc(30)
+  header.writeUInt32LE(0x04034b50, 0)
+  writeFacts(header, 4, member)
+  return Buffer.concat([header, Buffer.from(member.name)])
+}
+
+/** The directory and its end record. `offset`: where it begins. */
+export function directoryOf(members: ZipMember[], offset: number): Buffer {
+  const records = members.map((member) => {
+    const record = Buffer.alloc(46)
+    record.writeUInt32LE(0x02014b50, 0)
+    record.writeUInt16LE(20, 4)
+    writeFacts(record, 6, member)
+    record.writeUInt32LE(member.offset, 42)
+    return Buffer.concat([record, Buffer.from(member.name)])
+  })
+  const directory = Buffer.concat(records)
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  end.writeUInt16LE(members.length, 8)
+  end.writeUInt16LE(members.length, 10)
+  end.writeUInt32LE(directory.length, 12)
+  end.writeUInt32LE(offset, 16)
+  return Buffer.concat([directory, end])
+}
+
+/** The fields that a local header and a directory record share, in the same order. */
+function writeFacts(record: Buffer, at: number, member: ZipMember): void {
+  record.writeUInt16LE(20, at)
+  record.writeUInt16LE(member.stored ? 0 : 8, at + 4)
+  record.writeUInt32LE(member.stored ? crc32(member.stored) : 0, at + 10)
+  record.writeUInt32LE(member.packed, at + 14)
+  record.writeUInt32LE(member.unpacked, at + 18)
+  record.writeUInt16LE(Buffer.byteLength(member.name), at + 22)
+}

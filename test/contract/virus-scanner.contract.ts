@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+
+export interface OpenedScanner {
+  scanner: VirusScanner
+  /** What it needed: taken away after the scanner was closed. */
+  release(): Promise<void>
+}
+
+const text = Buffer.from('A sound and boring text.\n')
+const never = () => ({ signal: new AbortController().signal })
+
+/** What a virus scanner is. Run over every adapter. */
+export function virusScannerContract(name: string, open: () => Promise<OpenedScanner>): void {
+  describe(`virus scanner: ${name}`, () => {
+    let opened: OpenedScanner
+    let before: string[]
+
+    beforeAll(async () => {
+      before = handles()
+      opened = await open()
+    }, 60_000)
+
+    afterAll(async () => {
+      await opened?.scanner.close()
+      await opened?.release()
+    })
+
+    const scan = (bytes: Buffer) => opened.scanner.scan(inMemory(bytes), never())
+
+    test('calls a sound file clean', async () => {
+      expect(await scan(text)).toEqual({ verdict: 'clean' })
+    })
+
+    test('calls an empty file clean', async () => {
+      expect(await scan(Buffer.alloc(0))).toEqual({ verdict: 'clean' })
+    })
+
+    test('finds the EICAR string, and names it', async () => {
+      expect(await scan(eicar)).toEqual({ verdict: 'infected', signature: expect.stringMatching(/eicar/i) })
+    })
+
+    test('finds the EICAR string in a zip, and in a zip in a zip', async () => {
+      const inner = zipOf({ name: 'readme.txt', bytes: text }, { name: 'eicar.com', bytes: eicar, stored: true })
+      expect(await scan(inner)).toMatchObject({ verdict: 'infected' })
+      expect(await scan(zipOf({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
+    })
+
+    test('calls a zip with an encrypted member incomplete, and says why', async () => {
+      const zip = zipOf({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
+      expect(await scan(zip)).toEqual({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
+    })
+
+    test('looks at a file as well as at memory', async () => {
+      const infected = await inFile(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
+      const clean = await inFile(Buffer.alloc(700_000, 'x'))
+      try {
+        expect(await opened.scanner.scan(infected, never())).toMatchObject({ verdict: 'infected' })
+        expect(await opened.scanner.scan(clean, never())).toMatchObject({ verdict: 'clean' })
+      } finally {
+        await infected.remove()
+        await clean.remove()
+      }
+    })
+
+    test('looks at many at a time, and mixes up none', async () => {
+      const files = Array.from({ length: 60 }, (_, index) =>
+        index % 3 === 0 ? eicar : Buffer.alloc(index * 5_000, `clean ${index} `),
+      )
+      const verdicts = await Promise.all(files.map(scan))
+      expect(verdicts.map(({ verdict }) => verdict === 'infected')).toEqual(files.map((file) => file === eicar))
+    })
+
+    test('an aborted scan rejects with the reason of the abort', async () => {
+      const reason = new Error('the client hung up')
+      await expect(opened.scanner.scan(inMemory(text), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+      const controller = new AbortController()
+      const scanned = opened.scanner.scan(inMemory(Buffer.alloc(900_000, 'x')), { signal: controller.signal })
+      controller.abort(reason)
+      await expect(scanned).rejects.toBe(reason)
+      expect(await scan(text)).toEqual({ verdict: 'clean' })
+    })
+
+    test('says who it is', async () => {
+      const identity = await opened.scanner.identity()
+      expect(identity.name).toMatch(/^(ClamAV|YARA-X)/)
+      expect(identity.version).toMatch(/^\d+\.\d+/)
+      expect(identity.signaturesVersion).not.toBe('')
+    })
+
+    test('proves that it finds the EICAR string', async () => {
+      await expect(opened.scanner.prove()).resolves.toBeUndefined()
+    })
+
+    // The last one: it closes the scanner.
+    test('once closed it has no verdicts, and holds nothing open', async () => {
+      await opened.scanner.close()
+      await expect(opened.scanner.scan(inMemory(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
+        code: 'scanner_unavailable',
+      })
+      await opened.release()
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(handles()).toEqual(before)
+    })
+  })
+}
+
+/** What keeps a process alive, or is a connection. */
+const handles = () =>
+  process
+    .getActiveResourcesInfo()
+    .filter((kind) => /Worker|MessagePort|TCPSocketWrap|PipeWrap|TCPServerWrap|PipeServerWrap/.test(kind))
+    .sort()

@@ -1,0 +1,60 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from '@jest/globals'
+import { openScanner } from '../../src/scanner/index.js'
+import { YaraScanner } from '../../src/scanner/yara.js'
+import { hasNativeEngine } from '../../src/scanner/yara-engine.js'
+import { hasClamd, startRealClamd } from '../support/real-clamd.js'
+import { startScriptedClamd } from '../support/scripted-clamd.js'
+import { virusScannerContract } from './virus-scanner.contract.js'
+
+const nothing = async () => {}
+
+for (const listen of ['tcp', 'unix'] as const) {
+  virusScannerContract(`scripted clamd over ${listen}`, async () => {
+    const daemon = await startScriptedClamd({}, listen)
+    return { scanner: await openScanner(daemon.url), release: once(() => daemon.close()) }
+  })
+}
+
+virusScannerContract('two scripted clamd, one of them dead, with rules beside them', async () => {
+  const daemon = await startScriptedClamd()
+  const dead = await startScriptedClamd()
+  await dead.close()
+  const rulesDir = await mkdtemp(join(tmpdir(), 'assay-rules-'))
+  await writeFile(join(rulesDir, 'own.yar'), 'rule of_the_operator { strings: $a = "never seen" condition: $a }')
+  const scanner = await openScanner(`${dead.url},${daemon.url}`, { rulesDir, workers: 1 })
+  const release = once(async () => {
+    await daemon.close()
+    await rm(rulesDir, { recursive: true })
+  })
+  return { scanner, release }
+})
+
+if (hasClamd) {
+  for (const listen of ['tcpUrl', 'unixUrl'] as const) {
+    virusScannerContract(`real clamd over ${listen}`, async () => {
+      const daemon = await startRealClamd()
+      return { scanner: await openScanner(daemon[listen]), release: once(() => daemon.close()) }
+    })
+  }
+} else {
+  describe('virus scanner: real clamd', () => test.skip('no clamd is installed (apt-get install clamav-daemon)', nothing))
+}
+
+if (hasNativeEngine()) {
+  virusScannerContract('yara, native', async () => ({
+    scanner: await YaraScanner.open({ kind: 'native', workers: 2 }),
+    release: nothing,
+  }))
+} else {
+  describe('virus scanner: yara, native', () => test.skip('the native binding does not load on this platform', nothing))
+}
+
+virusScannerContract('yara, WebAssembly', async () => ({ scanner: await YaraScanner.open({ kind: 'wasm' }), release: nothing }))
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => (done ??= work())
+}

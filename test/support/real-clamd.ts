@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findLocalClamd } from '../../src/scanner/index.js'
+import { eicar } from './eicar.js'
+
+const binary = ['/usr/sbin/clamd', '/usr/local/sbin/clamd', '/opt/homebrew/sbin/clamd'].find((path) => existsSync(path))
+
+/** Debian: `apt-get install clamav-daemon`. With REQUIRE_CLAMD=1 its absence is a failure, else the tests on it are skipped. */
+export const hasClamd = binary !== undefined || process.env.REQUIRE_CLAMD === '1'
+
+export interface RealClamd {
+  tcpUrl: string
+  unixUrl: string
+  kill(signal: NodeJS.Signals): Promise<void>
+  close(): Promise<void>
+}
+
+/** A real clamd of our own, with a database of one line: the EICAR string. `settings` as in clamd.conf. */
+export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
+  if (!binary) throw new Error('REQUIRE_CLAMD is 1, but no clamd is installed; install clamav-daemon.')
+  const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
+  const port = await freePort()
+  const socket = join(folder, 'clamd.sock')
+  await mkdir(join(folder, 'db'))
+  await writeFile(join(folder, 'db', 'test.ndb'), `Test.EICAR:0:0:${eicar.toString('hex')}\n`)
+  const config = [
+    `DatabaseDirectory ${join(folder, 'db')}`,
+    `LocalSocket ${socket}`,
+    `TCPSocket ${port}`,
+    'TCPAddr 127.0.0.1',
+    ...settings,
+  ]
+  await writeFile(join(folder, 'clamd.conf'), `${config.join('\n')}\n`)
+  // Without `User` it stays who started it, root included.
+  const daemon = spawn(binary, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
+  const exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
+  const kill = async (signal: NodeJS.Signals) => {
+    daemon.kill(signal)
+    await exited
+  }
+  const unixUrl = `clamd://${socket}`
+  try {
+    await answering(daemon, unixUrl)
+  } catch (error) {
+    await kill('SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+  return {
+    unixUrl,
+    tcpUrl: `clamd://127.0.0.1:${port}`,
+    kill,
+    close: async () => {
+      await kill('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function answering(daemon: ChildProcess, url: string): Promise<void> {
+  const until = Date.now() + 20_000
+  while (Date.now() < until) {
+    if (daemon.exitCode !== null) throw new Error(`clamd ended with status ${daemon.exitCode} while it was starting.`)
+    if (await findLocalClamd([url])) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('clamd did not answer PING within 20 s.')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

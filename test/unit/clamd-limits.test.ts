@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto'
+import { deflateSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { blindSpot } from '../../src/scanner/blind-spot.js'
+import { openScanner } from '../../src/scanner/index.js'
+import { opensWithoutPassword } from '../../src/scanner/pdf-password.js'
+import { reachProbe } from '../../src/scanner/reach-probe.js'
+import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { startScriptedClamd } from '../support/scripted-clamd.js'
+
+const mebibyte = 1024 * 1024
+const never = () => ({ signal: new AbortController().signal })
+const text = Buffer.from('text')
+
+describe("what clamd's OK leaves open", () => {
+  test('a zip: encrypted, with too many members, with sizes that only its directory tells', async () => {
+    const of = (zip: Buffer) => blindSpot(inMemory(zip))
+    expect(await of(zipOf({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
+    expect((await of(zipOf({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
+    expect(await of(zipOf({ name: 'a', bytes: text }, { name: 'b', bytes: text, encrypted: true }))).toMatchObject({
+      incomplete: expect.stringContaining("'b'"),
+    })
+    const members = Array.from({ length: 10_001 }, (_, index) => ({ name: `${index}`, bytes: Buffer.alloc(0), stored: true }))
+    expect(await of(zipOf(...members))).toMatchObject({ incomplete: expect.stringContaining('more than 10000 members') })
+    const zip = zipOf({ name: 'a', bytes: text, told: 3_000_000_000 }, { name: 'b', bytes: text, told: 2_000_000_000 })
+    expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
+  })
+
+  test('the same from a file as from memory', async () => {
+    const file = await inFile(zipOf({ name: 'b', bytes: text, encrypted: true }))
+    try {
+      expect(await blindSpot(file)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
+    } finally {
+      await file.remove()
+    }
+  })
+
+  test.each(['EncryptedPackage', 'EncryptedSummary'])('an OLE file with %s is encrypted', async (name) => {
+    expect(await blindSpot(inMemory(oleWith(name)))).toMatchObject({ incomplete: expect.stringContaining(name) })
+  })
+
+  test('an OLE file with other streams is not', async () => {
+    expect((await blindSpot(inMemory(oleWith('SummaryInformation')))).incomplete).toBeUndefined()
+  })
+
+  test('a directory of an OLE file that runs in a circle comes to an end', async () => {
+    const ole = oleWith('Other')
+    ole.writeUInt32LE(0, 1024)
+    expect((await blindSpot(inMemory(ole))).incomplete).toBeUndefined()
+  })
+
+  test('a 7z whose coders are AES is encrypted; of another one it is not known', async () => {
+    expect(await blindSpot(inMemory(sevenZipWith(Buffer.from([0x06, 0xf1, 0x07, 0x01]))))).toMatchObject({
+      incomplete: expect.any(String),
+    })
+    expect(await blindSpot(inMemory(sevenZipWith(Buffer.from([3, 1, 1]))))).toEqual({
+      note: expect.stringContaining('7z'),
+      needs: expect.anything(),
+    })
+  })
+
+  test('a PDF that wants a password is encrypted; one that only forbids printing is read by everyone', async () => {
+    expect(await blindSpot(inMemory(pdfWith('secret')))).toMatchObject({ incomplete: expect.stringContaining('password') })
+    expect((await blindSpot(inMemory(pdfWith('')))).incomplete).toBeUndefined()
+    expect((await blindSpot(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
+  })
+
+  test('a PDF of the latest revision likewise', () => {
+    const salt = Buffer.from('12345678')
+    const user = Buffer.concat([createHash('sha256').update(salt).digest(), salt, Buffer.alloc(8)])
+    const facts = { revision: 5, owner: Buffer.alloc(48), permissions: -4, keyBytes: 32, id: Buffer.alloc(0), metadata: true }
+    expect(opensWithoutPassword({ ...facts, user })).toBe(true)
+    expect(opensWithoutPassword({ ...facts, user: Buffer.alloc(48) })).toBe(false)
+    expect(opensWithoutPassword({ ...facts, revision: 6, user })).toBe(false)
+  })
+})
+
+describe('how far a daemon looks', () => {
+  const opened: { close(): Promise<void> }[] = []
+  afterEach(async () => {
+    for (const each of opened.splice(0).reverse()) await each.close()
+  })
+
+  async function scannerOn(answer: (stream: Buffer) => string): Promise<VirusScanner> {
+    const daemon = await startScriptedClamd({ answer })
+    opened.push(daemon)
+    const scanner = await openScanner(daemon.url)
+    opened.push(scanner)
+    return scanner
+  }
+
+  test('a probe is a thousandth of what it unpacks to', () => {
+    expect(reachProbe(64 * mebibyte, 128 * mebibyte).size).toBeLessThan(256 * 1024)
+  })
+
+  test('is proved once for what is large, and never for what is small', async () => {
+    let probes = 0
+    const scanner = await scannerOn((stream) => {
+      const probe = stream.includes('last.zip')
+      if (probe) probes++
+      return probe ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0'
+    })
+    const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+    expect(await scan(text)).toEqual({ verdict: 'clean' })
+    expect(probes).toBe(0)
+    const verdicts = await Promise.all([
+      scan(Buffer.alloc(2 * mebibyte)),
+      scan(Buffer.alloc(3 * mebibyte)),
+      scan(Buffer.alloc(4 * mebibyte)),
+    ])
+    expect(verdicts.every(({ verdict }) => verdict === 'clean')).toBe(true)
+    expect(probes).toBe(1)
+  })
+
+  test.each([
+    [
+      'that does not look that far calls nothing clean that is larger',
+      4_000,
+      { verdict: 'incomplete', reason: expect.stringContaining('MaxFileSize') },
+    ],
+    [
+      'whose limits cannot be measured is believed, and the report says so',
+      0,
+      { verdict: 'clean', note: expect.stringContaining('measured') },
+    ],
+  ])('a daemon %s', async (_, mostProbeBytes, verdict) => {
+    const scanner = await scannerOn((stream) =>
+      stream.includes('last.zip') && stream.length < mostProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
+    )
+    expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toEqual(verdict)
+  })
+
+  test('an ERROR about a probe proves nothing: the scan is unavailable', async () => {
+    const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
+    await expect(scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
+      code: 'scanner_unavailable',
+    })
+  })
+})
+
+const onClamd = hasClamd ? describe : describe.skip
+onClamd('a real clamd with the limits of a careless operator', () => {
+  let daemon: RealClamd
+  let scanner: VirusScanner
+
+  beforeAll(async () => {
+    daemon = await startRealClamd(['StreamMaxLength 12M', 'MaxFileSize 10M', 'MaxScanSize 30M'])
+    scanner = await openScanner(daemon.unixUrl)
+  }, 60_000)
+
+  afterAll(async () => {
+    await scanner?.close()
+    await daemon?.close()
+  })
+
+  const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+  const zeros = (size: number, mark = '') => Buffer.concat([Buffer.from(mark), Buffer.alloc(size)])
+
+  test('within them: clean is clean, infected is infected', async () => {
+    expect(await scan(zeros(6 * mebibyte))).toEqual({ verdict: 'clean' })
+    expect(await scan(zipOf({ name: 'a', bytes: zeros(7 * mebibyte) }))).toEqual({ verdict: 'clean' })
+    expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
+  })
+
+  test('a member beyond MaxFileSize is incomplete, where clamd says OK', async () => {
+    expect(await scan(zipOf({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
+  })
+
+  test('members that are together beyond MaxScanSize are incomplete, where clamd says OK', async () => {
+    const members = Array.from({ length: 5 }, (_, index) => ({ name: `${index}`, bytes: zeros(8 * mebibyte, `${index}`) }))
+    expect(await scan(zipOf(...members))).toMatchObject({ verdict: 'incomplete' })
+  })
+
+  test('a file beyond MaxFileSize, and one beyond StreamMaxLength', async () => {
+    expect(await scan(zeros(11 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
+    expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
+  })
+
+  test('50 MiB are no virus, not clean, and no crash', async () => {
+    const large = await inFile(zeros(50 * mebibyte))
+    try {
+      expect(await scanner.scan(large, never())).toMatchObject({ verdict: 'incomplete' })
+    } finally {
+      await large.remove()
+    }
+  })
+
+  test('killed, it is unavailable', async () => {
+    await daemon.kill('SIGKILL')
+    await expect(scan(text)).rejects.toMatchObject({ code: 'scanner_unavailable' })
+    await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })
+  })
+})
+
+function oleWith(name: string): Buffer {
+  const ole = Buffer.alloc(512 * 4)
+  Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(ole)
+  ole.writeUInt16LE(9, 30)
+  ole.writeUInt32LE(0, 48)
+  ole.writeUInt32LE(1, 76)
+  const table = ole.subarray(1024, 1536)
+  table.fill(0xff)
+  table.writeUInt32LE(2, 0)
+  table.writeUInt32LE(0xfffffffe, 8)
+  // In the directory's second sector, which only the table leads to.
+  ole.write(name, 1536, 'utf16le')
+  ole.writeUInt16LE(2 * name.length + 2, 1536 + 64)
+  return ole
+}
+
+function sevenZipWith(coder: Buffer): Buffer {
+  const header = Buffer.alloc(32)
+  Buffer.from('377abcaf271c0004', 'hex').copy(header)
+  header.writeBigUInt64LE(10n, 12)
+  header.writeBigUInt64LE(BigInt(coder.length), 20)
+  return Buffer.concat([header, Buffer.alloc(10), coder])
+}
+
+/** Revision 2, 40 bits: [ISO 32000-2, 7.6.4]. Made without the code that is tested, but for the algorithm's own words. */
+function pdfWith(password: string): Buffer {
+  const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
+  const owner = Buffer.alloc(32, 'o')
+  const id = Buffer.alloc(16, 'i')
+  const permissions = Buffer.alloc(4)
+  permissions.writeInt32LE(-4)
+  const padded = Buffer.concat([Buffer.from(password), padding]).subarray(0, 32)
+  const key = createHash('md5')
+    .update(Buffer.concat([padded, owner, permissions, id]))
+    .digest()
+    .subarray(0, 5)
+  const user = arc4(key, padding)
+  const escaped = user.toString('latin1').replace(/[\\()\r\n]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)
+  const stream = deflateSync('BT ET').toString('latin1')
+  return Buffer.from(
+    `%PDF-1.4\n1 0 obj << /Length ${stream.length} >> stream\n${stream}\nendstream endobj\n` +
+      `7 0 obj << /Filter /Standard /V 1 /R 2 /P -4 /O <${owner.toString('hex')}> /U (${escaped}) >> endobj\n` +
+      `xref\n0 1\n0000000000 65535 f \ntrailer << /Root 2 0 R /Encrypt 7 0 R /ID [<${id.toString('hex')}> <00>] >>\nstartxref\n9\n%%EOF\n`,
+    'latin1',
+  )
+}
+
+function arc4(key: Buffer, data: Buffer): Buffer {
+  const s = Array.from({ length: 256 }, (_, index) => index)
+  for (let i = 0, j = 0; i < 256; i++) {
+    j = (j + s[i]! + key[i % key.length]!) % 256
+    ;[s[i], s[j]] = [s[j]!, s[i]!]
+  }
+  let i = 0
+  let j = 0
+  return Buffer.from(
+    [...data].map((byte) => {
+      i = (i + 1) % 256
+      j = (j + s[i]!) % 256
+      ;[s[i], s[j]] = [s[j]!, s[i]!]
+      return byte ^ s[(s[i]! + s[j]!) % 256]!
+    }),
+  )
+}

