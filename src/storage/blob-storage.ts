@@ -1,0 +1,55 @@
+import type { Readable } from 'node:stream'
+import type { Content } from '../content.js'
+
+/** What a pre-signed download URL must carry. */
+export interface DownloadGrant {
+  fileId: string
+  path: string
+  /** Offered as `attachment` (RFC 6266). */
+  filename: string
+  contentType: string
+  expiresInSeconds: number
+}
+
+/** A blob as the store lists it. */
+export interface StoredBlob {
+  path: string
+  size: number
+  /** When the store took it. */
+  storedAt: Date
+}
+
+/** Nothing is ever overwritten: `put` found the path taken. Paths end in a new id, so this is a fault of the program. */
+export class BlobExists extends Error {
+  override readonly name = 'BlobExists'
+
+  constructor(path: string) {
+    super(`There is a blob at '${path}' already, and blobs are never overwritten.`)
+  }
+}
+
+/**
+ * Where blobs live. Paths are Assay's own (never a client's), forward slashes, valid in any bucket.
+ * Whatever fails for the store's reasons throws `storageUnavailable`, in bounded time. What a store is,
+ * `blobStorageContract` in test/contract says.
+ */
+export interface BlobStorage {
+  readonly kind: 'local' | 'gcs'
+  /** For the banner: where the blobs are, without secrets. */
+  readonly description: string
+  /** Durable and whole when it resolves; never overwrites (throws `BlobExists`). May take `content.path` as the blob itself: do not write to it afterwards. */
+  put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
+  /** The bytes, or `start` to `end` inclusive, as far as there are any. Throws `notFound('blob', path)`; a stream that is cut short ends in an error. */
+  open(path: string, range?: { start: number; end: number }): Promise<Readable>
+  /** Size in bytes, or null where there is no such blob. */
+  size(path: string): Promise<number | null>
+  /** Succeeds also where there is nothing. */
+  remove(path: string): Promise<void>
+  /** Every blob whose path sorts after `after`, ascending by UTF-8 bytes (collation "C"). For the reconciler only. */
+  list(after?: string): AsyncIterable<StoredBlob>
+  /** A URL that gives the blob to whoever holds it, for `expiresInSeconds`. */
+  signDownload(grant: DownloadGrant): Promise<string>
+  /** Throws `storageUnavailable` where the store cannot be written and read now. */
+  ready(): Promise<void>
+  close(): Promise<void>
+}

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AssayError, storageUnavailable } from '../errors.js'
+import { BlobExists } from './blob-storage.js'
+
+/** How long the bucket may take. */
+export interface GcsLimits {
+  /** One request with a small answer, from its first byte to its last. */
+  requestMs: number
+  /** Silence on a connection that carries content. */
+  idleMs: number
+  /** A call with all its repetitions; of content, beyond what its transfer takes. */
+  callMs: number
+  /** The first pause before a repetition; each next one is twice as long, up to 16 times that. */
+  pauseMs: number
+}
+
+export const defaultLimits: GcsLimits = { requestMs: 10_000, idleMs: 15_000, callMs: 25_000, pauseMs: 250 }
+
+/** An answer of the bucket that is not a success. */
+export class BucketAnswer extends Error {
+  override readonly name = 'BucketAnswer'
+
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+export interface Attempts {
+  /** For the message: "keep 'path'". */
+  doing: string
+  limits: GcsLimits
+  /** Of each attempt; `limits.requestMs` unless told. */
+  attemptMs?: number
+  signal?: AbortSignal
+}
+
+/**
+ * Runs `attempt` until it succeeds, fails for good, or the call's time is over; then throws `storageUnavailable`. The
+ * library's own repetition is switched off and this is used for every call, because it has no end of its own: past its
+ * `totalTimeout` retry-request never calls back, it cannot be cancelled, and one call's options switch it off for others.
+ */
+export async function repeated<T>(attempts: Attempts, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { limits, signal, doing } = attempts
+  const deadline = Date.now() + limits.callMs
+  for (let count = 0; ; count++) {
+    signal?.throwIfAborted()
+    try {
+      return await within(Math.max(1, Math.min(attempts.attemptMs ?? limits.requestMs, deadline - Date.now())), {
+        signal,
+        attempt,
+      })
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason
+      if (isOurs(error)) throw error
+      const pause = limits.pauseMs * 2 ** Math.min(count, 4) * (0.5 + Math.random())
+      if (!isTransient(error) || Date.now() + pause >= deadline) throw unavailable(doing, error)
+      await sleep(pause, undefined, { signal })
+    }
+  }
+}
+
+/** Aborts the attempt when its time is over, and does not wait for one that takes no notice (the library's). */
+async function within<T>(ms: number, work: { signal?: AbortSignal; attempt: (signal: AbortSignal) => Promise<T> }): Promise<T> {
+  const over = new AbortController()
+  const signal = work.signal ? AbortSignal.any([work.signal, over.signal]) : over.signal
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = Object.assign(new Error(`no answer within ${ms} ms`), { code: 'ETIMEDOUT' })
+      reject(error)
+      over.abort(error)
+    }, ms)
+  })
+  return Promise.race([work.attempt(signal), timeout]).finally(() => clearTimeout(timer))
+}
+
+const isOurs = (error: unknown) => error instanceof AssayError || error instanceof BlobExists
+
+/** Worth another attempt: the bucket is busy, or the connection failed. https://cloud.google.com/storage/docs/retry-strategy */
+function isTransient(error: unknown): boolean {
+  const { type } = error as { type?: unknown }
+  const code = statusOf(error)
+  if (code !== undefined) return code === 408 || code === 429 || code >= 500
+  if (connectionFaults.has(String((error as { code?: unknown }).code))) return true
+  // What node-fetch says under the library: a FetchError without a code.
+  return (
+    type === 'system' ||
+    type === 'request-timeout' ||
+    type === 'body-timeout' ||
+    /Premature close|socket hang up|network timeout/.test(String(error))
+  )
+}
+
+const connectionFaults = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'ETIMEDOUT',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ERR_STREAM_PREMATURE_CLOSE',
+])
+
+/** The HTTP status that an error of the library or of ours carries. */
+export function statusOf(error: unknown): number | undefined {
+  const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
+  for (const value of [code, status]) {
+    const number = Number(value)
+    if (Number.isInteger(number) && number >= 100 && number < 600) return number
+  }
+  return undefined
+}
+
+export function unavailable(doing: string, error: unknown): AssayError {
+  const reason = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)
+  return storageUnavailable(
+    `The bucket cannot ${doing} at the moment.`,
+    new Error(`Cannot ${doing}: ${reason}`, { cause: error }),
+  )
+}

@@ -1,0 +1,111 @@
+import { stat } from 'node:fs/promises'
+import type { RequestHandler, Response } from 'express'
+import { forbidden, notFound, shown, storageUnavailable } from '../errors.js'
+import { attachment } from './attachment.js'
+import type { LocalStorage } from './local.js'
+
+/** What the database knows of a file that is being downloaded. */
+export interface ServedFile {
+  path: string
+  originalFilename: string
+  contentType: string
+  sizeBytes: number | bigint
+  /** `sha256:` and the digest. */
+  checksum: string
+  createdAt: Date
+}
+
+export interface ServeBlobOptions {
+  storage: LocalStorage
+  /** The file of that id, in whichever tenant: the signature is the permission. Null where it is gone. */
+  findFile: (fileId: string) => Promise<ServedFile | null>
+}
+
+const chunkSize = 512 * 1024
+
+/**
+ * `GET` and `HEAD /download/:fileId`: what local download URLs point to. Express's own `sendFile` does ranges and
+ * conditional requests; this adds the signature, the names and the headers that keep a browser from running what it downloads.
+ */
+export function serveBlob({ storage, findFile }: ServeBlobOptions): RequestHandler<{ fileId: string }> {
+  return async (request, response, next) => {
+    const { fileId } = request.params
+    const verdict = await storage.urls.verify(fileId, request.query)
+    if (verdict === 'invalid') throw forbidden('This download URL is not one of ours, or was changed; ask for a new one.')
+    if (verdict === 'expired') throw forbidden('This download URL has expired; ask for a new one.')
+    // Looked up for every request, so that a URL dies with its file.
+    const file = await findFile(fileId)
+    if (!file) throw notFound('file', fileId)
+    const path = storage.fileOf(file.path)
+    await assertWhole(path, fileId, file)
+    describe(response, file)
+    // `fresh` takes a request's no-cache for "send it again"; it only means "ask the origin", which this is. fetch() always says it with a condition.
+    delete request.headers['cache-control']
+    const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
+    response.sendFile(path, options, (error) => {
+      if (!error) return
+      const { status, headers } = error as Error & { status?: number; headers?: Record<string, string> }
+      if (response.headersSent) return response.destroy()
+      for (const name of describing) response.removeHeader(name)
+      if (status === 412 || status === 416) return refuse(response, { status, headers, size: file.sizeBytes })
+      next(status === 404 ? notFound('file', fileId) : error)
+    })
+  }
+}
+
+/** A blob that is missing or cut is never sent as if it were the file. */
+async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
+  const facts = await stat(path).catch((error) => {
+    throw storageUnavailable(`The content of file '${shown(fileId)}' cannot be read at the moment.`, error)
+  })
+  if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
+  throw storageUnavailable(
+    `The content of file '${shown(fileId)}' is damaged: ${facts.size} of ${file.sizeBytes} bytes are there.`,
+  )
+}
+
+const describing = [
+  'Content-Type',
+  'Content-Disposition',
+  'Content-Length',
+  'Content-Range',
+  'ETag',
+  'Last-Modified',
+  'Accept-Ranges',
+]
+
+function describe(response: Response, file: ServedFile): void {
+  // Not by `set`, which would claim a character set for every text.
+  const headers = {
+    'Content-Type': file.contentType,
+    // Whatever it is, it is offered for saving: an HTML or SVG file shown in place would act with our origin's rights.
+    'Content-Disposition': attachment(file.originalFilename),
+    'Content-Security-Policy': "sandbox; default-src 'none'",
+    'X-Content-Type-Options': 'nosniff',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'private, no-store, no-transform',
+    ETag: `"${file.checksum.replace(/^sha256:/, '')}"`,
+    'Last-Modified': file.createdAt.toUTCString(),
+  }
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+}
+
+// 412 and 416 are answers to what the client's own header asked; the body has the shape of every other failure (contract §1).
+function refuse(response: Response, fault: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint }): void {
+  const unsatisfiable = fault.status === 416
+  const message = unsatisfiable
+    ? `The range lies outside of the file, which has ${fault.size} bytes.`
+    : 'The file is not in the state that the precondition asks for.'
+  const header = unsatisfiable ? 'range' : 'precondition'
+  response
+    .status(fault.status)
+    .set(fault.headers ?? {})
+    .json({
+      status: 'ERROR',
+      message,
+      error: { code: 'bad_user_input', details: { fields: [{ field: header, message }] } },
+      request_id: response.getHeader('X-Request-Id') ?? null,
+      timestamp: new Date().toISOString(),
+    })
+}

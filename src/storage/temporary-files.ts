@@ -1,0 +1,84 @@
+import { createHash, randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import { readdir, stat, unlink } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+// A name tells who made the file, so that what a killed process left is known for garbage at the next start.
+const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
+const run = randomBytes(6).toString('hex')
+const staleAfterMs = 60 * 60 * 1000
+let count = 0
+
+/** A name for a new temporary file in `directory`. */
+export const temporaryPath = (directory: string) => join(directory, `${host}-${process.pid}-${run}-${++count}`)
+
+/** Removes what earlier runs left in `directory`; files of live processes, of other hosts too, are spared for an hour after their last write. */
+export async function removeStaleFiles(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (await isStale(directory, name)) await unlink(join(directory, name)).catch(() => {})
+  }
+}
+
+async function isStale(directory: string, name: string): Promise<boolean> {
+  const [itsHost, itsPid, itsRun] = name.split('-')
+  if (itsHost === host && itsRun !== run && !isAlive(Number(itsPid))) return true
+  const facts = await stat(join(directory, name)).catch(() => null)
+  return facts !== null && Date.now() - facts.mtimeMs > staleAfterMs
+}
+
+// A container's next run often has its first one's process id: one of our own id but not of our run is dead.
+function isAlive(pid: number): boolean {
+  if (!(pid > 0) || pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+// By descriptor: a FileHandle costs twice as much, which counts where a small upload is ten calls.
+const [openFile, write, datasync, closeFile] = [
+  promisify(fs.open),
+  promisify(fs.write),
+  promisify(fs.fdatasync),
+  promisify(fs.close),
+]
+
+/** Writes `pieces` to a new file at `path` and has its data on disk when it resolves. Returns the number of bytes; leaves nothing where it fails. */
+export async function writeDurably(
+  path: string,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): Promise<number> {
+  const file = await openFile(path, 'wx', 0o600)
+  try {
+    // Closed once and only once: its number may be another file's a moment later.
+    return await fill(file, pieces, signal).finally(() => closeFile(file))
+  } catch (error) {
+    await unlink(path).catch(() => {})
+    throw error
+  }
+}
+
+async function fill(
+  file: number,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): Promise<number> {
+  let size = 0
+  for await (const piece of pieces) {
+    signal?.throwIfAborted()
+    await writeWhole(file, piece)
+    size += piece.byteLength
+  }
+  await datasync(file)
+  return size
+}
+
+// A write may be cut short by a full disk: the next one then says so.
+async function writeWhole(file: number, piece: Uint8Array): Promise<void> {
+  for (let at = 0; at < piece.byteLength; ) at += (await write(file, piece, at, piece.byteLength - at)).bytesWritten
+}

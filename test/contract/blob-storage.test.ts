@@ -1,0 +1,67 @@
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll } from '@jest/globals'
+import { GcsStorage } from '../../src/storage/gcs.js'
+import { openStorage } from '../../src/storage/index.js'
+import { StandInBucket } from '../support/bucket/bucket.js'
+import { makeServiceAccount } from '../support/bucket/service-account.js'
+import { blobStorageContract, type StoreUnderTest } from './blob-storage.contract.js'
+
+const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
+const signingSecrets = { current: async () => secret, find: async (id: string) => (id === secret.id ? secret : undefined) }
+
+async function openLocal(): Promise<StoreUnderTest> {
+  const directory = await mkdtemp(join(tmpdir(), 'assay-store-'))
+  const root = join(directory, 'a store')
+  const storage = await openStorage(`file://${encodeURI(root)}`, { publicUrl: 'http://localhost', signingSecrets })
+  const away = join(directory, 'away')
+  return {
+    storage,
+    down: () => rename(root, away),
+    up: () => rename(away, root).catch(() => {}),
+    leftovers: () => readdir(join(root, '+tmp')),
+    async close() {
+      await storage.close()
+      await rm(directory, { recursive: true })
+    },
+  }
+}
+
+const account = makeServiceAccount()
+let keys: string
+let keyFile: string
+
+beforeAll(async () => {
+  keys = await mkdtemp(join(tmpdir(), 'assay-key-'))
+  keyFile = await account.writeTo(join(keys, 'key.json'))
+})
+
+afterAll(() => rm(keys, { recursive: true }))
+
+const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
+  const bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
+  const limits = { requestMs: 2000, idleMs: 2000, callMs: 1000, pauseMs: 20 }
+  const storage = new GcsStorage({ bucket: 'blobs', prefix, emulatorHost: bucket.url, keyFile, limits })
+  return {
+    storage,
+    down: () => bucket.stop(),
+    up: () => (bucket.isUp ? Promise.resolve() : bucket.start()),
+    async leftovers() {
+      await storage.close()
+      // A connection's end is seen a moment later at its other end.
+      for (let waited = 0; bucket.connections > 0 && waited < 100; waited++) await sleep(10)
+      return [
+        ...Array.from({ length: bucket.connections }, () => 'connection'),
+        ...Array.from({ length: bucket.sessions.open }, () => 'session'),
+        ...bucket.objects.names.filter((name) => name.includes('.assay/')),
+      ]
+    },
+    close: () => bucket.stop(),
+  }
+}
+
+blobStorageContract('local disk', openLocal)
+blobStorageContract('a bucket (the stand-in)', openGcs())
+blobStorageContract('a prefix in a bucket (the stand-in)', openGcs('some/prefix'))

@@ -1,0 +1,217 @@
+import { type KeyObject } from 'node:crypto'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type BucketCall, type Fault, Faults } from './faults.js'
+import { Objects, Refusal, resourceOf, type StoredObject } from './objects.js'
+import { signatureProblem } from './signatures.js'
+import { answerIncomplete, keepMultipart, Sessions } from './uploads.js'
+
+export interface BucketOptions {
+  name: string
+  /** Whose signatures are accepted, by account. */
+  accounts?: Record<string, KeyObject>
+}
+
+interface Call {
+  kind: BucketCall
+  request: IncomingMessage
+  response: ServerResponse
+  url: URL
+  object: string
+  fault?: Fault
+}
+
+/**
+ * A stand-in for Google Cloud Storage: one bucket in memory, behind the part of the JSON interface that Assay's client uses.
+ * It is not Google's: it checks what a test must see checked (V4 signatures, CRC32C, preconditions, ranges, the resumable
+ * protocol) and fails on demand. Whether Google does the same, only Google can tell.
+ */
+export class StandInBucket {
+  readonly objects = new Objects()
+  readonly sessions = new Sessions(this.objects)
+  readonly faults = new Faults()
+  /** Calls as they came, for tests that count them. */
+  readonly calls: BucketCall[] = []
+  readonly #sockets = new Set<Socket>()
+  #server?: http.Server
+  #port = 0
+
+  constructor(private readonly options: BucketOptions) {}
+
+  static async start(options: BucketOptions): Promise<StandInBucket> {
+    const bucket = new StandInBucket(options)
+    await bucket.start()
+    return bucket
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`
+  }
+
+  get connections(): number {
+    return this.#sockets.size
+  }
+
+  get isUp(): boolean {
+    return this.#server !== undefined
+  }
+
+  /** Up, at the same port as before. */
+  async start(): Promise<void> {
+    const server = http.createServer((request, response) => void this.#answer(request, response))
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
+    })
+    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve))
+    this.#port = (server.address() as AddressInfo).port
+    this.#server = server
+  }
+
+  /** Down: nobody listens, every connection is cut. */
+  async stop(): Promise<void> {
+    const server = this.#server
+    this.#server = undefined
+    if (!server) return
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', this.url)
+    try {
+      const { kind, object } = this.#route(request, url)
+      this.calls.push(kind)
+      await this.#run({ kind, object, url, request, response, fault: this.faults.take(kind) })
+    } catch (error) {
+      if (response.headersSent || response.destroyed) return
+      const status = error instanceof Refusal ? error.status : 500
+      json(response, status, { error: { code: status, message: String((error as Error).message), errors: [] } })
+    }
+  }
+
+  #route(request: IncomingMessage, url: URL): { kind: BucketCall; object: string } {
+    const api = /^(\/upload)?\/storage\/v1\/b\/([^/]+)\/o(?:\/(.+))?$/.exec(url.pathname)
+    if (!api) return this.#signedRoute(url)
+    if (api[2] !== this.options.name) throw new Refusal(404, 'The specified bucket does not exist.')
+    const object = decodeURIComponent(api[3] ?? '')
+    const { method } = request
+    if (api[1])
+      return {
+        kind: url.searchParams.has('upload_id')
+          ? 'chunk'
+          : url.searchParams.get('uploadType') === 'resumable'
+            ? 'session'
+            : 'upload',
+        object,
+      }
+    if (method === 'DELETE') return { kind: 'delete', object }
+    if (!object) return { kind: 'list', object }
+    return { kind: url.searchParams.get('alt') === 'media' ? 'media' : 'metadata', object }
+  }
+
+  #signedRoute(url: URL): { kind: BucketCall; object: string } {
+    const [, bucket, ...rest] = url.pathname.split('/')
+    if (bucket !== this.options.name) throw new Refusal(404, 'The specified bucket does not exist.')
+    return { kind: 'signed', object: decodeURIComponent(rest.join('/')) }
+  }
+
+  async #run(call: Call): Promise<void> {
+    const { fault, request, response } = call
+    if (fault?.kind === 'silent') return
+    if (fault?.kind === 'cut' && !sends(call.kind)) {
+      if (Number(request.headers['content-length'] ?? 1) > 0) request.once('data', () => request.destroy())
+      else request.destroy()
+      return
+    }
+    const body = await read(request)
+    if (fault?.kind === 'slow') await sleep(fault.ms)
+    if (fault?.kind === 'status') throw new Refusal(fault.status, 'As the test asked for.')
+    if (fault?.kind === 'lost') {
+      const answer = new http.ServerResponse(request)
+      await this.#perform({ ...call, response: answer }, body)
+      request.destroy()
+      return
+    }
+    await this.#perform(call, body)
+    if (!response.writableEnded) response.end()
+  }
+
+  async #perform(call: Call, body: Buffer): Promise<void> {
+    const { request, response, url, object } = call
+    const query = url.searchParams
+    const told = (stored: StoredObject) => json(response, 200, resourceOf(stored, call.fault?.kind === 'wrong-crc32c'))
+    const doing: Record<BucketCall, () => void | Promise<void>> = {
+      upload: () => told(keepMultipart(this.objects, request, body, query)),
+      session: () =>
+        void response.writeHead(200, { Location: `${url.href}&upload_id=${this.sessions.begin(request, body, query)}` }).end(),
+      chunk: () => this.#chunk(call, body, told),
+      metadata: () => told(this.objects.get(object)),
+      media: () => this.#send(call, {}),
+      signed: () => this.#signed(call),
+      list: () => {
+        const { items, nextPageToken } = this.objects.page(query)
+        json(response, 200, { kind: 'storage#objects', items: items.map((item) => resourceOf(item)), nextPageToken })
+      },
+      delete: () => {
+        this.objects.get(object)
+        this.objects.assertGeneration(object, query.get('ifGenerationMatch'))
+        this.objects.remove(object)
+        response.writeHead(204).end()
+      },
+    }
+    await doing[call.kind]()
+  }
+
+  #chunk({ request, response, url }: Call, body: Buffer, told: (stored: StoredObject) => void): void {
+    const id = url.searchParams.get('upload_id') ?? ''
+    if (request.method === 'DELETE') {
+      this.sessions.cancel(id)
+      response.writeHead(499).end()
+      return
+    }
+    const state = this.sessions.take(id, request, body)
+    if (typeof state === 'number') answerIncomplete(response, state)
+    else told(state)
+  }
+
+  #signed(call: Call): Promise<void> {
+    const { request, url } = call
+    const headers = { ...(request.headers as Record<string, string>), host: url.hostname }
+    const signed = { method: request.method ?? '', target: request.url ?? '', headers }
+    const problem = signatureProblem(signed, { keyOf: (email) => this.options.accounts?.[email], now: new Date() })
+    if (problem) throw new Refusal(403, `SignatureDoesNotMatch: ${problem}`)
+    const query = url.searchParams
+    return this.#send(call, {
+      ...(query.has('response-content-disposition') && {
+        'Content-Disposition': query.get('response-content-disposition') as string,
+      }),
+      ...(query.has('response-content-type') && { 'Content-Type': query.get('response-content-type') as string }),
+    })
+  }
+
+  async #send({ request, response, object, fault }: Call, headers: Record<string, string>): Promise<void> {
+    const { bytes, contentType } = this.objects.get(object)
+    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '')
+    if (range && Number(range[1]) >= bytes.length) throw new Refusal(416, 'The requested range cannot be satisfied.')
+    const part = range ? bytes.subarray(Number(range[1]), range[2] ? Number(range[2]) + 1 : undefined) : bytes
+    if (range) response.setHeader('Content-Range', `bytes ${range[1]}-${Number(range[1]) + part.length - 1}/${bytes.length}`)
+    response.writeHead(range ? 206 : 200, { 'Content-Type': contentType, 'Content-Length': part.length, ...headers })
+    if (fault?.kind !== 'cut') return void response.end(request.method === 'HEAD' ? undefined : part)
+    await new Promise<void>((resolve) => response.write(part.subarray(0, Math.max(1, part.length / 2)), () => resolve()))
+    await sleep(20)
+    request.destroy()
+  }
+}
+
+const sends = (kind: BucketCall) => kind === 'media' || kind === 'signed'
+
+async function read(request: IncomingMessage): Promise<Buffer> {
+  return Buffer.concat(await request.toArray())
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
+}

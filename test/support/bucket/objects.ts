@@ -1,0 +1,98 @@
+import { crc32c } from './crc32c.js'
+
+export interface StoredObject {
+  name: string
+  bytes: Buffer
+  crc32c: string
+  contentType: string
+  generation: string
+  timeCreated: string
+  metadata?: Record<string, string>
+}
+
+/** What the client says of an object before its bytes. */
+export interface ObjectDraft {
+  name: string
+  contentType?: string
+  crc32c?: string
+  metadata?: Record<string, string>
+}
+
+/** A refusal in the bucket's own words. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** The objects of one bucket, in memory. */
+export class Objects {
+  readonly #byName = new Map<string, StoredObject>()
+  #generation = 1_700_000_000_000_000
+
+  get names(): string[] {
+    return [...this.#byName.keys()].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  }
+
+  get(name: string): StoredObject {
+    const object = this.#byName.get(name)
+    if (!object) throw new Refusal(404, `No such object: ${name}`)
+    return object
+  }
+
+  /** Throws where `ifGenerationMatch` does not hold. */
+  assertGeneration(name: string, expected: string | null): void {
+    if (expected === null) return
+    if ((this.#byName.get(name)?.generation ?? '0') !== expected)
+      throw new Refusal(412, 'At least one of the pre-conditions you specified did not hold.')
+  }
+
+  keep(draft: ObjectDraft, bytes: Buffer): StoredObject {
+    const sum = crc32c(bytes)
+    if (draft.crc32c !== undefined && draft.crc32c !== sum) {
+      throw new Refusal(400, `Provided CRC32C "${draft.crc32c}" doesn't match calculated CRC32C "${sum}".`)
+    }
+    const { name, metadata, contentType = 'application/octet-stream' } = draft
+    const object = {
+      name,
+      bytes,
+      crc32c: sum,
+      contentType,
+      metadata,
+      generation: String(++this.#generation),
+      timeCreated: new Date().toISOString(),
+    }
+    this.#byName.set(name, object)
+    return object
+  }
+
+  remove(name: string): void {
+    this.get(name)
+    this.#byName.delete(name)
+  }
+
+  /** A page as the bucket lists it: `startOffset` itself is part of it. */
+  page(query: URLSearchParams): { items: StoredObject[]; nextPageToken?: string } {
+    const start = query.get('pageToken') ?? query.get('startOffset') ?? ''
+    const size = Number(query.get('maxResults') ?? 1000)
+    const from = this.names.filter(
+      (name) => name.startsWith(query.get('prefix') ?? '') && Buffer.compare(Buffer.from(name), Buffer.from(start)) >= 0,
+    )
+    return { items: from.slice(0, size).map((name) => this.get(name)), nextPageToken: from[size] }
+  }
+}
+
+/** The object as the JSON interface describes it. */
+export const resourceOf = (object: StoredObject, wrongCrc32c = false) => ({
+  kind: 'storage#object',
+  name: object.name,
+  size: String(object.bytes.length),
+  contentType: object.contentType,
+  generation: object.generation,
+  timeCreated: object.timeCreated,
+  metadata: object.metadata,
+  crc32c: wrongCrc32c ? 'AAAAAA==' : object.crc32c,
+})

@@ -1,0 +1,33 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+
+/** A service account of the tests' own, as its key file describes one. */
+export interface ServiceAccount {
+  email: string
+  publicKey: KeyObject
+  /** Writes the key file that GOOGLE_APPLICATION_CREDENTIALS would name. */
+  writeTo(file: string): Promise<string>
+}
+
+export function makeServiceAccount(): ServiceAccount {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const email = 'tests@assay-tests.iam.gserviceaccount.com'
+  const description = {
+    type: 'service_account',
+    project_id: 'assay-tests',
+    private_key_id: 'test',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    client_email: email,
+    client_id: '1',
+    // Nobody listens there: whoever asks for a token although the key is at hand fails.
+    token_uri: 'http://127.0.0.1:9/token',
+  }
+  return {
+    email,
+    publicKey,
+    async writeTo(file) {
+      await writeFile(file, JSON.stringify(description), { mode: 0o600 })
+      return file
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import { createHash, type KeyObject, verify } from 'node:crypto'
+
+/** A request as it came: what its signature must be about. */
+export interface SignedRequest {
+  method: string
+  /** Path and query, exactly as sent. */
+  target: string
+  /** Names in lower case. `host` without a port, as Google's client signs it. */
+  headers: Record<string, string>
+}
+
+export interface SignatureCheck {
+  keyOf: (email: string) => KeyObject | undefined
+  now: Date
+}
+
+/** What is wrong with a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
+export function signatureProblem(request: SignedRequest, { keyOf, now }: SignatureCheck): string | null {
+  const query = queryOf(request.target)
+  if (query.get('X-Goog-Algorithm') !== 'GOOG4-RSA-SHA256') return 'X-Goog-Algorithm is not GOOG4-RSA-SHA256'
+  const [email = '', ...scope] = (query.get('X-Goog-Credential') ?? '').split('/')
+  const date = query.get('X-Goog-Date') ?? ''
+  if (scope.join('/') !== `${date.slice(0, 8)}/auto/storage/goog4_request`) return 'the credential scope does not fit the date'
+  const key = keyOf(email)
+  if (!key) return `there is no account '${email}'`
+  const expires = Number(query.get('X-Goog-Expires'))
+  if (!Number.isInteger(expires) || expires < 1 || expires > 604800) return 'X-Goog-Expires is not within seven days'
+  const signed = (query.get('X-Goog-SignedHeaders') ?? '').split(';')
+  if (!signed.includes('host')) return 'the host is not signed'
+  const signature = Buffer.from(query.get('X-Goog-Signature') ?? '', 'hex')
+  if (!verify('RSA-SHA256', Buffer.from(stringToSign(request)), key, signature)) return 'the signature does not match'
+  const begins = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
+  if (!(now.getTime() < begins + expires * 1000)) return 'it has expired'
+  return now.getTime() < begins - 15 * 60_000 ? 'it is not valid yet' : null
+}
+
+export function stringToSign(request: SignedRequest): string {
+  const query = queryOf(request.target)
+  const scope = (query.get('X-Goog-Credential') ?? '').split('/').slice(1).join('/')
+  const digest = createHash('sha256').update(canonicalRequest(request)).digest('hex')
+  return ['GOOG4-RSA-SHA256', query.get('X-Goog-Date'), scope, digest].join('\n')
+}
+
+export function canonicalRequest({ method, target, headers }: SignedRequest): string {
+  const query = queryOf(target)
+  const pairs = [...query].filter(([name]) => name !== 'X-Goog-Signature').map(([name, value]) => [encoded(name), encoded(value)])
+  const sorted = pairs.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)).map((pair) => pair.join('='))
+  const signed = query.get('X-Goog-SignedHeaders') ?? ''
+  const lines = signed.split(';').map((name) => `${name}:${(headers[name] ?? '').trim().replace(/\s+/g, ' ')}\n`)
+  const payload = headers['x-goog-content-sha256'] ?? 'UNSIGNED-PAYLOAD'
+  return [method, target.split('?')[0], sorted.join('&'), lines.join(''), signed, payload].join('\n')
+}
+
+const queryOf = (target: string) => new URLSearchParams(target.split('?')[1] ?? '')
+
+const encoded = (text: string) =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type ObjectDraft, type Objects, Refusal, type StoredObject } from './objects.js'
+
+interface Session {
+  draft: ObjectDraft
+  ifGenerationMatch: string | null
+  received: Buffer[]
+  stored?: StoredObject
+}
+
+/** The object that a single multipart request carries. */
+export function keepMultipart(objects: Objects, request: IncomingMessage, body: Buffer, query: URLSearchParams): StoredObject {
+  const boundary = /boundary="?([^";]+)/.exec(request.headers['content-type'] ?? '')?.[1]
+  if (!boundary) throw new Refusal(400, 'No boundary.')
+  const [description, content] = parts(body, boundary)
+  if (!description || !content) throw new Refusal(400, 'Not two parts.')
+  const draft = { ...JSON.parse(description.body.toString()), name: query.get('name') } as ObjectDraft
+  objects.assertGeneration(draft.name, query.get('ifGenerationMatch'))
+  return objects.keep({ ...draft, contentType: draft.contentType ?? content.type }, content.body)
+}
+
+function parts(body: Buffer, boundary: string): { type: string; body: Buffer }[] {
+  const found = []
+  const mark = `--${boundary}`
+  for (let at = body.indexOf(mark); ; ) {
+    const head = at + mark.length + 2
+    const next = body.indexOf(`\r\n${mark}`, head)
+    if (next < 0) return found
+    const begins = body.indexOf('\r\n\r\n', head) + 4
+    const type = /content-type: *([^\r\n]+)/i.exec(body.toString('latin1', head, begins))?.[1] ?? ''
+    found.push({ type, body: body.subarray(begins, next) })
+    at = next + 2
+  }
+}
+
+/** Resumable uploads: sessions, chunks, and how far each has got. */
+export class Sessions {
+  readonly #byId = new Map<string, Session>()
+
+  constructor(private readonly objects: Objects) {}
+
+  get open(): number {
+    return [...this.#byId.values()].filter((session) => !session.stored).length
+  }
+
+  begin(request: IncomingMessage, body: Buffer, query: URLSearchParams): string {
+    const described = body.length > 0 ? (JSON.parse(body.toString()) as ObjectDraft) : {}
+    const draft = { ...described, name: query.get('name') ?? '', contentType: request.headers['x-upload-content-type'] as string }
+    this.objects.assertGeneration(draft.name, query.get('ifGenerationMatch'))
+    const id = randomUUID()
+    this.#byId.set(id, { draft, ifGenerationMatch: query.get('ifGenerationMatch'), received: [] })
+    return id
+  }
+
+  cancel(id: string): void {
+    this.#byId.delete(id)
+  }
+
+  /** The whole object when the last chunk is in, else how many bytes have been kept. */
+  take(id: string, request: IncomingMessage, body: Buffer): StoredObject | number {
+    const session = this.#byId.get(id)
+    if (!session) throw new Refusal(404, 'No such session.')
+    if (session.stored) return session.stored
+    const range = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(request.headers['content-range'] ?? '')
+    if (!range) throw new Refusal(400, `Content-Range '${request.headers['content-range']}'`)
+    const have = () => session.received.reduce((sum, piece) => sum + piece.length, 0)
+    if (range[1] === undefined) return have()
+    const [start, end, total] = [Number(range[1]), Number(range[2]), Number(range[3])]
+    if (end - start + 1 !== body.length || start !== have())
+      throw new Refusal(400, `Chunk ${start}-${end} of ${body.length} bytes where ${have()} are kept.`)
+    const last = end + 1 === total
+    if (!last && body.length % (256 * 1024) !== 0) throw new Refusal(400, 'A chunk is not a multiple of 256 KiB.')
+    session.received.push(body)
+    if (!last) return have()
+    this.objects.assertGeneration(session.draft.name, session.ifGenerationMatch)
+    const promised = /crc32c=([^,]+)/.exec(String(request.headers['x-goog-hash'] ?? ''))?.[1]
+    session.stored = this.objects.keep(
+      { ...session.draft, crc32c: promised ?? session.draft.crc32c },
+      Buffer.concat(session.received),
+    )
+    session.received = []
+    return session.stored
+  }
+}
+
+export function answerIncomplete(response: ServerResponse, kept: number): void {
+  if (kept > 0) response.setHeader('Range', `bytes=0-${kept - 1}`)
+  response.writeHead(308).end()
+}

@@ -1,0 +1,182 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer, request as httpRequest, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import express from 'express'
+import { httpStatus, publicError } from '../../src/errors.js'
+import { newId } from '../../src/ids.js'
+import { LocalStorage } from '../../src/storage/local.js'
+import { type ServedFile, serveBlob } from '../../src/storage/serve-blob.js'
+import { DownloadUrls } from '../../src/storage/signed-url.js'
+import { inMemory, noise } from '../contract/contents.js'
+
+const secret = { id: 'sig_1', secret: Buffer.alloc(32, 1) }
+const secrets = { current: async () => secret, find: async () => secret }
+const type = { contentType: 'application/octet-stream' }
+
+let root: string
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'assay-local-'))
+})
+afterEach(() => rm(root, { recursive: true, force: true }))
+
+const open = () => LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', secrets))
+
+describe('downloads', () => {
+  const bytes = noise(100_000)
+  const fileId = newId('file')
+  let server: Server
+  let store: LocalStorage
+  let file: ServedFile | null
+  let base: string
+
+  beforeEach(async () => {
+    store = await open()
+    await store.put('t/c/x', inMemory(bytes), type)
+    file = {
+      path: 't/c/x',
+      originalFilename: 'Straße "1"; \u{1f600}\u202etxt.html',
+      contentType: 'text/html',
+      sizeBytes: bytes.length,
+      checksum: `sha256:${inMemory(bytes).sha256}`,
+      createdAt: new Date('2026-11-20T10:00:00.500Z'),
+    }
+    const app = express()
+    app.get('/download/:fileId', serveBlob({ storage: store, findFile: async (id) => (id === fileId ? file : null) }))
+    app.use(((error, _request, response, _next) => {
+      const { code, message } = publicError(error)
+      response.status(httpStatus[code]).json({ error: { code }, message })
+    }) satisfies express.ErrorRequestHandler)
+    server = createServer(app)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterEach(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  async function get(headers: Record<string, string> = {}, method = 'GET', seconds = 300) {
+    const url = new URL(await store.urls.sign(fileId, seconds))
+    const answer = await fetch(base + url.pathname + url.search, { method, headers: { connection: 'close', ...headers } })
+    return { status: answer.status, headers: answer.headers, body: Buffer.from(await answer.arrayBuffer()) }
+  }
+
+  test('whole, as an attachment that no browser will run', async () => {
+    const { status, headers, body } = await get()
+    expect(status).toBe(200)
+    expect(body.equals(bytes)).toBe(true)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'text/html',
+      'content-length': '100000',
+      'content-security-policy': "sandbox; default-src 'none'",
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+      'accept-ranges': 'bytes',
+      'last-modified': 'Fri, 20 Nov 2026 10:00:00 GMT',
+      etag: `"${inMemory(bytes).sha256}"`,
+    })
+    const disposition = headers.get('content-disposition') as string
+    expect(disposition).toMatch(/^attachment; filename="/)
+    expect(disposition).toContain(`filename*=UTF-8''Stra%C3%9Fe%20%221%22%3B%20%F0%9F%98%80%E2%80%AEtxt.html`)
+  })
+
+  test('HEAD has the same head and no body', async () => {
+    const { status, headers, body } = await get({}, 'HEAD')
+    expect([status, headers.get('content-length'), headers.get('etag'), body.length]).toEqual([
+      200,
+      '100000',
+      `"${inMemory(bytes).sha256}"`,
+      0,
+    ])
+  })
+
+  test.each([
+    ['bytes=0-0', 0, 1],
+    ['bytes=10-19', 10, 20],
+    ['bytes=99999-', 99999, 100000],
+    ['bytes=-5', 99995, 100000],
+    ['bytes=99990-200000', 99990, 100000],
+  ])('range %s', async (range, start, end) => {
+    const { status, headers, body } = await get({ range })
+    expect([status, headers.get('content-range'), headers.get('content-length')]).toEqual([
+      206,
+      `bytes ${start}-${end - 1}/100000`,
+      String(end - start),
+    ])
+    expect(body.equals(bytes.subarray(start, end))).toBe(true)
+  })
+
+  test('a range outside of the file is 416, in JSON, with its size', async () => {
+    const { status, headers, body } = await get({ range: 'bytes=100000-' })
+    expect([status, headers.get('content-range')]).toEqual([416, 'bytes */100000'])
+    expect(headers.get('content-disposition')).toBeNull()
+    expect(headers.get('etag')).not.toBe((await get()).headers.get('etag'))
+    expect(JSON.parse(body.toString())).toMatchObject({ status: 'ERROR', error: { code: 'bad_user_input' } })
+  })
+
+  test('conditions', async () => {
+    const etag = `"${inMemory(bytes).sha256}"`
+    const part = { range: 'bytes=0-9' }
+    const status = async (headers: Record<string, string>) => (await get(headers)).status
+    expect(await status({ 'if-none-match': etag })).toBe(304)
+    expect(await status({ 'if-none-match': `W/${etag}, "x"` })).toBe(304)
+    expect(await status({ 'if-none-match': '"other"' })).toBe(200)
+    expect(await status({ 'if-modified-since': 'Fri, 20 Nov 2026 10:00:00 GMT' })).toBe(304)
+    expect(await status({ 'if-modified-since': 'Fri, 20 Nov 2026 09:59:59 GMT' })).toBe(200)
+    expect(await status({ ...part, 'if-range': etag })).toBe(206)
+    expect(await status({ ...part, 'if-range': '"other"' })).toBe(200)
+    expect(await status({ ...part, 'if-range': 'Fri, 20 Nov 2026 10:00:00 GMT' })).toBe(206)
+    expect(await status({ 'if-match': '"other"' })).toBe(412)
+    expect(await status({ 'if-match': etag })).toBe(200)
+  })
+
+  test('expired or forged is 403, a file that is gone 404, and no URL follows a forged Host', async () => {
+    expect((await get({}, 'GET', -10)).status).toBe(403)
+    const forged = await fetch(`${base}/download/${fileId}?expires=9999999999&key=sig_1&signature=${'A'.repeat(43)}`, {
+      headers: { connection: 'close' },
+    })
+    expect([forged.status, await forged.json()]).toMatchObject([403, { error: { code: 'forbidden' } }])
+    file = null
+    expect((await get()).status).toBe(404)
+    expect(await store.urls.sign(fileId, 300)).toMatch(/^http:\/\/127\.0\.0\.1\/download\//)
+  })
+
+  test('a blob that is missing or cut is never served as the file', async () => {
+    await writeFile(store.fileOf('t/c/x'), 'cut')
+    expect((await get()).status).toBe(503)
+    await rm(store.fileOf('t/c/x'))
+    expect((await get()).status).toBe(503)
+  })
+
+  test('an empty file is served as one', async () => {
+    await store.put('t/c/empty', inMemory(Buffer.alloc(0)), type)
+    file = { ...(file as ServedFile), path: 't/c/empty', sizeBytes: 0n }
+    const { status, headers, body } = await get()
+    expect([status, headers.get('content-length'), body.length]).toEqual([200, '0', 0])
+  })
+
+  test('a client that hangs up leaves no file open', async () => {
+    await store.put('t/c/large', inMemory(noise(20_000_000)), type)
+    file = { ...(file as ServedFile), path: 't/c/large', sizeBytes: 20_000_000 }
+    const url = new URL(await store.urls.sign(fileId, 300))
+    await new Promise<void>((resolve) => {
+      const request = httpRequest(base + url.pathname + url.search, (response) => {
+        response.once('data', () => request.destroy())
+        response.once('close', () => resolve())
+        response.on('error', () => {})
+      })
+      request.on('error', () => {}).end()
+    })
+    const isOpen = async () => {
+      const links = await readdir('/proc/self/fd').catch(() => [])
+      const files = await Promise.all(links.map((link) => stat(`/proc/self/fd/${link}`).catch(() => null)))
+      const { ino } = await stat(store.fileOf('t/c/large'))
+      return files.some((each) => each?.ino === ino)
+    }
+    for (let waited = 0; waited < 100 && (await isOpen()); waited++) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(await isOpen()).toBe(false)
+  })
+})

@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { DurableDirectories } from '../../src/storage/durable-directories.js'
+import { openStorage } from '../../src/storage/index.js'
+import { LocalStorage } from '../../src/storage/local.js'
+import { placeOf } from '../../src/storage/local-layout.js'
+import { DownloadUrls } from '../../src/storage/signed-url.js'
+import { bytesOf, inFile, inMemory, noise } from '../contract/contents.js'
+
+const secret = { id: 'sig_1', secret: Buffer.alloc(32, 1) }
+const secrets = { current: async () => secret, find: async () => secret }
+const type = { contentType: 'application/octet-stream' }
+
+let root: string
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'assay-local-'))
+})
+afterEach(() => rm(root, { recursive: true, force: true }))
+
+const open = () => LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', secrets))
+
+describe('how blobs lie on disk', () => {
+  test('ids fan out by their time, short names do not', () => {
+    expect(placeOf('ten_a/invoices/2026/11/file_01kagz3m8nabcdefghjkmnpqrs')).toBe(
+      'ten_a/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8nabcdefghjkmnpqrs',
+    )
+    expect(placeOf('a/short')).toBe('a/short')
+  })
+
+  test('no directory grows with history: the ids of a year, all in one place', () => {
+    // Counted, not written.
+    const children = new Map<string, Set<string>>()
+    const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+    for (let at = 0; at < 100_000; at++) {
+      let rest = 1_800_000_000_000 + at * 315_000
+      let time = ''
+      for (let place = 0; place < 10; place++, rest = Math.floor(rest / 32)) time = alphabet[rest % 32] + time
+      const parts = placeOf(`t/c/file_${time}0000000000000000`).split('/')
+      for (let depth = 1; depth < parts.length; depth++) {
+        const above = parts.slice(0, depth).join('/')
+        children.set(above, (children.get(above) ?? new Set()).add(parts[depth] as string))
+      }
+    }
+    expect([...children.values()].reduce((most, names) => Math.max(most, names.size), 0)).toBeLessThanOrEqual(1024)
+  })
+
+  test('windows that their last file has left are pruned, others stay', async () => {
+    const store = await open()
+    const [old, fresh] = ['c/file_01kagz3m8nabcdefghjkmnpqrs', 'c/file_01kagz3m8nabcdefghjkmnpqrt']
+    await store.put(old, inMemory(Buffer.from('old')), type)
+    await utimes(store.fileOf(old), 1, 1)
+    await store.put(fresh, inMemory(Buffer.from('fresh')), type)
+    await store.remove(old)
+    expect((await bytesOf(await store.open(fresh))).toString()).toBe('fresh')
+    await utimes(store.fileOf(fresh), 1, 1)
+    await store.remove(fresh)
+    expect(await readdir(join(root, 'c/+file_01ka'))).toEqual([])
+    await store.put(old, inMemory(Buffer.from('again')), type)
+    expect((await bytesOf(await store.open(old))).toString()).toBe('again')
+  })
+})
+
+describe('the local store', () => {
+  test('takes a temporary file of its own disk without copying it', async () => {
+    const store = await open()
+    const content = await inFile(join(root, '+tmp', 'upload'), noise(1000))
+    await store.put('a/b', content, type)
+    expect((await stat(store.fileOf('a/b'))).ino).toBe((await stat(content.path as string)).ino)
+    await rm(content.path as string)
+    expect((await bytesOf(await store.open('a/b'))).equals(noise(1000))).toBe(true)
+  })
+
+  test('a content that is not as long as it was measured is not kept', async () => {
+    const store = await open()
+    await expect(store.put('a/b', { ...inMemory(noise(10)), size: 11 }, type)).rejects.toMatchObject({
+      code: 'storage_unavailable',
+    })
+    const file = await inFile(join(root, '+tmp', 'upload'), noise(10))
+    await expect(store.put('a/b', { ...file, size: 11 }, type)).rejects.toMatchObject({ code: 'storage_unavailable' })
+    await rm(file.path as string)
+    expect(await store.size('a/b')).toBeNull()
+    expect(await readdir(join(root, '+tmp'))).toEqual([])
+  })
+
+  test('what killed processes left is removed at the next start, what others are writing is not', async () => {
+    const store = await open()
+    await store.put('a/b', inMemory(Buffer.from('kept')), type)
+    const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
+    const script = `import('node:crypto').then(c=>console.log(c.createHash('sha256').update(require('os').hostname()).digest('hex').slice(0,8)))`
+    const host = execFileSync(process.execPath, ['-e', script]).toString().trim()
+    for (const name of [
+      `${host}-${dead}-abc-1`,
+      `${host}-${process.pid}-abc-1`,
+      `${host}-${process.ppid}-abc-1`,
+      'other-1-abc-1',
+      'other-1-abc-2',
+    ])
+      await writeFile(join(root, '+tmp', name), 'x')
+    await utimes(join(root, '+tmp', 'other-1-abc-2'), 1, 1)
+    await open()
+    expect((await readdir(join(root, '+tmp'))).sort()).toEqual([`${host}-${process.ppid}-abc-1`, 'other-1-abc-1'].sort())
+    expect((await bytesOf(await store.open('a/b'))).toString()).toBe('kept')
+  })
+
+  test('an empty directory where the disk was mounted is an outage, not an empty store', async () => {
+    const store = await open()
+    await store.put('a/b', inMemory(Buffer.from('x')), type)
+    await rename(root, `${root}-away`)
+    await mkdir(root)
+    const unavailable = { code: 'storage_unavailable' }
+    await expect(store.size('a/b')).rejects.toMatchObject(unavailable)
+    await expect(store.remove('a/b')).rejects.toMatchObject(unavailable)
+    await expect(store.list().next()).rejects.toMatchObject(unavailable)
+    await expect(store.put('a/c', inMemory(Buffer.from('x')), type)).rejects.toMatchObject(unavailable)
+    expect(await readdir(root)).toEqual([])
+    await rm(root, { recursive: true })
+    await rename(`${root}-away`, root)
+    await store.ready()
+  })
+
+  test('two stores over one directory see one another at once', async () => {
+    const [one, two] = [await open(), await open()]
+    await one.put('a/b', inMemory(Buffer.from('x')), type)
+    await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('never overwritten')
+    await two.remove('a/b')
+    expect(await one.size('a/b')).toBeNull()
+  })
+
+  test('one fsync of a directory serves all who wait for it', async () => {
+    const directories = new DurableDirectories(root)
+    const first = directories.sync(root)
+    const [second, third] = [directories.sync(root), directories.sync(root)]
+    expect(second).toBe(third)
+    expect(second).not.toBe(first)
+    await Promise.all([first, second])
+    await expect(directories.sync(join(root, 'nowhere'))).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+})
+
+describe('openStorage', () => {
+  const options = { publicUrl: 'http://localhost', signingSecrets: secrets }
+  test.each([
+    ['', 'neither gs://bucket nor file:///directory'],
+    ['/var/lib/assay', 'neither gs://bucket nor file:///directory'],
+    ['s3://bucket', 'neither gs://bucket nor file:///directory'],
+    ['gs://', 'names no bucket'],
+    ['gs://UPPER', 'names no bucket'],
+    ['gs://bucket?x=1', 'names no bucket'],
+    ['file://server/share', "names the host 'server'"],
+    ['file:///', 'names no directory'],
+  ])('says what is wrong with %j', async (url, message) => {
+    await expect(openStorage(url, options)).rejects.toThrow(message)
+  })
+
+  test('a directory that cannot be is one sentence', async () => {
+    await writeFile(join(root, 'a-file'), '')
+    await expect(openStorage(`file://${root}/a-file/store`, options)).rejects.toThrow(
+      /^The file store cannot use '.*' as its directory at the moment \(.+\)\.$/,
+    )
+  })
+
+  test('a bucket opens without a word to it', async () => {
+    const storage = await openStorage('gs://some-bucket/a/prefix/', options)
+    expect([storage.kind, storage.description]).toEqual(['gcs', 'gs://some-bucket/a/prefix'])
+    await storage.close()
+  })
+})

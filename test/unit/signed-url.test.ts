@@ -1,0 +1,83 @@
+import { describe, expect, test } from '@jest/globals'
+import type { SigningSecret } from '../../src/auth/signing-keys.js'
+import { newId } from '../../src/ids.js'
+import { DownloadUrls } from '../../src/storage/signed-url.js'
+
+const key = (id: string, fill: number): SigningSecret => ({ id, secret: Buffer.alloc(32, fill) })
+
+/** Keys as the database keeps them: the last one signs, all verify. */
+function ring(...keys: SigningSecret[]) {
+  return {
+    keys,
+    current: async () => keys.at(-1) as SigningSecret,
+    find: async (id: string) => keys.find((each) => each.id === id),
+  }
+}
+
+const fileId = newId('file')
+
+async function signed(urls: DownloadUrls, seconds = 300) {
+  const url = new URL(await urls.sign(fileId, seconds))
+  return { url, query: Object.fromEntries(url.searchParams) as Record<string, string> }
+}
+
+describe('local download URLs', () => {
+  test('have the configured address, the file and an expiry as promised', async () => {
+    const { url, query } = await signed(new DownloadUrls('https://files.example/base/', ring(key('sig_1', 1))))
+    expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
+    expect(Object.keys(query)).toEqual(['expires', 'key', 'signature'])
+    const left = Number(query.expires) - Date.now() / 1000
+    expect(left).toBeGreaterThan(295)
+    expect(left).toBeLessThanOrEqual(301)
+  })
+
+  test('verify as they were signed', async () => {
+    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
+    const { query } = await signed(urls)
+    expect(await urls.verify(fileId, query)).toEqual({ fileId, expires: new Date(Number(query.expires) * 1000) })
+  })
+
+  test('live on while their key is retired, and die with it', async () => {
+    const keys = ring(key('sig_1', 1))
+    const urls = new DownloadUrls('http://localhost', keys)
+    const { query } = await signed(urls)
+    keys.keys.push(key('sig_2', 2))
+    expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
+    expect((await signed(urls)).query.key).toBe('sig_2')
+    keys.keys.shift()
+    expect(await urls.verify(fileId, query)).toBe('invalid')
+  })
+
+  test('expire', async () => {
+    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
+    expect(await urls.verify(fileId, (await signed(urls, -10)).query)).toBe('expired')
+  })
+
+  test('no part can be changed, left out or repeated', async () => {
+    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1), key('sig_2', 2)))
+    const { query } = await signed(urls)
+    const signature = query.signature as string
+    const last = signature.at(-1) as string
+    // The last letter carries two bits that decoding drops: it must count nevertheless.
+    const neighbour = String.fromCharCode(last.charCodeAt(0) + (/[Z9z]/.test(last) ? -1 : 1))
+    const changed: Record<string, unknown>[] = [
+      { ...query, expires: String(Number(query.expires) + 1) },
+      { ...query, expires: `0${query.expires}` },
+      { ...query, expires: `${query.expires}.0` },
+      { ...query, expires: undefined },
+      { ...query, expires: [query.expires, query.expires] },
+      { ...query, key: 'sig_1' },
+      { ...query, key: 'sig_3' },
+      { ...query, key: undefined },
+      { ...query, signature: undefined },
+      { ...query, signature: '' },
+      { ...query, signature: `${signature}=` },
+      { ...query, signature: signature.slice(0, -1) + neighbour },
+      { ...query, signature: [signature] },
+    ]
+    for (const attempt of changed) expect(await urls.verify(fileId, attempt)).toBe('invalid')
+    expect(await urls.verify(newId('file'), query)).toBe('invalid')
+    expect(await urls.verify('../../etc/passwd', query)).toBe('invalid')
+    expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
+  })
+})
