@@ -1,0 +1,57 @@
+import { createGunzip, createInflateRaw, type InflateRaw } from 'node:zlib'
+
+/** The codes with which zlib says that the data, and not we, are at fault. */
+const dataFaults = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT', 'Z_STREAM_ERROR', 'ERR_TRAILING_JUNK_AFTER_STREAM_END'])
+
+/** What zlib says about damaged data; undefined where the error is another one. */
+export function inflateFault(error: unknown): string | undefined {
+  const { code, message } = error as { code?: string; message?: string }
+  if (code === 'ERR_BUFFER_TOO_LARGE') return 'it unpacks to far more than its header says'
+  return code !== undefined && dataFaults.has(code) ? (message ?? code) : undefined
+}
+
+/**
+ * Inflates in bounded memory, whatever the size. `raw` is deflate without a wrapper (zip, a gzip member);
+ * `gzip` takes whole gzip files. `consumed` hears how many bytes of the input the deflate data really had.
+ */
+export async function* inflated(
+  kind: 'raw' | 'gzip',
+  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
+  consumed?: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  const engine = kind === 'raw' ? createInflateRaw({ chunkSize: 256 * 1024 }) : createGunzip({ chunkSize: 256 * 1024 })
+  const feeding = feed(engine as InflateRaw, pieces)
+  try {
+    for await (const chunk of engine) yield chunk as Buffer
+    consumed?.((engine as InflateRaw).bytesWritten)
+    const fault = await feeding
+    if (fault) throw fault
+  } finally {
+    engine.destroy()
+    await feeding
+  }
+}
+
+/** One piece after the other, each only once the last one is used up: a piece is not valid for longer. */
+async function feed(engine: InflateRaw, pieces: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<unknown> {
+  try {
+    for await (const piece of pieces) {
+      if (engine.destroyed || engine.readableEnded) break
+      await new Promise<void>((resolve) => {
+        engine.once('close', resolve)
+        engine.write(piece, () => {
+          engine.off('close', resolve)
+          resolve()
+        })
+      })
+    }
+    if (!engine.destroyed) engine.end()
+    return undefined
+  } catch (error) {
+    engine.destroy()
+    return error
+  }
+}
+
+/** Members that are small enough to be inflated at one go. */
+export const atOnce = { input: 256 * 1024, output: 1024 * 1024 }

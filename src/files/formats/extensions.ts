@@ -1,0 +1,56 @@
+import { finerMime, rawPhotos, type TypeRow, textTypes, types } from './types.js'
+
+export { textTypes, types }
+
+// Names that promise nothing about the content.
+const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', ''])
+// Containers and base formats that programs build formats of their own on.
+const containers = new Set(['zip', 'ooxml', 'ole', 'gz', 'sqlite', 'pdf', 'ps', 'tif', 'tar', 'elf'])
+
+/** Extension to type: the first row that names it, but a type's own name wins over a row that merely may be called so. */
+function ownTypes(table: Record<string, TypeRow>): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const [type, { extensions }] of Object.entries(table))
+    for (const extension of extensions) if (!found.has(extension)) found.set(extension, type)
+  for (const [type, { extensions }] of Object.entries(table)) if (extensions.includes(type)) found.set(type, type)
+  return found
+}
+const binaryTypeOf = ownTypes(types)
+for (const extension of rawPhotos.split(' ')) binaryTypeOf.set(extension, 'raw-photo')
+const textTypeOf = ownTypes(textTypes)
+
+/** The text type that an extension stands for. */
+export const textTypeFor = (extension: string): string | undefined => textTypeOf.get(extension)
+
+/** The binary type that an extension stands for first of all; undefined for text and for what we do not know. */
+export const binaryTypeFor = (extension: string): string | undefined =>
+  textTypeOf.has(extension) ? undefined : binaryTypeOf.get(extension)
+
+/** True where a file recognised as `type` may be called `extension`. */
+export function standsFor(extension: string, type: string): boolean {
+  if (anything.has(extension) || extension === type) return true
+  if (types[type]?.extensions.includes(extension)) return true
+  if (binaryTypeFor(extension) ?? textTypeFor(extension)) return false
+  // An extension that we do not know: its operator allowed it, and many formats are a container underneath.
+  return containers.has(type)
+}
+
+/** What an extension alone promises. */
+export function mimeOfExtension(extension: string): string | null {
+  const fine = finerMime[extension]
+  if (fine) return fine
+  const text = textTypeFor(extension)
+  if (text) return textTypes[text]!.mime
+  const binary = binaryTypeFor(extension)
+  return binary ? types[binary]!.mime : null
+}
+
+const coarse = new Set(['zip', 'ooxml', 'odf', 'ole', 'encrypted-ooxml', 'zip-damaged', 'ogx', 'iso-damaged'])
+
+/** The content type of a file recognised as `type` and called `extension`: the finer of the two where they agree. */
+export function mimeOf(type: string, extension: string): string | null {
+  const known = types[type] ?? textTypes[type]
+  if (!known) return mimeOfExtension(extension)
+  const agrees = known.extensions.includes(extension)
+  return (agrees && (coarse.has(type) || finerMime[extension]) && mimeOfExtension(extension)) || known.mime
+}

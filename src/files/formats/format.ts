@@ -1,0 +1,56 @@
+import type { Buffer } from 'node:buffer'
+
+/** Random access to the file under test, inside a validation worker. Reads are synchronous: a worker does one file at a time. */
+export interface Source {
+  /** Bytes. */
+  readonly size: number
+  /** Lower-case, without the dot; '' where the name has none. */
+  readonly extension: string
+  /** Up to `length` bytes from `offset`; shorter at the end of the file. Never throws for being out of range. */
+  read(offset: number, length: number): Buffer
+  /** The whole content where it is no larger than `limit`; throws `TooLarge` otherwise. Memory files come without a copy. */
+  whole(limit: number): Buffer
+  /** The file in pieces of at most `pieceSize` (default 64 KiB). A piece is valid until the next is asked for. */
+  pieces(start?: number, end?: number, pieceSize?: number): Iterable<Buffer>
+}
+
+/** What a reader decided. `trap` names a bomb or a trick (still `corrupt_file`); `notes` are facts for the report. */
+export type FormatVerdict =
+  | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
+  | { sound: false; problem: string; trap?: string; evidence?: Record<string, unknown> }
+
+/** Bounds that a reader keeps, so that no upload takes more memory or time than its share. */
+export interface ReaderLimits {
+  /** Bytes that the members of an archive may unpack to, all together. */
+  maxUnpackedBytes: number
+  /** Unpacked to packed bytes, looked at beyond the first MiB. */
+  maxRatio: number
+  maxEntries: number
+  /** Archives in archives. */
+  maxNesting: number
+  maxPixels: number
+  /** Elements or values inside each other in XML and JSON. */
+  maxDepth: number
+  /** Milliseconds since the epoch after which a reader gives up by throwing `DeadlineExceeded`. */
+  deadline: number
+}
+
+/** A reader: opens the file as the usual program for the type would, in bounded memory. */
+export type FormatReader = (source: Source, limits: ReaderLimits) => FormatVerdict | Promise<FormatVerdict>
+
+export class TooLarge extends Error {
+  override readonly name = 'TooLarge'
+}
+
+export class DeadlineExceeded extends Error {
+  override readonly name = 'DeadlineExceeded'
+}
+
+export const sound = (notes: string[] = [], evidence: Record<string, unknown> = {}): FormatVerdict => ({ sound: true, notes, evidence })
+export const broken = (problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({ sound: false, problem, evidence })
+export const trapped = (trap: string, problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({ sound: false, problem, trap, evidence })
+
+/** Call it in every loop that the file's content drives. */
+export function checkDeadline(limits: ReaderLimits): void {
+  if (Date.now() > limits.deadline) throw new DeadlineExceeded('the file takes too long to read')
+}

@@ -1,0 +1,39 @@
+/** The head of a frame of MPEG sound: what must stay the same from frame to frame, and its length in bytes. */
+export interface Mp3Frame {
+  /** Version, layer and sampling rate in one number. */
+  kind: number
+  length: number
+}
+
+const kilobits: Record<string, number[]> = {
+  '1/1': [0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  '1/2': [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  '1/3': [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  '2/1': [0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  '2/2': [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+  '2/3': [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+}
+const rates = [44100, 48000, 32000]
+
+/** The head at `at`, or undefined where none stands. Frames in free format (without a rate) are so rare that they count as none. */
+export function mp3Frame(bytes: Buffer, at: number): Mp3Frame | undefined {
+  if (at + 4 > bytes.length || bytes[at] !== 0xff) return undefined
+  const second = bytes[at + 1] as number
+  const third = bytes[at + 2] as number
+  if ((second & 0xe0) !== 0xe0) return undefined
+  const versionCode = (second >> 3) & 3
+  const layerCode = (second >> 1) & 3
+  const rateCode = third >> 4
+  const samplingCode = (third >> 2) & 3
+  if (versionCode === 1 || layerCode === 0 || rateCode === 15 || rateCode === 0 || samplingCode === 3) return undefined
+  const version = versionCode === 3 ? 1 : 2
+  const layer = 4 - layerCode
+  const bits = (kilobits[`${version}/${layer}`]?.[rateCode] ?? 0) * 1000
+  const sampling = (rates[samplingCode] as number) / (versionCode === 3 ? 1 : versionCode === 2 ? 2 : 4)
+  const padding = (third >> 1) & 1
+  const length =
+    layer === 1
+      ? (Math.floor((12 * bits) / sampling) + padding) * 4
+      : Math.floor(((layer === 3 && version === 2 ? 72 : 144) * bits) / sampling) + padding
+  return length < 8 ? undefined : { kind: (versionCode << 4) | (layerCode << 2) | samplingCode, length }
+}

@@ -1,0 +1,97 @@
+import { openNest } from './archive.js'
+import { damaged, decided } from './archive-refusal.js'
+import { type FormatReader, type ReaderLimits, type Source, sound } from './format.js'
+import { attribute, parseXml, type XmlElement, XmlPart } from './office-xml.js'
+import { checkZip } from './zip-check.js'
+import { keyOf, resolvePart, ZipPackage } from './zip-package.js'
+
+export type OpenDocumentKind = 'odt' | 'ods' | 'odp'
+
+const mediaTypes: Record<OpenDocumentKind, string> = {
+  odt: 'application/vnd.oasis.opendocument.text',
+  ods: 'application/vnd.oasis.opendocument.spreadsheet',
+  odp: 'application/vnd.oasis.opendocument.presentation',
+}
+
+/** LibreOffice's formats (ODF 1.x), templates included: a sound zip with a well-formed `content.xml`. */
+export const readOpenDocument =
+  (kind: OpenDocumentKind): FormatReader =>
+  (source, limits) =>
+    decided(async () => {
+      const pack = new ZipPackage(source, limits)
+      const notes: string[] = []
+      const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
+      if (type === undefined) notes.push("the member 'mimetype' is missing")
+      else if (!type.startsWith(mediaTypes[kind]))
+        throw damaged(`the document calls itself '${type.slice(0, 80)}', not ${mediaTypes[kind]}`)
+      const encrypted = isEncrypted(pack)
+      if (encrypted) notes.push('the document is encrypted: its content was not looked at')
+      else if (!pack.has('content.xml')) throw damaged('content.xml is missing from the document')
+      const parts = new Map<string, { root?: string }>([['meta-inf/manifest.xml', { root: 'manifest' }]])
+      if (!encrypted) for (const name of ['styles.xml', 'meta.xml', 'settings.xml']) parts.set(name, {})
+      if (!encrypted) parts.set('content.xml', { root: 'document-content' })
+      return sound(notes, await checkParts(source, limits, parts, notes))
+    })
+
+/** Parts of a document are encrypted one by one, or (since ODF 1.4) as one member that holds the whole package. */
+function isEncrypted(pack: ZipPackage): boolean {
+  if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return true
+  const manifest = pack.read('META-INF/manifest.xml')
+  let encrypted = false
+  // LibreOffice opens a document without its manifest.
+  if (!manifest) return false
+  const element = ({ name }: XmlElement) => {
+    if (name === 'encryption-data') encrypted = true
+  }
+  parseXml('META-INF/manifest.xml', manifest, { limits: pack.limits, doctype: 'without entities', element })
+  return encrypted
+}
+
+/** E-books (EPUB 2 and 3): the container leads to the package document, and both are well-formed. */
+export const readEpub: FormatReader = (source, limits) =>
+  decided(async () => {
+    const pack = new ZipPackage(source, limits)
+    const notes: string[] = []
+    const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
+    if (type === undefined) notes.push("the member 'mimetype' is missing")
+    else if (type !== 'application/epub+zip')
+      throw damaged(`the book calls itself '${type.slice(0, 80)}', not application/epub+zip`)
+    if (pack.has('META-INF/encryption.xml')) notes.push('parts of the book are encrypted')
+    const packages = packageDocuments(pack)
+    const parts = new Map<string, { root?: string }>([['meta-inf/container.xml', { root: 'container' }]])
+    for (const name of packages) parts.set(name, { root: 'package' })
+    return sound(notes, await checkParts(source, limits, parts, notes))
+  })
+
+function packageDocuments(pack: ZipPackage): string[] {
+  const container = pack.read('META-INF/container.xml')
+  if (!container) throw damaged('META-INF/container.xml is missing from the book')
+  const paths: string[] = []
+  parseXml('META-INF/container.xml', container, {
+    limits: pack.limits,
+    doctype: 'without entities',
+    element: (element) => {
+      const path = element.name === 'rootfile' ? attribute(element, 'full-path') : undefined
+      // Other renditions of the book are optional: programs open the first.
+      if (path !== undefined && paths.length === 0) paths.push(resolvePart('', path))
+    },
+  })
+  if (paths.length === 0) throw damaged('META-INF/container.xml names no package document')
+  if (!pack.has(paths[0]!)) throw damaged(`the package document ${paths[0]!.slice(0, 100)} is missing from the book`)
+  return paths
+}
+
+async function checkParts(
+  source: Source,
+  limits: ReaderLimits,
+  parts: Map<string, { root?: string }>,
+  notes: string[],
+): Promise<Record<string, unknown>> {
+  const nest = openNest(source, limits)
+  const facts = await checkZip(source, nest, ({ name }) => {
+    const part = parts.get(keyOf(name))
+    return part && new XmlPart(name, { limits, root: part.root, doctype: 'without entities' })
+  })
+  notes.push(...nest.notes)
+  return { parts: facts.entries, unpacked_bytes: facts.unpackedBytes }
+}

@@ -1,0 +1,23 @@
+import type { ArchiveNest } from './archive-nest.js'
+import { damaged } from './archive-refusal.js'
+import type { Source } from './format.js'
+import { outOfMemory, reason, unsupported } from './sevenzip.js'
+import { runSevenZip } from './sevenzip-engine.js'
+import type { ZipFacts } from './zip-check.js'
+
+// Shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ, PPMd: what 7-Zip unpacks in a zip (ZIP specification, 4.4.5).
+const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
+const mostBytes = 256 * 1024 * 1024
+
+/** Members that are neither stored nor deflated: 7-Zip tests them where it can, else a note says that nobody did. */
+export async function testOtherMethods(source: Source, facts: ZipFacts, nest: ArchiveNest): Promise<void> {
+  const methods = [...facts.otherMethods]
+  if (methods.length === 0) return
+  const note = () =>
+    nest.note(`members packed by method ${methods.join(', ')} were not unpacked: only their headers were checked`)
+  if (facts.encrypted > 0 || facts.unpackedBytes > mostBytes || !methods.some((method) => knownToSevenZip.has(method)))
+    return note()
+  const run = await runSevenZip(source, nest.limits, { command: ['t'], type: 'zip' })
+  if (outOfMemory(run) || unsupported(run)) return note()
+  if (run.exitCode > 1) throw damaged(`the zip archive is damaged: ${reason(run)}`)
+}

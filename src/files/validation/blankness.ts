@@ -1,0 +1,42 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../formats/format.js'
+
+// Tab to carriage return, and the space.
+const blankByte = new Uint8Array(256)
+for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
+
+/**
+ * True for nothing but whitespace, NUL and byte-order marks (contract §6), in any Unicode encoding.
+ * Nearly every file shows that it is not blank in its first bytes.
+ */
+export function isBlank(source: Source, limits: ReaderLimits): boolean {
+  const start = source.read(0, 4096)
+  const decoder = new TextDecoder(encodingOf(start), { fatal: true, ignoreBOM: true })
+  try {
+    for (const piece of source.pieces()) {
+      checkDeadline(limits)
+      if (allBlankBytes(piece)) continue
+      if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(piece, { stream: true }))) return false
+    }
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return false
+    throw error
+  }
+}
+
+const zeros = Buffer.alloc(64 * 1024)
+
+function allBlankBytes(piece: Buffer): boolean {
+  // A disk image or a failed copy: gigabytes of zeros are passed over quickly.
+  if (piece.length === zeros.length && piece.equals(zeros)) return true
+  for (let at = 0; at < piece.length; at++) if (blankByte[piece[at]!] === 0) return false
+  return true
+}
+
+const utf32be = Buffer.from([0, 0, 0xfe, 0xff])
+
+const encodingOf = (start: Buffer): string => {
+  if (start[0] === 0xff && start[1] === 0xfe) return 'utf-16le'
+  const big = (start[0] === 0xfe && start[1] === 0xff) || start.subarray(0, 4).equals(utf32be)
+  return big ? 'utf-16be' : 'utf-8'
+}

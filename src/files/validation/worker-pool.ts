@@ -1,0 +1,187 @@
+import { Worker } from 'node:worker_threads'
+import { overloaded } from '../../errors.js'
+import type { Casualty, Findings, Job } from './findings.js'
+import type { WorkerSettings } from './validation-worker.js'
+
+export interface PoolOptions {
+  workers: number
+  /** Uploads that may wait; more are `overloaded`. */
+  maxQueue: number
+  /** Of each worker's JavaScript heap. */
+  memoryMb: number
+  /** After this time without work a worker is ended, which gives its memory back. */
+  idleMs: number
+  /** What a worker may take beyond the readers' own deadline before it counts as hung. */
+  graceMs: number
+  settings: WorkerSettings
+}
+
+// Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
+const largeFile = 16 * 1024 * 1024
+
+interface Task {
+  job: Job
+  attempts: number
+  startedAt: number
+  signal: AbortSignal
+  settle: (outcome: Findings | Casualty) => void
+  fail: (error: unknown) => void
+  unlisten: () => void
+}
+
+type Message = { findings: Findings } | { error: string } | { began: true }
+
+interface Seat {
+  worker: Worker
+  task?: Task
+  timer?: NodeJS.Timeout
+  /** Why it ended, where that is known before it exits. */
+  reason?: Casualty['casualty']
+}
+
+/** A few worker threads that look at files, one each at a time. A worker that dies or hangs is replaced, its file tried once more. */
+export class WorkerPool {
+  private readonly seats = new Set<Seat>()
+  private readonly queue: Task[] = []
+  private closed = false
+
+  constructor(private readonly options: PoolOptions) {}
+
+  /** Workers that are alive now. */
+  get size(): number {
+    return this.seats.size
+  }
+
+  run(job: Job, signal: AbortSignal): Promise<Findings | Casualty> {
+    return new Promise((resolve, reject) => {
+      if (this.closed) return reject(overloaded('The service is shutting down; send the file again.'))
+      if (signal.aborted) return reject(signal.reason)
+      if (this.queue.length >= this.options.maxQueue) {
+        return reject(overloaded(`${this.queue.length} files wait to be validated, and no more may; try again shortly.`))
+      }
+      const abandon = () => {
+        const place = this.queue.indexOf(task)
+        if (place >= 0) this.queue.splice(place, 1)
+        reject(signal.reason)
+      }
+      const unlisten = () => signal.removeEventListener('abort', abandon)
+      const task: Task = { job, attempts: 0, startedAt: 0, signal, settle: resolve, fail: reject, unlisten }
+      signal.addEventListener('abort', abandon, { once: true })
+      this.queue.push(task)
+      this.dispatch()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    for (const task of this.queue.splice(0)) task.fail(overloaded('The service is shutting down; send the file again.'))
+    await Promise.all([...this.seats].map((seat) => this.end(seat)))
+  }
+
+  private dispatch(): void {
+    for (let next = this.nextTask(); next; next = this.nextTask()) {
+      const seat = [...this.seats].find((candidate) => !candidate.task && !candidate.reason) ?? this.hire()
+      this.assign(seat, next)
+    }
+  }
+
+  /** The first task that may start now, taken out of the queue. */
+  private nextTask(): Task | undefined {
+    const running = [...this.seats].flatMap((seat) => seat.task ?? [])
+    if (running.length >= this.options.workers) return undefined
+    const large = running.filter((task) => task.job.size >= largeFile).length
+    const mayBeLarge = large < Math.max(1, this.options.workers - 1)
+    const place = mayBeLarge ? 0 : this.queue.findIndex((task) => task.job.size < largeFile)
+    return place < 0 ? undefined : this.queue.splice(place, 1)[0]
+  }
+
+  private hire(): Seat {
+    const worker = new Worker(workerUrl, {
+      workerData: this.options.settings,
+      resourceLimits: { maxOldGenerationSizeMb: this.options.memoryMb, maxYoungGenerationSizeMb: 16 },
+      // Readers that complain on the console would fill the service's log with other people's files.
+      stdout: true,
+      stderr: true,
+    })
+    worker.stdout.resume()
+    worker.stderr.resume()
+    const seat: Seat = { worker }
+    this.seats.add(seat)
+    worker.on('message', (message: Message) => this.heard(seat, message))
+    worker.on('error', (error: Error & { code?: string }) => {
+      seat.reason = error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'died'
+    })
+    worker.on('exit', () => this.exited(seat))
+    return seat
+  }
+
+  private assign(seat: Seat, task: Task) {
+    seat.task = task
+    task.attempts++
+    task.startedAt = performance.now()
+    seat.worker.ref()
+    this.watch(seat, task)
+    const { bytes } = task.job
+    if (!bytes) return seat.worker.postMessage(task.job)
+    // A Buffer may be a view of a larger pool, which would be sent whole: what is sent is a copy of its own.
+    const copy = new Uint8Array(bytes)
+    seat.worker.postMessage({ ...task.job, bytes: copy }, [copy.buffer])
+  }
+
+  /** Gives the check that starts now its time. */
+  private watch(seat: Seat, task: Task): void {
+    this.arm(seat, task.job.deadlineMs + this.options.graceMs, () => {
+      seat.reason = 'hung'
+      void seat.worker.terminate()
+    })
+  }
+
+  private heard(seat: Seat, message: Message) {
+    const task = seat.task
+    if (!task) return
+    if ('began' in message) return this.watch(seat, task)
+    seat.task = undefined
+    task.unlisten()
+    if ('error' in message) task.fail(new Error(`validation failed: ${message.error}`))
+    else task.settle(message.findings)
+    this.arm(seat, this.options.idleMs, () => void this.end(seat))
+    // An idle worker does not keep the process alive.
+    seat.worker.unref()
+    seat.timer?.unref()
+    this.dispatch()
+  }
+
+  private exited(seat: Seat): void {
+    clearTimeout(seat.timer)
+    this.seats.delete(seat)
+    const task = seat.task
+    seat.task = undefined
+    if (task) this.retry(task, seat.reason ?? 'died')
+    if (!this.closed) this.dispatch()
+  }
+
+  private retry(task: Task, casualty: Casualty['casualty']) {
+    if (task.signal.aborted) return
+    if (this.closed) return task.fail(overloaded('The service is shutting down; send the file again.'))
+    if (task.attempts < 2) {
+      this.queue.unshift(task)
+      return
+    }
+    task.unlisten()
+    task.settle({ casualty, durationMs: Math.round(performance.now() - task.startedAt) })
+  }
+
+  private arm(seat: Seat, ms: number, then: () => void): void {
+    clearTimeout(seat.timer)
+    seat.timer = setTimeout(then, ms)
+  }
+
+  private async end(seat: Seat): Promise<void> {
+    clearTimeout(seat.timer)
+    seat.reason ??= 'died'
+    await seat.worker.terminate()
+  }
+}
+
+// Workers are started from compiled code, also where this file itself runs from its source (under jest).
+const workerUrl = new URL(import.meta.url.replace('/src/', '/dist/').replace(/worker-pool\.(ts|js)$/, 'validation-worker.js'))

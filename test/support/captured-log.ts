@@ -1,0 +1,21 @@
+import { Writable } from 'node:stream'
+import pino, { type Logger } from 'pino'
+
+/** A logger whose lines a test can read. */
+export class CapturedLog {
+  readonly lines: string[] = []
+  readonly logger: Logger = pino(
+    { level: 'info' },
+    new Writable({
+      write: (line, _encoding, done) => {
+        this.lines.push(String(line))
+        done()
+      },
+    }),
+  )
+
+  /** Everything that was logged. */
+  get text(): string {
+    return this.lines.join('')
+  }
+}

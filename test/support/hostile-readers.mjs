@@ -1,0 +1,42 @@
+// Readers that go wrong in every way that a real one could: loaded by validation workers under test through `readerModule`.
+import { existsSync, writeFileSync } from 'node:fs'
+
+const sound = { sound: true, notes: [], evidence: {} }
+
+/** Dies at its first file, and is well from the second on: the file's text is where it leaves its mark. */
+const firstTime = (source, then) => {
+  const mark = source.whole(4096).toString('utf8').trim()
+  if (existsSync(mark)) return sound
+  writeFileSync(mark, '')
+  return then()
+}
+
+const spin = () => {
+  for (;;);
+}
+
+export const readers = {
+  die: () => process.exit(3),
+  throwlate: () =>
+    new Promise(() =>
+      setImmediate(() => {
+        throw new Error('out of nowhere')
+      }),
+    ),
+  hang: spin,
+  never: () => new Promise(() => {}),
+  hoard: () => {
+    const held = []
+    for (;;) held.push(Array.from({ length: 100_000 }, (_, at) => ({ at })))
+  },
+  throw: () => {
+    throw new RangeError('offset is out of range')
+  },
+  dieonce: (source) => firstTime(source, () => process.exit(3)),
+  hangonce: (source) => firstTime(source, spin),
+  slow: () => new Promise((resolve) => setTimeout(resolve, 150, sound)),
+  chatty: () => {
+    for (let line = 0; line < 10_000; line++) console.log('x'.repeat(100))
+    return sound
+  },
+}

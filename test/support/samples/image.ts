@@ -1,0 +1,95 @@
+import { crc32, deflateSync } from 'node:zlib'
+import sharp from 'sharp'
+
+/** Small pictures, made in code: by libvips where it writes the format, by hand where it does not or where the file has to be odd. */
+
+const picture = (width = 64, height = 48) => {
+  const pixels = Buffer.from(Array.from({ length: width * height * 3 }, (_, index) => (index * 37 + (index >> 5) * 11) & 255))
+  return sharp(pixels, { raw: { width, height, channels: 3 } })
+}
+
+export const png = () => picture().png().toBuffer()
+export const jpeg = () => picture().jpeg({ quality: 90 }).toBuffer()
+export const progressiveJpeg = () => picture().jpeg({ progressive: true }).toBuffer()
+export const gif = () => picture().gif().toBuffer()
+export const webp = () => picture().webp({ lossless: true }).toBuffer()
+export const tiff = (compression: 'none' | 'lzw' | 'deflate' = 'lzw') => picture().tiff({ compression }).toBuffer()
+export const avif = () => picture().avif({ effort: 0 }).toBuffer()
+
+/** Three pictures one after the other. */
+export async function animation(format: 'gif' | 'webp'): Promise<Buffer> {
+  const frames = await Promise.all([0, 90, 180].map((hue) => picture().modulate({ hue }).raw().toBuffer()))
+  const film = sharp(Buffer.concat(frames), {
+    raw: { width: 64, height: 144, channels: 3, pageHeight: 48 } as { width: number; height: number; channels: 3 },
+  })
+  return format === 'gif' ? film.gif().toBuffer() : film.webp({ lossless: true }).toBuffer()
+}
+
+const u32be = (value: number) => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+export const pngChunk = (type: string, body: Buffer) => {
+  const named = Buffer.concat([Buffer.from(type, 'latin1'), body])
+  return Buffer.concat([u32be(body.length), named, u32be(crc32(named))])
+}
+
+/** A grey PNG of any claimed size whose data are `rows` bytes of zeros, packed. */
+export function pngClaiming(width: number, height: number, rows = 1024): Buffer {
+  const header = Buffer.concat([u32be(width), u32be(height), Buffer.from([8, 0, 0, 0, 0])])
+  return Buffer.concat([
+    Buffer.from('89504e470d0a1a0a', 'hex'),
+    pngChunk('IHDR', header),
+    pngChunk('IDAT', deflateSync(Buffer.alloc(rows))),
+    pngChunk('IEND', Buffer.alloc(0)),
+  ])
+}
+
+interface BmpOptions {
+  depth?: number
+  width?: number
+  height?: number
+  planes?: number
+  headerSize?: number
+  compression?: number
+  data?: Buffer
+}
+
+/** A BMP of 10 by 6 pixels unless told otherwise. */
+export function bmp(options: BmpOptions = {}): Buffer {
+  const { depth = 24, width = 10, height = 6, planes = 1, headerSize = 40, compression = 0 } = options
+  const palette = depth <= 8 ? Buffer.alloc(4 * 2 ** depth, 0x7f) : Buffer.alloc(0)
+  const data = options.data ?? Buffer.alloc(Math.ceil((10 * depth) / 32) * 4 * 6, 0x33)
+  const header = Buffer.alloc(14 + headerSize)
+  header.write('BM', 'latin1')
+  header.writeUInt32LE(header.length + palette.length + data.length, 2)
+  header.writeUInt32LE(header.length + palette.length, 10)
+  header.writeUInt32LE(headerSize, 14)
+  if (headerSize === 12) {
+    for (const [index, value] of [width, height, planes, depth].entries()) header.writeUInt16LE(value, 18 + index * 2)
+  } else {
+    header.writeInt32LE(width, 18)
+    header.writeInt32LE(height, 22)
+    header.writeUInt16LE(planes, 26)
+    header.writeUInt16LE(depth, 28)
+    if (headerSize >= 20) header.writeUInt32LE(compression, 30)
+  }
+  return Buffer.concat([header, palette, data])
+}
+
+/** Six rows of ten pixels in runs, each row with its end mark. */
+export const rleRows = (rows = 6, endMark = true) =>
+  Buffer.from([...Array.from({ length: rows }, () => [10, 0x42, 0, 0]).flat(), ...(endMark ? [0, 1] : [])])
+
+/** A TIFF whose list of pages comes back to its first page. */
+export async function circularTiff(): Promise<Buffer> {
+  const bytes = Buffer.from(await tiff('none'))
+  const little = bytes.toString('latin1', 0, 2) === 'II'
+  const first = little ? bytes.readUInt32LE(4) : bytes.readUInt32BE(4)
+  const next = first + 2 + 12 * (little ? bytes.readUInt16LE(first) : bytes.readUInt16BE(first))
+  if (little) bytes.writeUInt32LE(first, next)
+  else bytes.writeUInt32BE(first, next)
+  return bytes
+}

@@ -1,0 +1,170 @@
+/** Small sound and film files, made in code. Checksums are computed the slow, obvious way, so that they check ours. */
+
+const text = (value: string) => Buffer.from(value, 'latin1')
+const u16be = (value: number) => Buffer.from([value >> 8, value & 255])
+const u32be = (value: number) => Buffer.from([(value >>> 24) & 255, (value >>> 16) & 255, (value >>> 8) & 255, value & 255])
+const u32le = (value: number) => Buffer.from([value & 255, (value >>> 8) & 255, (value >>> 16) & 255, (value >>> 24) & 255])
+const u16le = (value: number) => Buffer.from([value & 255, value >> 8])
+
+/** Most significant bit first, from 0, bit by bit. */
+function crc(bytes: Buffer, bits: number, polynomial: bigint): number {
+  const top = 1n << BigInt(bits - 1)
+  const mask = (1n << BigInt(bits)) - 1n
+  let value = 0n
+  for (const byte of bytes) {
+    value ^= BigInt(byte) << BigInt(bits - 8)
+    for (let bit = 0; bit < 8; bit++) value = value & top ? ((value << 1n) ^ polynomial) & mask : (value << 1n) & mask
+  }
+  return Number(value)
+}
+
+const chunk = (type: string, body: Buffer) => Buffer.concat([text(type), u32le(body.length), body, Buffer.alloc(body.length & 1)])
+
+const noise = (length: number) => Buffer.from(Array.from({ length }, (_, index) => (index * 7919 + (index >> 3) * 31) & 255))
+
+/** A second of sound, 8 bits at 8 kHz. `dataSize` and `riffSize` overwrite the lengths that are written. */
+export function wav(options: { dataSize?: number; riffSize?: number } = {}): Buffer {
+  const format = Buffer.concat([u16le(1), u16le(1), u32le(8000), u32le(8000), u16le(1), u16le(8)])
+  const body = Buffer.concat([text('WAVE'), chunk('fmt ', format), chunk('data', noise(8000))])
+  const file = Buffer.concat([text('RIFF'), u32le(options.riffSize ?? body.length), body])
+  if (options.dataSize !== undefined) u32le(options.dataSize).copy(file, 40)
+  return file
+}
+
+function flacFrame(number: number, samples: number): Buffer {
+  // Fixed block size written in 16 bits, 44.1 kHz, one channel, 16 bits; one subframe, verbatim.
+  const open = Buffer.concat([Buffer.from([0xff, 0xf8, 0x79, 0x08, number]), u16be(samples - 1)])
+  const head = Buffer.concat([open, Buffer.from([crc(open, 8, 0x07n)])])
+  const frame = Buffer.concat([head, Buffer.from([0x02]), noise(samples * 2)])
+  return Buffer.concat([frame, u16be(crc(frame, 16, 0x8005n))])
+}
+
+/** Ten frames of 256 samples. */
+export function flac(frames = 10): Buffer {
+  const total = 10 * 256
+  const rate = 44100
+  const info = Buffer.concat([
+    u16be(256),
+    u16be(256),
+    Buffer.alloc(6),
+    Buffer.from([rate >> 12, (rate >> 4) & 255, ((rate & 15) << 4) | 0, 0xf0]),
+    u32be(total),
+    Buffer.alloc(16),
+  ])
+  const body = Array.from({ length: frames }, (_, index) => flacFrame(index, 256))
+  return Buffer.concat([text('fLaC'), Buffer.from([0x80, 0, 0, info.length]), info, ...body])
+}
+
+function oggPage(sequence: number, flags: number, granule: number, body: Buffer): Buffer {
+  const lacing = [...Array(Math.floor(body.length / 255)).fill(255), body.length % 255] as number[]
+  const head = Buffer.concat([
+    text('OggS'),
+    Buffer.from([0, flags]),
+    u32le(granule),
+    u32le(0),
+    u32le(0x1234),
+    u32le(sequence),
+    u32le(0),
+    Buffer.from([lacing.length, ...lacing]),
+  ])
+  const page = Buffer.concat([head, body])
+  u32le(crc(page, 32, 0x04c11db7n)).copy(page, 22)
+  return page
+}
+
+/** An Opus stream's pages: two of headers, four of packets. */
+export function ogg(options: { endMark?: boolean } = {}): Buffer {
+  const head = Buffer.concat([text('OpusHead'), Buffer.from([1, 1, 0, 0]), u32le(48000), Buffer.from([0, 0, 0])])
+  const tags = Buffer.concat([text('OpusTags'), u32le(5), text('assay'), u32le(0)])
+  const sound = [1, 2, 3, 4].map((index) =>
+    oggPage(index + 1, index === 4 && options.endMark !== false ? 4 : 0, index * 960, noise(400)),
+  )
+  return Buffer.concat([oggPage(0, 2, 0, head), oggPage(1, 0, 0, tags), ...sound])
+}
+
+/** MPEG 1 layer 3, 128 kbit/s at 44.1 kHz: 417 bytes a frame, after an ID3v2 tag and before an ID3v1 one. */
+export function mp3(frames = 20): Buffer {
+  const frame = Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(413, 0x55)])
+  const tag = Buffer.concat([text('ID3'), Buffer.from([3, 0, 0, 0, 0, 0, 20]), Buffer.alloc(20)])
+  return Buffer.concat([tag, ...Array(frames).fill(frame), text('TAG'), Buffer.alloc(125)])
+}
+
+const box = (type: string, ...bodies: Buffer[]) => {
+  const body = Buffer.concat(bodies)
+  return Buffer.concat([u32be(body.length + 8), text(type), body])
+}
+const full = (type: string, ...bodies: Buffer[]) => box(type, u32be(0), ...bodies)
+
+function movie(dataAt: number): Buffer {
+  const sizes = [300, 200, 100, 400]
+  const table = box(
+    'stbl',
+    full('stsd', u32be(1), box('mp4a', Buffer.alloc(28))),
+    full('stsc', u32be(1), u32be(1), u32be(2), u32be(1)),
+    full('stsz', u32be(0), u32be(4), ...sizes.map(u32be)),
+    full('stco', u32be(2), u32be(dataAt), u32be(dataAt + 500)),
+  )
+  const references = box('dinf', full('dref', u32be(1), box('url ', u32be(1))))
+  const media = box('mdia', full('mdhd', Buffer.alloc(20)), full('hdlr', Buffer.alloc(21)), box('minf', references, table))
+  return box('moov', full('mvhd', Buffer.alloc(96)), box('trak', full('tkhd', Buffer.alloc(80)), media))
+}
+
+/** Four samples in two chunks of 500 bytes, the movie header before or after them. */
+export function mp4(options: { headerFirst?: boolean } = {}): Buffer {
+  const type = box('ftyp', text('isom'), u32be(512), text('isommp42'))
+  const data = box('mdat', noise(1000))
+  if (!options.headerFirst) return Buffer.concat([type, data, movie(type.length + 8)])
+  return Buffer.concat([type, movie(type.length + movie(0).length + 8), data])
+}
+
+/** A movie header without samples, and two fragments. */
+export function fragmentedMp4(): Buffer {
+  const table = box(
+    'stbl',
+    full('stsd', u32be(1), box('mp4a', Buffer.alloc(28))),
+    full('stsc', u32be(0)),
+    full('stsz', u32be(0), u32be(0)),
+    full('stco', u32be(0)),
+  )
+  const track = box(
+    'trak',
+    full('tkhd', Buffer.alloc(80)),
+    box('mdia', full('mdhd', Buffer.alloc(20)), full('hdlr', Buffer.alloc(21)), box('minf', table)),
+  )
+  const header = box('moov', full('mvhd', Buffer.alloc(96)), track, box('mvex', full('trex', Buffer.alloc(20))))
+  const fragment = () => [box('moof', full('mfhd', u32be(1))), box('mdat', noise(300))]
+  return Buffer.concat([box('ftyp', text('iso5'), u32be(0)), header, ...fragment(), ...fragment()])
+}
+
+const element = (id: string, ...bodies: Buffer[]) => {
+  const body = Buffer.concat(bodies)
+  return Buffer.concat([
+    Buffer.from(id, 'hex'),
+    Buffer.from([0x10 | (body.length >> 24)]),
+    Buffer.from([(body.length >> 16) & 255, (body.length >> 8) & 255, body.length & 255]),
+    body,
+  ])
+}
+const unknownLength = (id: string, ...bodies: Buffer[]) =>
+  Buffer.concat([Buffer.from(id, 'hex'), Buffer.from('01ffffffffffffff', 'hex'), ...bodies])
+
+/** Two clusters of three blocks; `live`: written as a stream, with unknown lengths. */
+export function webm(options: { live?: boolean; type?: string } = {}): Buffer {
+  const header = element('1a45dfa3', element('4286', Buffer.from([1])), element('4282', text(options.type ?? 'webm')))
+  const tracks = element('1654ae6b', element('ae', element('d7', Buffer.from([1])), element('86', text('A_OPUS'))))
+  const blocks = (time: number) => [
+    element('e7', Buffer.from([time])),
+    ...[0, 1, 2].map(() => element('a3', Buffer.from([0x81, 0, 0, 0x80]), noise(120))),
+  ]
+  const wrap = options.live ? unknownLength : element
+  return Buffer.concat([
+    header,
+    wrap(
+      '18538067',
+      element('1549a966', element('2ad7b1', Buffer.from([15, 66, 64]))),
+      tracks,
+      wrap('1f43b675', ...blocks(0)),
+      wrap('1f43b675', ...blocks(60)),
+    ),
+  ])
+}

@@ -1,0 +1,71 @@
+/** Small PDFs, made in code. */
+
+/** A PDF of these objects (number and body), with a right cross-reference table. Object 1 is the catalog. */
+export function pdfOf(objects: [number, string][]): Buffer {
+  let text = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
+  const offsets = new Map<number, number>()
+  for (const [number, body] of objects) {
+    offsets.set(number, text.length)
+    text += `${number} 0 obj\n${body}\nendobj\n`
+  }
+  const size = Math.max(...offsets.keys()) + 1
+  const table = Array.from(
+    { length: size - 1 },
+    (_, index) => `${String(offsets.get(index + 1) ?? 0).padStart(10, '0')} 00000 n \n`,
+  ).join('')
+  const end = `xref\n0 ${size}\n0000000000 65535 f \n${table}trailer\n<< /Root 1 0 R /Size ${size} >>\nstartxref\n${text.length}\n%%EOF\n`
+  return Buffer.from(text + end, 'latin1')
+}
+
+const page = (parent: number, contents?: number) =>
+  `<< /Type /Page /Parent ${parent} 0 R /MediaBox [0 0 200 200]${contents ? ` /Contents ${contents} 0 R` : ''} >>`
+
+/** A page with a line on it. */
+export const pdf = () => {
+  const drawing = '10 10 m 190 190 l S'
+  return pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+    [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+    [3, page(2, 4)],
+    [4, `<< /Length ${drawing.length} >>\nstream\n${drawing}\nendstream`],
+  ])
+}
+
+/** Opens only with a password that is not known: the standard handler of 40 bits with keys that no password gives. */
+export const protectedPdf = () => {
+  const key = 'ab'.repeat(32)
+  const whole = pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+    [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+    [3, page(2)],
+    [4, `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${key}> /U <${key}> >>`],
+  ]).toString('latin1')
+  const id = '<00112233445566778899aabbccddeeff>'
+  return Buffer.from(whole.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt 4 0 R /ID [${id} ${id}]`), 'latin1')
+}
+
+/** A page tree whose node is its own child, beside a page that opens. */
+export const circularPdf = () =>
+  pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+    [2, '<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>'],
+    [3, page(2)],
+    [4, '<< /Type /Pages /Kids [2 0 R] /Count 1 >>'],
+  ])
+
+/** A sound PDF that carries a circular one as an attachment. */
+export const attachingPdf = () => {
+  const inner = circularPdf().toString('latin1')
+  return pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+    [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+    [3, page(2)],
+    [4, `<< /Type /EmbeddedFile /Length ${inner.length} >>\nstream\n${inner}\nendstream`],
+  ])
+}
+
+export const emptyPdf = () =>
+  pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+    [2, '<< /Type /Pages /Kids [] /Count 0 >>'],
+  ])

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Ending {
+  status: number | null
+  stdout: string
+  stderr: string
+}
+
+/** The service as an operator starts it, as a process of its own. */
+export class Service {
+  stdout = ''
+  stderr = ''
+  readonly ended: Promise<Ending>
+
+  private constructor(
+    readonly child: ChildProcess,
+    readonly port: number,
+  ) {
+    child.stdout!.setEncoding('utf8').on('data', (text) => {
+      this.stdout += text
+    })
+    child.stderr!.setEncoding('utf8').on('data', (text) => {
+      this.stderr += text
+    })
+    this.ended = once(child, 'close').then(([status]) => ({ status, stdout: this.stdout, stderr: this.stderr }))
+  }
+
+  /** What `npm start` runs, with no environment but `env`. */
+  static run(env: NodeJS.ProcessEnv & { PORT: string }): Service {
+    const child = spawn(process.execPath, ['.tools/start.mjs'], { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
+    return new Service(child, Number(env.PORT))
+  }
+
+  /** Started and ready; throws what it said where it ended instead. */
+  static async start(env: NodeJS.ProcessEnv & { PORT: string }): Promise<Service> {
+    const service = Service.run(env)
+    await service.says('Try it:\n')
+    return service
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`
+  }
+
+  /** Resolves when it has said `words` on its standard output. */
+  async says(words: string): Promise<void> {
+    const ended = this.ended.then(({ status, stderr, stdout }) => {
+      if (!stdout.includes(words)) throw new Error(`It ended with status ${status} and never said '${words}': ${stdout}${stderr}`)
+    })
+    while (!this.stdout.includes(words)) await Promise.race([ended, once(this.child.stdout!, 'data')])
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ending> {
+    this.child.kill(signal)
+    return this.ended
+  }
+}
+
+/** Runs one of the operator's commands to its end. */
+export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<Ending> {
+  const child = spawn(process.execPath, ['.tools/run.mjs', ...args], {
+    cwd: root,
+    env: clean(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ending: Ending = { status: null, stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    ending.stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    ending.stderr += text
+  })
+  const [status] = await once(child, 'close')
+  return { ...ending, status }
+}
+
+const clean = (env: NodeJS.ProcessEnv) => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  HOST: '127.0.0.1',
+  LOG_LEVEL: 'warn',
+  ...env,
+})
+
+/** A port that nobody listens on just now. */
+export async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return String(port)
+}

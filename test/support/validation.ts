@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import type { Content } from '../../src/content.js'
+import type { Submission, ValidationRules } from '../../src/files/checks/check.js'
+import type { EngineIdentity, ScanVerdict, VirusScanner } from '../../src/scanner/virus-scanner.js'
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+export const inMemory = (bytes: Buffer): Content => ({
+  size: bytes.length,
+  sha256: sha256(bytes),
+  bytes,
+  stream: () => Readable.from([bytes]),
+})
+
+export async function onDisk(path: string, bytes: Buffer): Promise<Content> {
+  await writeFile(path, bytes)
+  return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }
+}
+
+/** A file for the validator, all checks but the scan on, its own extension allowed. */
+export function submission(
+  originalFilename: string,
+  content: Content | Buffer,
+  rules: Partial<ValidationRules> = {},
+  signal = new AbortController().signal,
+): Submission {
+  const whole = Buffer.isBuffer(content) ? inMemory(content) : content
+  const extension = originalFilename.slice(originalFilename.lastIndexOf('.') + 1).toLowerCase()
+  return {
+    originalFilename,
+    content: whole,
+    sizeBytes: whole.size,
+    signal,
+    rules: {
+      contextKey: 'invoices',
+      allowedExtensions: [extension],
+      maxFileSizeMb: 10,
+      rejectBlankFiles: true,
+      rejectCorruptFiles: true,
+      scanForViruses: false,
+      ...rules,
+    },
+  }
+}
+
+/** A scanner that finds what it is told to find: what real ones answer is tested with real ones. */
+export class ScriptedScanner implements VirusScanner {
+  scanned = 0
+
+  constructor(
+    private readonly answer: ScanVerdict | Error,
+    private readonly engine: EngineIdentity | Error = {
+      name: 'Scripted',
+      version: '1.0',
+      signaturesVersion: '7',
+      signaturesDate: new Date('2026-11-01T00:00:00Z'),
+    },
+  ) {}
+
+  async scan(): Promise<ScanVerdict> {
+    this.scanned++
+    if (this.answer instanceof Error) throw this.answer
+    return this.answer
+  }
+
+  async identity(): Promise<EngineIdentity> {
+    if (this.engine instanceof Error) throw this.engine
+    return this.engine
+  }
+
+  async prove(): Promise<void> {}
+  async close(): Promise<void> {}
+}

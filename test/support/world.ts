@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type App, createApp } from '../../src/app.js'
+import { systemActor } from '../../src/auth/actor.js'
+import { type Config, readConfig } from '../../src/config.js'
+import { createDatabase, type Database } from '../../src/db/client.js'
+import { CapturedLog } from './captured-log.js'
+import { testDatabase } from './database.js'
+
+/** An answer, with its body read. */
+export interface Answer {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  body: any
+}
+
+/** Somebody who calls the service: by API key, by session token, or by nothing. */
+export class Caller {
+  constructor(
+    readonly url: string,
+    readonly credential: string | undefined,
+    /** Of the key, where it is one. */
+    readonly id = '',
+  ) {}
+
+  get = (path: string, headers: Record<string, string> = {}) => this.rest('GET', path, undefined, headers)
+  post = (path: string, body?: unknown, headers: Record<string, string> = {}) => this.rest('POST', path, body, headers)
+  patch = (path: string, body: unknown, headers: Record<string, string> = {}) => this.rest('PATCH', path, body, headers)
+  delete = (path: string, headers: Record<string, string> = {}) => this.rest('DELETE', path, undefined, headers)
+
+  /** Below /api/v1. */
+  async rest(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const json = body !== undefined && !(body instanceof FormData) && typeof body !== 'string'
+    return this.raw(`/api/v1${path}`, {
+      method,
+      headers: { ...(json && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: json ? JSON.stringify(body) : (body as string | FormData) }),
+    })
+  }
+
+  async raw(path: string, init: RequestInit = {}): Promise<Answer> {
+    const headers = new Headers(init.headers)
+    if (this.credential !== undefined && !headers.has('authorization')) headers.set('authorization', `Bearer ${this.credential}`)
+    const response = await fetch(this.url + path, { ...init, headers })
+    const text = await response.text()
+    const isJson = /json/.test(response.headers.get('content-type') ?? '')
+    return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
+  }
+
+  /** POST /files/upload; `name` null leaves the file out. */
+  upload(
+    context: string | undefined,
+    name: string,
+    content: Uint8Array | string,
+    more: { metadata?: unknown; headers?: Record<string, string>; path?: string } = {},
+  ): Promise<Answer> {
+    const form = new FormData()
+    if (context !== undefined) form.append('context', context)
+    if (more.metadata !== undefined)
+      form.append('metadata', typeof more.metadata === 'string' ? more.metadata : JSON.stringify(more.metadata))
+    form.append('file', new Blob([content as BlobPart]), name)
+    return this.rest('POST', more.path ?? '/files/upload', form, more.headers)
+  }
+
+  /** The whole answer of a GraphQL request by JSON. */
+  graphql(query: string, variables: Record<string, unknown> = {}): Promise<Answer> {
+    return this.raw('/graphql', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query, variables }),
+    })
+  }
+
+  /** A mutation with one file, by the multipart request specification. */
+  graphqlUpload(query: string, variables: Record<string, unknown>, name: string, content: Uint8Array | string): Promise<Answer> {
+    const form = new FormData()
+    form.append('operations', JSON.stringify({ query, variables: { ...variables, file: null } }))
+    form.append('map', JSON.stringify({ 0: ['variables.file'] }))
+    form.append('0', new Blob([content as BlobPart]), name)
+    return this.raw('/graphql', { method: 'POST', headers: { 'apollo-require-preflight': 'true' }, body: form })
+  }
+}
+
+/** A tenant of its own, with its admin key. */
+export interface TestTenant {
+  tenantId: string
+  name: string
+  admin: Caller
+  /** A key with just these scopes. */
+  key(scopes: string[], more?: Record<string, unknown>): Promise<Caller>
+  /** A context that takes txt, csv, json, png and pdf up to 5 MB, unless told otherwise. */
+  context(contextKey: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
+  /** A signed-in dashboard user with just these scopes. */
+  user(scopes: string[], email?: string): Promise<Caller & { email: string; password: string }>
+}
+
+/** The real application on a real PostgreSQL, listening. */
+export class World {
+  private constructor(
+    readonly app: App,
+    readonly url: string,
+    readonly database: Database,
+    readonly databaseUrl: string,
+    readonly dataDir: string,
+    readonly log: CapturedLog,
+    readonly config: Config,
+    private readonly owned: boolean,
+  ) {}
+
+  /** `env` goes over the defaults; `shared` puts a second application on the database and folder of a first. */
+  static async open(env: Record<string, string> = {}, shared?: World): Promise<World> {
+    const dataDir = shared?.dataDir ?? (await mkdtemp(join(tmpdir(), 'assay-world-')))
+    const databaseUrl = shared?.databaseUrl ?? (await testDatabase()).url
+    const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
+    // The port is in the URL that local downloads are signed for, so that it must be known first.
+    const port = await freePort()
+    const config = readConfig({
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      PUBLIC_URL: `http://127.0.0.1:${port}`,
+      DATA_DIR: dataDir,
+      DATABASE_URL: databaseUrl,
+      MASTER_KEY: masterKey,
+      SCANNER_URL: 'yara:',
+      STORAGE_URL: `file://${dataDir}/blobs`,
+      RECONCILE_INTERVAL_HOURS: '0',
+      DATABASE_POOL_SIZE: '6',
+      ...env,
+    })
+    const log = new CapturedLog()
+    const database = createDatabase(databaseUrl, { poolSize: config.databasePoolSize, logger: log.logger })
+    const app = await createApp({ config, database, databaseUrl, logger: log.logger })
+    await new Promise<void>((resolve) => app.httpServer.listen(port, '127.0.0.1', resolve))
+    return new World(app, `http://127.0.0.1:${port}`, database, databaseUrl, dataDir, log, config, !shared)
+  }
+
+  /** Nobody in particular. */
+  get stranger(): Caller {
+    return new Caller(this.url, undefined)
+  }
+
+  /** The key of the first tenant. */
+  get first(): Caller {
+    return new Caller(this.url, this.app.firstRun?.apiKey)
+  }
+
+  as(credential: string | undefined): Caller {
+    return new Caller(this.url, credential)
+  }
+
+  async tenant(options: { name?: string; quotaMb?: number } = {}): Promise<TestTenant> {
+    const { tenants, apiKeys } = this.app.services
+    const name = options.name ?? `Tenant ${randomBytes(3).toString('hex')}`
+    const { tenantId } = await tenants.create({ name, ...(options.quotaMb && { quotaMb: options.quotaMb }) })
+    const made = await apiKeys.create(systemActor(tenantId), {
+      name: 'Admin',
+      scopes: ['upload', 'download', 'metadata', 'delete', 'admin'],
+    })
+    const admin = new Caller(this.url, made.apiKey, made.apiKeyId)
+    return {
+      tenantId,
+      name,
+      admin,
+      key: async (scopes, more = {}) => {
+        const { status, body } = await admin.post('/api-keys', { name: scopes.join('+') || 'key', scopes, ...more })
+        if (status !== 201) throw new Error(JSON.stringify(body))
+        return new Caller(this.url, body.data.api_key, body.data.api_key_id)
+      },
+      context: async (contextKey, more = {}) => {
+        const { status, body } = await admin.post('/contexts', {
+          context_key: contextKey,
+          display_name: contextKey,
+          allowed_extensions: ['txt', 'csv', 'json', 'png', 'pdf'],
+          max_file_size_mb: 5,
+          ...more,
+        })
+        if (status !== 201) throw new Error(JSON.stringify(body))
+        return body.data
+      },
+      user: async (scopes, email = `user-${randomBytes(4).toString('hex')}@example.com`) => {
+        const { users } = this.app.services
+        const password = randomBytes(9).toString('base64url')
+        await users.create(systemActor(tenantId), { email, name: 'Ada', scopes: scopes as never, password })
+        const { body } = await this.stranger.graphql(
+          'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { token } }',
+          { email, password, tenantId },
+        )
+        return Object.assign(new Caller(this.url, body.data.signIn.token), { email, password })
+      },
+    }
+  }
+
+  async close(): Promise<void> {
+    this.app.httpServer.closeAllConnections()
+    await new Promise((resolve) => this.app.httpServer.close(resolve))
+    await this.app.close()
+    await this.database.close()
+    if (this.owned) await rm(this.dataDir, { recursive: true, force: true })
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}

@@ -1,0 +1,246 @@
+import { afterAll, describe, expect, test } from '@jest/globals'
+import { blockReasons, scannerUnavailable } from '../../src/errors.js'
+import type { ValidationRules } from '../../src/files/checks/check.js'
+import { createValidator } from '../../src/files/validation/validator.js'
+import * as basic from '../support/samples/basic.js'
+import * as text from '../support/samples/text.js'
+import { ScriptedScanner, submission } from '../support/validation.js'
+
+const clean = new ScriptedScanner({ verdict: 'clean' })
+const engine = createValidator({ scanner: clean })
+afterAll(() => engine.close())
+
+const judge = (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
+  engine.validate(submission(name, content, rules))
+const reasonOf = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
+  (await judge(name, content, rules)).reason
+const decisive = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) => {
+  const report = await judge(name, content, rules)
+  return report.checks.find(({ check }) => check === report.reason)
+}
+
+describe('the report', () => {
+  test('an accepted file: all five checks in order, each with its outcome, message and time', async () => {
+    const bytes = basic.png()
+    const report = await engine.validate(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
+    expect(report).toMatchObject({
+      outcome: 'accepted',
+      reason: null,
+      detectedContentType: 'image/png',
+      sizeBytes: bytes.length,
+      engine: { name: 'Scripted', signaturesVersion: '7' },
+    })
+    expect(report.checksum).toMatch(/^sha256:[0-9a-f]{64}$/)
+    expect(report.validatedAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(report.checks.map(({ check }) => check)).toEqual([...blockReasons])
+    expect(report.checks.map(({ outcome }) => outcome)).toEqual(Array(5).fill('passed'))
+    for (const check of report.checks)
+      expect([typeof check.message, typeof check.evidence, check.durationMs >= 0]).toEqual(['string', 'object', true])
+  })
+
+  test('checks after a failure are skipped, and so is the scan: nobody asked the scanner', async () => {
+    const scanner = new ScriptedScanner({ verdict: 'clean' })
+    const own = createValidator({ scanner })
+    const report = await own.validate(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
+    await own.close()
+    expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'passed', 'failed', 'skipped'])
+    expect(report.checks[4]?.message).toBe('Not looked at, because of corrupt_file.')
+    expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
+  })
+
+  test('what the context switches off is skipped, and no engine is told where nothing is scanned', async () => {
+    const report = await judge('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
+    expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
+    expect(report).toMatchObject({ outcome: 'accepted', engine: null })
+  })
+})
+
+describe('extension', () => {
+  test('not allowed: names it, the context and what is allowed', async () => {
+    expect(await decisive('virus.tar.EXE', basic.exe(), { allowedExtensions: ['pdf', 'png'] })).toMatchObject({
+      message: "Extension 'exe' is not allowed in context 'invoices'; allowed: pdf, png.",
+      evidence: { extension: 'exe', allowed: ['pdf', 'png'] },
+    })
+    expect(await reasonOf('noextension', basic.pdf(), { allowedExtensions: ['pdf'] })).toBe('invalid_extension')
+  })
+
+  test.each([
+    ['a GIF named .jpg', 'a.jpg', basic.gif()],
+    ['a PDF named .txt', 'a.txt', basic.pdf()],
+    ['a Windows program named .csv', 'a.csv', basic.exe()],
+    ['a zip named .docx', 'a.docx', basic.zip({ 'a.txt': 'a' })],
+    ['a docx named .xlsx', 'a.xlsx', basic.docx()],
+    ['XML named .json', 'a.json', Buffer.from('<a/>')],
+    ['JSON named .xml', 'a.xml', Buffer.from('{"a":1}')],
+  ])('%s is invalid_extension, also where damage is accepted', async (_, name, bytes) => {
+    expect(await reasonOf(name, bytes)).toBe('invalid_extension')
+    expect(await reasonOf(name, bytes, { rejectCorruptFiles: false, rejectBlankFiles: false })).toBe('invalid_extension')
+  })
+
+  test.each([
+    ['text named .pdf', 'a.pdf', Buffer.from('just text')],
+    ['a docx cut off in the middle', 'a.docx', basic.docx().subarray(0, 600)],
+    ['broken JSON named .json', 'a.json', Buffer.from('{"a":')],
+    ['text named .rar', 'a.rar', Buffer.from('just text')],
+    ['noise named .png', 'a.png', Buffer.from(Array.from({ length: 999 }, (_, at) => (at * 91) & 255))],
+  ])('%s is corrupt_file, not invalid_extension', async (_, name, bytes) => {
+    expect(await reasonOf(name, bytes)).toBe('corrupt_file')
+  })
+
+  test.each([
+    ['JSON named .txt', 'a.txt', Buffer.from('{"a":1}'), 'text/plain'],
+    ['HTML named .html', 'a.html', Buffer.from('<p>hello'), 'text/html'],
+    ['a docx named .zip', 'a.zip', basic.docx(), 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+    ['text with an unknown extension', 'a.acme', Buffer.from('hello'), 'text/plain'],
+    ['anything named .bin', 'a.bin', basic.png(), 'image/png'],
+  ])('%s is accepted, as %s', async (_, name, bytes, mime) => {
+    expect(await judge(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
+  })
+
+  test('a type without a reader is checked for its signature, and the report says so', async () => {
+    const report = await judge('setup.exe', basic.exe())
+    expect(report.checks[3]).toMatchObject({
+      outcome: 'passed',
+      message: expect.stringContaining('signature only'),
+      evidence: { reader: null },
+    })
+  })
+})
+
+describe('size, blank', () => {
+  test('exactly the limit passes, one byte more does not', async () => {
+    const limit = 1_048_576
+    expect(await reasonOf('a.txt', Buffer.alloc(limit, 'x'), { maxFileSizeMb: 1 })).toBeNull()
+    expect(await decisive('a.txt', Buffer.alloc(limit + 1, 'x'), { maxFileSizeMb: 1 })).toMatchObject({
+      evidence: { size_bytes: limit + 1, limit_bytes: limit },
+    })
+  })
+
+  test('an upload that was cut off is size_exceeded; its name is judged first', async () => {
+    const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
+    expect(await engine.validate({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
+      reason: 'size_exceeded',
+      checksum: null,
+      detectedContentType: 'text/plain',
+    })
+    expect(await engine.validate({ ...cut, originalFilename: 'a.exe', sizeBytes: 1_048_600 })).toMatchObject({
+      reason: 'invalid_extension',
+    })
+  })
+
+  test('blank in every way, under any extension', async () => {
+    for (const bytes of [Buffer.alloc(0), Buffer.alloc(3000), Buffer.from(' \n'), text.utf16le(' ')])
+      expect(await reasonOf('a.pdf', bytes)).toBe('blank_file')
+    expect(await reasonOf('a.txt', Buffer.alloc(0), { rejectBlankFiles: false })).toBeNull()
+    expect(await reasonOf('a.json', Buffer.alloc(0), { rejectBlankFiles: false })).toBe('corrupt_file')
+  })
+})
+
+describe('polyglots', () => {
+  const archive = basic.zip({ 'a.class': 'x' })
+  test.each([
+    ['a zip behind a PDF', 'a.pdf', Buffer.concat([basic.pdf(), archive])],
+    [
+      'a zip whose comment is the PDF’s end',
+      'a.pdf',
+      Buffer.concat([basic.pdf(), basic.zip({ a: 'b' }, Buffer.from('%%EOF\n'))]),
+    ],
+    [
+      'a PDF header before a zip',
+      'a.zip',
+      Buffer.concat([
+        Buffer.from('PK\x03\x04'),
+        archive.subarray(4, 26),
+        Buffer.from([0, 0]),
+        Buffer.from([9, 0]),
+        Buffer.from('a.class%PDF-1.4\n'),
+        archive.subarray(37),
+      ]),
+    ],
+    ['a page before a PDF', 'a.pdf', Buffer.concat([Buffer.from('<html><script>alert(1)</script>'), basic.pdf()])],
+    ['a page in a PDF’s first comment', 'a.pdf', basic.pdf({ extra: '%<script>alert(1)</script>\n' })],
+    ['a page behind a PDF', 'a.pdf', Buffer.concat([basic.pdf(), Buffer.from('<html><body onload=alert(1)>')])],
+    ['a page that is a PDF', 'a.html', Buffer.concat([Buffer.from('<!doctype html><body>'), basic.pdf()])],
+  ])('%s is a trap', async (_, name, bytes) => {
+    expect(await decisive(name, bytes)).toMatchObject({
+      check: 'corrupt_file',
+      evidence: { trap: 'polyglot' },
+      message: expect.stringContaining('trap (polyglot)'),
+    })
+  })
+
+  test.each([
+    ['a zip inside of a PDF', 'a.pdf', basic.pdf({ extra: `%${archive.toString('latin1').replaceAll(/[\r\n]/g, ' ')}\n` })],
+    ['a PDF inside of a zip', 'a.zip', basic.zip({ 'a.pdf': basic.pdf() })],
+    ['a zip-based document', 'a.docx', basic.docx()],
+    ['a page about PDF', 'a.html', Buffer.from('<html><body>A PDF starts with %PDF-1.4 and ends with %%EOF.</body></html>')],
+    ['bytes behind a whole picture', 'a.png', Buffer.concat([basic.png(), archive])],
+  ])('%s is none', async (_, name, bytes) => {
+    expect(await reasonOf(name, bytes)).toBeNull()
+  })
+})
+
+describe('traps in text are corrupt_file, and the message names them', () => {
+  test.each([
+    ['a.xml', text.billionLaughs(), 'xml_entity_expansion'],
+    ['a.svg', text.quadraticBlowup(), 'xml_entity_expansion'],
+    ['a.xml', text.deepXml(5000), 'xml_nesting'],
+    ['a.json', text.deepJson(200_000), 'json_nesting'],
+  ])('%s', async (name, bytes, trap) => {
+    expect(await decisive(name, bytes)).toMatchObject({
+      check: 'corrupt_file',
+      evidence: { trap },
+      message: expect.stringContaining(trap),
+    })
+  })
+})
+
+describe('virus', () => {
+  const scan = async (scanner: ScriptedScanner, extraScanner?: ScriptedScanner) => {
+    const own = createValidator({ scanner, ...(extraScanner && { extraScanner }) })
+    return own.validate(submission('a.txt', Buffer.from('words'), { scanForViruses: true })).finally(() => own.close())
+  }
+  const infected = new ScriptedScanner({ verdict: 'infected', signature: 'Test.EICAR' })
+  const incomplete = new ScriptedScanner({ verdict: 'incomplete', reason: 'the archive is encrypted' })
+
+  test('a virus is virus_detected and names its signature', async () => {
+    const report = await scan(infected)
+    expect(report).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
+    expect(report.checks[4]).toMatchObject({
+      outcome: 'failed',
+      message: 'Virus found by Scripted 1.0: Test.EICAR.',
+      evidence: { signature: 'Test.EICAR' },
+    })
+  })
+
+  test('what could not be looked at completely is scan_incomplete: neither clean nor a virus', async () => {
+    const report = await scan(incomplete)
+    expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
+    expect(report.checks[4]).toMatchObject({
+      outcome: 'incomplete',
+      message: 'Scripted 1.0 could not look at all of it: the archive is encrypted.',
+    })
+  })
+
+  test('what could not be looked at at all is no report', async () => {
+    await expect(scan(new ScriptedScanner(scannerUnavailable('clamd is down')))).rejects.toMatchObject({
+      code: 'scanner_unavailable',
+    })
+  })
+
+  test('a file refused already does not need a scanner that is up', async () => {
+    const down = scannerUnavailable('clamd is down')
+    const own = createValidator({ scanner: new ScriptedScanner(down, down) })
+    expect(
+      await own.validate(submission('a.pdf', Buffer.from('x'), { scanForViruses: true })).finally(() => own.close()),
+    ).toMatchObject({ reason: 'corrupt_file', engine: null })
+  })
+
+  test('two scanners: a virus outweighs an incomplete look, which outweighs clean', async () => {
+    expect((await scan(incomplete, infected)).reason).toBe('virus_detected')
+    expect((await scan(clean, incomplete)).reason).toBe('scan_incomplete')
+    expect(
+      (await scan(clean, new ScriptedScanner({ verdict: 'clean', note: 'RAR is scanned as it is' }))).checks[4]?.message,
+    ).toContain('RAR is scanned as it is')
+  })
+})

@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createDatabase, type Database } from '../../src/db/client.js'
+import { isDatabaseOutage } from '../../src/errors.js'
+import { type TestDatabase, testDatabase } from '../support/database.js'
+
+let place: TestDatabase
+let database: Database
+const warnings: string[] = []
+const logger = { warn: (_facts: object, message: string) => void warnings.push(message) }
+
+beforeAll(async () => {
+  place = await testDatabase()
+  database = createDatabase(place.url, { poolSize: 2, logger })
+})
+afterAll(async () => {
+  await database.close()
+  await place.drop()
+})
+
+describe('numbers', () => {
+  test('of 64 bits come exact, alone and in arrays, as far as they can', async () => {
+    const { rows } = await database.pool.query(
+      'SELECT 9007199254740991::int8 AS big, ARRAY[1, NULL, -9007199254740991]::int8[] AS many',
+    )
+    expect(rows).toEqual([{ big: 9007199254740991, many: [1, null, -9007199254740991] }])
+  })
+
+  test('beyond 2^53 are a fault, never a rounded figure, and the connection lives on', async () => {
+    await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
+      '9007199254740993, which is beyond the exact numbers',
+    )
+    expect((await database.pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  })
+})
+
+test('moments go and come as UTC, with and without a zone', async () => {
+  const moment = new Date('2026-07-01T23:30:00.123Z')
+  const { rows } = await database.pool.query(
+    'SELECT $1::timestamp AS plain, $1::timestamptz AS zoned, $1::timestamp::text AS text',
+    [moment],
+  )
+  expect(rows).toEqual([{ plain: moment, zoned: moment, text: '2026-07-01 23:30:00.123' }])
+})
+
+test('Prisma works on the same pool', async () => {
+  expect(await database.prisma.tenant.count()).toBe(0)
+  expect(database.pool.totalCount).toBeLessThanOrEqual(2)
+  expect(
+    await database.prisma.$queryRaw`SELECT application_name AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`,
+  ).toEqual([{ name: 'assay' }])
+})
+
+describe('an outage', () => {
+  test('that cuts every connection ends neither the process nor the pool', async () => {
+    await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
+    const other = await database.dedicated('assay test')
+    const lost = once(database.pool, 'error')
+    await other.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'assay' AND datname = current_database()",
+    )
+    await lost
+    await other.end()
+    expect(warnings).toContain('A database connection was lost.')
+    expect((await database.pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+    expect(await database.prisma.tenant.count()).toBe(0)
+  })
+
+  test('of a server that takes connections and says nothing fails each call, and reads as an outage', async () => {
+    const mute = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(mute, 'listening')
+    const { port } = mute.address() as { port: number }
+    const lame = createDatabase(`postgresql://me@127.0.0.1:${port}/x`, { poolSize: 2, logger })
+    const error = await lame.pool.query('SELECT 1').catch((fault) => fault)
+    expect(isDatabaseOutage(error)).toBe(true)
+    await lame.close()
+    mute.close()
+  })
+
+  test('of a server that is not there fails at once, through Prisma as well', async () => {
+    const none = createDatabase('postgresql://me@127.0.0.1:1/x', { poolSize: 2, logger })
+    expect(isDatabaseOutage(await none.pool.query('SELECT 1').catch((fault) => fault))).toBe(true)
+    expect(isDatabaseOutage(await none.prisma.tenant.count().catch((fault) => fault))).toBe(true)
+    await none.close()
+  })
+})
+
+test('a dedicated connection has no limit on its statements, the pool has', async () => {
+  const dedicated = await database.dedicated('assay test')
+  const limit = "SELECT current_setting('statement_timeout') AS limit"
+  expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([
+    [{ limit: '0' }],
+    [{ limit: '30s' }],
+  ])
+  await dedicated.end()
+})

@@ -1,0 +1,228 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { newId } from '../../src/ids.js'
+import { BlobExists } from '../../src/storage/blob-storage.js'
+import { GcsStorage } from '../../src/storage/gcs.js'
+import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { StandInBucket } from '../support/bucket/bucket.js'
+import type { BucketCall, Fault } from '../support/bucket/faults.js'
+import { makeServiceAccount } from '../support/bucket/service-account.js'
+
+const account = makeServiceAccount()
+const type = { contentType: 'application/pdf' }
+const large = noise(9 * 1024 * 1024 + 7)
+const limits = { requestMs: 600, idleMs: 600, callMs: 2000, pauseMs: 10 }
+const unavailable = { code: 'storage_unavailable' }
+
+let keys: string
+let keyFile: string
+let bucket: StandInBucket
+let storage: GcsStorage
+/** The same, but soon at the end of its patience. */
+let impatient: GcsStorage
+
+beforeAll(async () => {
+  keys = await mkdtemp(join(tmpdir(), 'assay-key-'))
+  keyFile = await account.writeTo(join(keys, 'key.json'))
+})
+afterAll(() => rm(keys, { recursive: true }))
+
+beforeEach(async () => {
+  bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
+  storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile, limits })
+  impatient = new GcsStorage({
+    bucket: 'blobs',
+    emulatorHost: bucket.url,
+    keyFile,
+    limits: { requestMs: 100, idleMs: 100, callMs: 300, pauseMs: 10 },
+  })
+})
+afterEach(async () => {
+  await Promise.all([storage.close(), impatient.close()])
+  await bucket.stop()
+})
+
+const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind).length
+const readBack = async (path: string, store = storage) => bytesOf(await store.open(path))
+
+describe('uploads', () => {
+  test('a small one is one request, a large one a session and its chunks', async () => {
+    await storage.put('a/small', inMemory(noise(100_000)), type)
+    expect(bucket.calls).toEqual(['upload'])
+    await storage.put('a/large', inMemory(large), type)
+    expect(bucket.calls.slice(1)).toEqual(['session', 'chunk', 'chunk'])
+    expect(bucket.objects.get('a/large')).toMatchObject({ contentType: 'application/pdf' })
+    expect((await readBack('a/large')).equals(large)).toBe(true)
+  })
+
+  const passing: [string, Fault][] = [
+    ['503', { kind: 'status', status: 503 }],
+    ['429', { kind: 'status', status: 429 }],
+    ['a cut', { kind: 'cut' }],
+    ['a lost answer', { kind: 'lost' }],
+    ['silence', { kind: 'silent' }],
+  ]
+
+  test.each(passing)('a small one survives %s, twice', async (_name, fault) => {
+    bucket.faults.plan('upload', fault, fault.kind === 'silent' ? 1 : 2)
+    await storage.put('a/small', inMemory(noise(100_000)), type)
+    expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
+  })
+
+  test.each(passing)('a large one survives %s, at its session and in its chunks, from where it was', async (_name, fault) => {
+    if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
+    bucket.faults.plan('chunk', fault)
+    await storage.put('a/large', inMemory(large), type)
+    expect((await readBack('a/large')).equals(large)).toBe(true)
+  })
+
+  test.each([
+    ['a/small', 100_000],
+    ['a/large', 9_000_000],
+  ])(
+    '%s: an answer that stays lost is no second blob, and another upload at the path is not taken for ours',
+    async (path, size) => {
+      bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
+      await storage.put(path, inMemory(noise(size)), type)
+      await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExists)
+      expect(bucket.objects.names).toEqual([path])
+    },
+  )
+
+  test.each([
+    ['upload', 100_000],
+    ['chunk', 9_000_000],
+  ] as const)('a bucket that keeps other bytes (%s) is found out, and they are removed', async (call, size) => {
+    bucket.faults.plan(call, { kind: 'wrong-crc32c' }, 3)
+    await expect(storage.put('a/b', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual([])
+  })
+
+  test('a small upload may take as long as a whole call, not only as a small request', async () => {
+    bucket.faults.plan('upload', { kind: 'slow', ms: limits.requestMs + 400 })
+    await storage.put('a/slow', inMemory(noise(1000)), type)
+    expect(calls('upload')).toBe(1)
+  })
+
+  test('refused for good: told at once, without repetition', async () => {
+    bucket.faults.plan('upload', { kind: 'status', status: 403 })
+    await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject(unavailable)
+    expect(calls('upload')).toBe(1)
+  })
+
+  test.each(['session', 'chunk', 'upload'] as const)(
+    'a bucket that always says 503 (%s) is given up, and leaves no session',
+    async (call) => {
+      bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
+      await expect(impatient.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(unavailable)
+      bucket.faults.clear()
+      expect(bucket.objects.names).toEqual([])
+      // One call's repetitions do not switch off another's.
+      bucket.faults.plan('metadata', { kind: 'status', status: 503 }, 2)
+      expect(await storage.size('a/b')).toBeNull()
+    },
+  )
+})
+
+describe('reads', () => {
+  beforeEach(async () => {
+    bucket.objects.keep({ name: 'a/b' }, noise(500_000))
+  })
+
+  test('one that is cut short fails, and settles', async () => {
+    bucket.faults.plan('media', { kind: 'cut' })
+    await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
+    expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)
+  })
+
+  test.each<[BucketCall, (store: GcsStorage) => Promise<unknown>]>([
+    ['metadata', (store) => store.size('a/b')],
+    ['media', (store) => readBack('a/b', store)],
+    ['list', (store) => store.list().next()],
+    ['delete', (store) => store.remove('a/b')],
+    ['upload', (store) => store.ready()],
+  ])('%s is repeated through 503, silence and cuts, and given up in time', async (call, doing) => {
+    bucket.faults.plan(call, { kind: 'status', status: 503 })
+    bucket.faults.plan(call, { kind: 'silent' })
+    if (call !== 'media') bucket.faults.plan(call, { kind: 'cut' })
+    await doing(storage)
+    bucket.faults.plan(call, { kind: 'silent' }, 50)
+    await expect(doing(impatient)).rejects.toMatchObject(unavailable)
+  })
+
+  test('one reader that leaves does not disturb the others', async () => {
+    bucket.objects.keep({ name: 'a/large' }, large)
+    const others = Promise.all(Array.from({ length: 5 }, () => readBack('a/large')))
+    const leaving = await storage.open('a/large')
+    leaving.destroy()
+    for (const bytes of await others) expect(bytes.equals(large)).toBe(true)
+    expect(calls('media')).toBe(6)
+  })
+})
+
+describe('signed URLs', () => {
+  const grant = {
+    fileId: newId('file'),
+    path: 'ten_a/a b/ü+%20/file_1',
+    filename: 'Straße "1".pdf',
+    contentType: 'application/pdf',
+    expiresInSeconds: 300,
+  }
+  beforeEach(() => void bucket.objects.keep({ name: grant.path, contentType: 'text/html' }, noise(1000)))
+  const get = (url: string, headers = {}) => fetch(url, { headers: { connection: 'close', ...headers } })
+
+  test('are signed offline, for as long as asked, and carry name and type', async () => {
+    const url = await storage.signDownload(grant)
+    expect(bucket.calls).toEqual([])
+    expect(new URL(url).searchParams.get('X-Goog-Expires')).toBe('300')
+    const answer = await get(url)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('application/pdf')
+    expect(answer.headers.get('content-disposition')).toMatch(
+      /^attachment; filename=.*filename\*=UTF-8''Stra%C3%9Fe%20%221%22\.pdf$/,
+    )
+    expect(Buffer.from(await answer.arrayBuffer()).equals(noise(1000))).toBe(true)
+    const part = await get(url, { range: 'bytes=0-0' })
+    expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1])
+  })
+
+  test('are worth nothing when changed, expired, or of another key', async () => {
+    const url = await storage.signDownload(grant)
+    const refusal = async (changed: string) => {
+      const answer = await get(changed)
+      return `${answer.status} ${((await answer.json()) as { error: { message: string } }).error.message}`
+    }
+    expect(await refusal(url.replace('X-Goog-Expires=300', 'X-Goog-Expires=301'))).toMatch(/403 .*does not match/)
+    expect(await refusal(url.replace('attachment', 'inline'))).toMatch(/403 .*does not match/)
+    expect(await refusal(url.replace('file_1', 'file_2'))).toMatch(/403 .*does not match/)
+    const stranger = join(keys, 'stranger.json')
+    await makeServiceAccount().writeTo(stranger)
+    const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: stranger, limits })
+    expect(await refusal(await other.signDownload(grant))).toMatch(/403 .*does not match/)
+    const brief = await storage.signDownload({ ...grant, expiresInSeconds: 1 })
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    expect(await refusal(brief)).toMatch(/403 .*expired/)
+    await storage.remove(grant.path)
+    expect((await get(url)).status).toBe(404)
+  })
+
+  test('are still issued while the bucket is down', async () => {
+    await bucket.stop()
+    const url = await storage.signDownload(grant)
+    await expect(impatient.ready()).rejects.toMatchObject(unavailable)
+    await bucket.start()
+    const answer = await get(url)
+    await answer.arrayBuffer()
+    expect(answer.status).toBe(200)
+    await storage.ready()
+  })
+
+  test('a key file that cannot be read is an outage, not a crash', async () => {
+    const broken = join(keys, 'broken.json')
+    await writeFile(broken, '{')
+    const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: broken, limits })
+    await expect(other.signDownload(grant)).rejects.toMatchObject(unavailable)
+  })
+})

@@ -1,0 +1,234 @@
+import { beforeAll, describe, expect, test } from '@jest/globals'
+import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/files/formats/format.js'
+import {
+  readAvif,
+  readBmp,
+  readGif,
+  readHeic,
+  readJpeg,
+  readPng,
+  readSvg,
+  readTiff,
+  readWebp,
+} from '../../src/files/formats/image.js'
+import { MemorySource } from '../../src/files/validation/source.js'
+import {
+  animation,
+  avif,
+  bmp,
+  circularTiff,
+  gif,
+  jpeg,
+  png,
+  pngChunk,
+  pngClaiming,
+  progressiveJpeg,
+  rleRows,
+  tiff,
+  webp,
+} from '../support/samples/image.js'
+import { mutationsOf } from '../support/samples/mutations.js'
+
+const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
+  maxUnpackedBytes: 2 ** 30,
+  maxRatio: 100,
+  maxEntries: 10_000,
+  maxNesting: 4,
+  maxPixels: 100_000_000,
+  maxDepth: 256,
+  deadline: Date.now() + 25_000,
+  ...changes,
+})
+
+const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
+  Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
+
+const sound = { sound: true }
+const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
+const flood = { sound: false, trap: 'pixel_flood', problem: expect.stringMatching(/pixel flood/) }
+const firstPart = (bytes: Buffer, share: number) => bytes.subarray(0, Math.floor(bytes.length * share))
+const damaged = (bytes: Buffer, at: number, length: number, value = 0) => Buffer.from(bytes).fill(value, at, at + length)
+const trailer = Buffer.from('bytes that were appended to a whole image')
+
+const made: Record<string, Buffer> = {}
+const sample = (name: string) => made[name] as Buffer
+beforeAll(async () => {
+  const makers = { png, jpeg, progressiveJpeg, gif, webp, tiff, avif }
+  for (const [name, make] of Object.entries(makers)) made[name] = await make()
+  made.animatedGif = await animation('gif')
+  made.animatedWebp = await animation('webp')
+  made.bmp = bmp()
+})
+
+const readers: [string, FormatReader][] = [
+  ['png', readPng],
+  ['jpeg', readJpeg],
+  ['progressiveJpeg', readJpeg],
+  ['gif', readGif],
+  ['animatedGif', readGif],
+  ['webp', readWebp],
+  ['animatedWebp', readWebp],
+  ['tiff', readTiff],
+  ['avif', readAvif],
+  ['bmp', readBmp],
+]
+
+describe.each(readers)('%s', (name, reader) => {
+  test('a whole image is sound', async () => {
+    expect(await read(reader, sample(name))).toMatchObject({ sound: true, notes: [] })
+  })
+
+  test('cut off it is broken, wherever', async () => {
+    for (const share of [0.05, 0.3, 0.5, 0.75, 0.9])
+      expect(await read(reader, firstPart(sample(name), share))).toMatchObject(broken(/./))
+  })
+
+  test('bytes after it pass', async () => {
+    expect(await read(reader, Buffer.concat([sample(name), Buffer.alloc(8), trailer]))).toMatchObject(sound)
+  })
+
+  test('other content is broken', async () => {
+    expect(await read(reader, Buffer.from('No picture of anything.\n'.repeat(40)))).toMatchObject(broken(/./))
+    expect(await read(reader, Buffer.alloc(0))).toMatchObject(broken(/./))
+    expect(await read(reader, damaged(sample(name), 0, 16))).toMatchObject(broken(/./))
+  })
+
+  test('whatever is done to it, there is a verdict', async () => {
+    for (const mutation of mutationsOf(sample(name), 60, name.length)) {
+      const verdict = await read(reader, mutation)
+      expect(typeof verdict.sound).toBe('boolean')
+    }
+  })
+
+  test('more pixels than allowed are refused from the header', async () => {
+    expect(await read(reader, sample(name), { maxPixels: 20 })).toMatchObject(flood)
+  })
+
+  test('gives up at its deadline', async () => {
+    if (name === 'bmp') return // one look at its header decides
+    await expect(read(reader, sample(name), { deadline: Date.now() - 1 })).rejects.toThrow(DeadlineExceeded)
+  })
+})
+
+describe('png', () => {
+  test('100 megapixels out of 100 kilobytes are refused from the header, and cost no memory where they are allowed', async () => {
+    const bomb = pngClaiming(10_001, 10_001, 10_002 * 10_001)
+    expect(bomb.length).toBeLessThan(200_000)
+    expect(await read(readPng, bomb)).toMatchObject(flood)
+    const before = process.memoryUsage.rss()
+    expect(await read(readPng, bomb, { maxPixels: 200_000_000 })).toMatchObject(sound)
+    expect(process.memoryUsage.rss() - before).toBeLessThan(90 * 1024 * 1024)
+  })
+
+  test('every checksum counts, but of chunks that readers can do without', async () => {
+    const bytes = sample('png')
+    const data = bytes.indexOf('IDAT')
+    expect(await read(readPng, damaged(bytes, data + 20, 1, (bytes[data + 20] as number) ^ 1))).toMatchObject(
+      broken(/checksum.*IDAT/),
+    )
+    expect(await read(readPng, damaged(bytes, 18, 1, 9))).toMatchObject(broken(/checksum.*IHDR/))
+    const comment = pngChunk('tEXt', Buffer.from('Comment\0hello'))
+    const withComment = Buffer.concat([bytes.subarray(0, 33), damaged(comment, 10, 1, 0x7a), bytes.subarray(33)])
+    expect(await read(readPng, withComment)).toMatchObject({ sound: true, notes: [expect.stringMatching(/tEXt/)] })
+  })
+
+  test('data that hold fewer rows than the header promises are broken', async () => {
+    expect(await read(readPng, pngClaiming(100, 100, 500))).toMatchObject(broken(/decoded/))
+    expect(await read(readPng, pngClaiming(100, 100, 101 * 100))).toMatchObject(sound)
+  })
+})
+
+describe('jpeg', () => {
+  test('without its last bytes it is truncated; with a piece taken out it is damaged', async () => {
+    const bytes = sample('jpeg')
+    expect(await read(readJpeg, bytes.subarray(0, -40))).toMatchObject(broken(/truncated|damaged/))
+    expect(await read(readJpeg, Buffer.concat([bytes.subarray(0, -1000), bytes.subarray(-700)]))).toMatchObject(broken(/damaged/))
+  })
+
+  test('a second picture after the first, as cameras append it, passes', async () => {
+    expect(await read(readJpeg, Buffer.concat([sample('jpeg'), sample('progressiveJpeg')]))).toMatchObject(sound)
+  })
+})
+
+describe('gif', () => {
+  test('all of its frames are looked at', async () => {
+    const bytes = sample('animatedGif')
+    expect(await read(readGif, bytes)).toMatchObject({ evidence: { frames: 3 } })
+    expect(await read(readGif, damaged(bytes, bytes.length - 400, 60, 0xff))).toMatchObject(broken(/picture 3/))
+  })
+
+  test('a missing end mark passes', async () => {
+    const bytes = sample('gif')
+    expect(await read(readGif, bytes.subarray(0, -1))).toMatchObject({ sound: true, notes: [expect.stringMatching(/end mark/)] })
+  })
+})
+
+describe('webp', () => {
+  test('all of its frames are counted', async () => {
+    expect(await read(readWebp, sample('animatedWebp'))).toMatchObject({ sound: true, evidence: { frames: 3 } })
+  })
+})
+
+describe('tiff', () => {
+  test.each(['none', 'lzw', 'deflate'] as const)('compression %s', async (compression) => {
+    expect(await read(readTiff, await tiff(compression))).toMatchObject(sound)
+  })
+
+  test('pages that go in circles are a trap', async () => {
+    expect(await read(readTiff, await circularTiff())).toMatchObject({ sound: false, trap: 'directory_cycle' })
+  })
+
+  test('data that lie beyond the end are seen', async () => {
+    const bytes = await tiff('none')
+    expect(await read(readTiff, Buffer.concat([bytes.subarray(0, 8), bytes.subarray(bytes.length - 300)]))).toMatchObject(
+      broken(/./),
+    )
+  })
+})
+
+describe('bmp', () => {
+  test.each([1, 4, 8, 16, 24, 32])('%i bits a pixel', async (depth) => {
+    expect(await read(readBmp, bmp({ depth }))).toMatchObject(sound)
+    expect(await read(readBmp, bmp({ depth }).subarray(0, -25))).toMatchObject(broken(/truncated/))
+  })
+
+  test.each([12, 16, 40, 52, 56, 64, 108, 124])('a header of %i bytes', async (headerSize) => {
+    expect(await read(readBmp, bmp({ headerSize }))).toMatchObject(sound)
+  })
+
+  test('upside down it is sound', async () => {
+    expect(await read(readBmp, bmp({ height: -6 }))).toMatchObject(sound)
+  })
+
+  test('headers that make no sense are broken', async () => {
+    expect(await read(readBmp, bmp({ planes: 5000 }))).toMatchObject(broken(/planes/))
+    expect(await read(readBmp, bmp({ width: -10 }))).toMatchObject(broken(/size/))
+    expect(await read(readBmp, bmp({ headerSize: 90 }))).toMatchObject(broken(/unknown size/))
+    expect(await read(readBmp, damaged(bmp(), 28, 1, 33))).toMatchObject(broken(/33 bits/))
+    expect(await read(readBmp, damaged(bmp(), 30, 1, 77))).toMatchObject(broken(/compression 77/))
+    expect(await read(readBmp, bmp({ width: 3_000_000, height: 2_000_000 }))).toMatchObject(flood)
+  })
+
+  test('runs are followed to their end mark', async () => {
+    const rle = (data: Buffer) => bmp({ depth: 8, compression: 1, data })
+    expect(await read(readBmp, rle(rleRows()))).toMatchObject(sound)
+    expect(await read(readBmp, rle(rleRows(6, false)))).toMatchObject(sound)
+    expect(await read(readBmp, rle(rleRows(3, false)))).toMatchObject(broken(/truncated in row 4/))
+  })
+})
+
+describe('svg and heic', () => {
+  test('a drawing is sound, other XML is not', async () => {
+    const drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><circle r="4"/></svg>'
+    expect(await read(readSvg, Buffer.from(drawing))).toMatchObject({ sound: true, evidence: { width: 10, height: 10 } })
+    expect(await read(readSvg, Buffer.from('<?xml version="1.0"?><note/>'))).toMatchObject(broken(/no <svg>/))
+    expect(await read(readSvg, Buffer.from(drawing.slice(0, 70)))).toMatchObject(broken(/drawing/))
+  })
+
+  test('an AVIF is no HEIC; a HEIC is looked at from outside, and that is said', async () => {
+    expect(await read(readHeic, sample('avif').subarray(0, 100))).toMatchObject(broken(/./))
+    const heic = Buffer.from(sample('avif'))
+    for (let at = heic.indexOf('avif'); at >= 0 && at < 40; at = heic.indexOf('avif', at)) heic.write('heic', at, 'latin1')
+    expect(await read(readHeic, heic)).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
+  })
+})

@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+
+interface Entry {
+  optionalDependencies?: Record<string, string>
+}
+
+const { packages } = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')) as {
+  packages: Record<string, Entry>
+}
+
+// Where a registry lacks the packages for other platforms, npm install leaves them out, and npm ci then refuses the file.
+test('package-lock.json names every optional package, else npm ci refuses it (node .tools/complete-lock.mjs mends it)', () => {
+  const named = new Set(
+    Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)),
+  )
+  const wanted = Object.values(packages).flatMap((entry) => Object.keys(entry.optionalDependencies ?? {}))
+  expect(wanted.length).toBeGreaterThan(0)
+  expect(wanted.filter((name) => !named.has(name))).toEqual([])
+})

@@ -1,0 +1,206 @@
+import { describe, expect, test } from '@jest/globals'
+import sharp from 'sharp'
+import { mimeOf, mimeOfExtension, standsFor } from '../../src/files/formats/extensions.js'
+import { recognise } from '../../src/files/formats/recognise.js'
+import { limitsFor } from '../../src/files/validation/limits.js'
+import { MemorySource } from '../../src/files/validation/source.js'
+import * as basic from '../support/samples/basic.js'
+import * as text from '../support/samples/text.js'
+
+const typeOf = async (bytes: Buffer): Promise<string> => {
+  const found = await recognise(new MemorySource(bytes, ''), limitsFor(bytes.length, 5000))
+  return found.kind === 'binary' ? found.type : found.kind
+}
+
+const picture = (format: 'jpeg' | 'webp' | 'tiff' | 'avif'): Promise<Buffer> =>
+  sharp({ create: { width: 16, height: 16, channels: 3, background: 'teal' } })
+    .toFormat(format)
+    .toBuffer()
+
+const sound: [type: string, extension: string, make: () => Buffer | Promise<Buffer>][] = [
+  ['png', 'png', basic.png],
+  ['jpg', 'jpg', () => picture('jpeg')],
+  ['gif', 'gif', basic.gif],
+  ['webp', 'webp', () => picture('webp')],
+  ['tif', 'tiff', () => picture('tiff')],
+  ['avif', 'avif', () => picture('avif')],
+  ['bmp', 'bmp', basic.bmp],
+  ['pdf', 'pdf', basic.pdf],
+  ['zip', 'zip', () => basic.zip({ 'a.txt': 'hello' })],
+  ['docx', 'docx', basic.docx],
+  ['xlsx', 'xlsx', () => basic.zip(basic.xlsxNames)],
+  ['pptx', 'pptx', () => basic.zip(basic.pptxNames)],
+  ['odt', 'odt', basic.odt],
+  ['epub', 'epub', basic.epub],
+  ['jar', 'jar', basic.jar],
+  ['doc', 'doc', () => basic.ole('WordDocument')],
+  ['xls', 'xls', () => basic.ole('Workbook')],
+  ['ppt', 'ppt', () => basic.ole('PowerPoint Document')],
+  ['encrypted-ooxml', 'docx', () => basic.ole('EncryptedPackage', 'EncryptionInfo')],
+  ['gz', 'gz', basic.gz],
+  ['tar', 'tar', basic.tar],
+  ['exe', 'exe', basic.exe],
+  ['wav', 'wav', basic.wav],
+  ['mp3', 'mp3', basic.mp3],
+  ['ogg-audio', 'ogg', () => basic.ogg('\x01vorbis')],
+  ['ogg-opus', 'opus', () => basic.ogg('OpusHead')],
+  ['mp4', 'mp4', () => basic.isoMedia('isom', ['vide', 'soun'])],
+  ['mov', 'mov', () => basic.isoMedia('qt  ', ['vide'])],
+  ['m4a', 'm4a', () => basic.isoMedia('M4A ', ['soun'])],
+  ['mp4-audio', 'm4a', () => basic.isoMedia('mp42', ['soun'])],
+  ['3gp', '3gp', () => basic.isoMedia('3gp4', ['vide'])],
+]
+
+describe('what the content is', () => {
+  test.each(sound)('%s is recognised, and may be called .%s', async (type, extension, make) => {
+    expect(await typeOf(await make())).toBe(type)
+    expect(standsFor(extension, type)).toBe(true)
+  })
+
+  test('no binary file may be called what it is not: every sample under every other sample’s extension', async () => {
+    const extensions = new Set(sound.map(([, extension]) => extension))
+    const wrong: string[] = []
+    for (const [type] of sound)
+      for (const extension of extensions) if (standsFor(extension, type)) wrong.push(`${type} as ${extension}`)
+    const kin = [
+      'encrypted-ooxml as xlsx',
+      'encrypted-ooxml as pptx',
+      'mp4-audio as mp4',
+      'mp4-audio as 3gp',
+      '3gp as mp4',
+      'ogg-opus as ogg',
+      'jpg as jpeg',
+    ]
+    const own = sound.map(([type, extension]) => `${type} as ${extension}`)
+    const zips = ['docx', 'xlsx', 'pptx', 'odt', 'epub', 'jar'].map((type) => `${type} as zip`)
+    expect(wrong.filter((pair) => !own.includes(pair) && !kin.includes(pair) && !zips.includes(pair))).toEqual([])
+  })
+
+  test.each([
+    ['jpg', ['jpg', 'jpeg', 'jpe', 'jfif'], ['png', 'gif', 'txt']],
+    ['tif', ['tif', 'tiff'], ['jpg', 'bmp']],
+    ['docx', ['docx', 'docm', 'dotx', 'zip'], ['xlsx', 'jar', 'doc', 'txt']],
+    ['zip', ['zip', 'kmz'], ['docx', 'xlsx', 'odt', 'epub', 'jar', 'apk']],
+    ['mp4', ['mp4', 'm4v'], ['mov', 'm4a', 'webm', 'avif']],
+    ['mov', ['mov', 'qt'], ['mp4', 'm4a']],
+    ['m4a', ['m4a', 'm4b'], ['mp4', 'mov', 'mp3']],
+    ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
+    ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
+    ['pdf', ['pdf'], ['txt', 'docx', 'png']],
+  ])('%s may be called %j and not %j', (type, may, mayNot) => {
+    expect(may.filter((extension) => !standsFor(extension, type))).toEqual([])
+    expect(mayNot.filter((extension) => standsFor(extension, type))).toEqual([])
+  })
+
+  test('an extension that nobody knows may hold a container, and no program or picture', () => {
+    expect(['zip', 'ole', 'gz', 'exe', 'gif'].filter((type) => standsFor('acmeformat', type))).toEqual(['zip', 'ole', 'gz'])
+  })
+})
+
+describe('what is not recognised', () => {
+  test.each([
+    ['GIF is what this text is about', 'text'],
+    ['BM: minutes of the meeting', 'text'],
+    ['MZ, initials of a name', 'text'],
+    ['Buy free stuff', 'text'],
+    ['The wide world', 'text'],
+    ['SQLi is an attack', 'text'],
+    ['solid ground', 'text'],
+    ['ID3 tags explained', 'text'],
+    ['%!important { }', 'text'],
+    ['RIFF raff', 'text'],
+    ['FORM of the day', 'text'],
+    ['{"json": true}', 'text'],
+    ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'text'],
+    ['BEGIN:VCARD\nEND:VCARD\n', 'text'],
+  ])('text is text, whatever its first letters are: %s', async (content, kind) => {
+    expect(await typeOf(Buffer.from(content))).toBe(kind)
+  })
+
+  test('binary data that happens to start like something else is unknown, not that', async () => {
+    const noise = (start: string) =>
+      Buffer.concat([
+        Buffer.from(start, 'latin1'),
+        Buffer.from(Array.from({ length: 600 }, (_, at) => (at * 7 + (at >> 3)) & 255)),
+      ])
+    expect(await typeOf(noise('BM'))).toBe('unknown')
+    expect(await typeOf(noise('\xff\xfb\x90'))).toBe('unknown')
+    expect(await typeOf(noise('GIF'))).toBe('unknown')
+    expect(await typeOf(noise('\x78\x01'))).toBe('unknown')
+  })
+
+  test('an empty file is empty', async () => {
+    expect(await typeOf(Buffer.alloc(0))).toBe('empty')
+  })
+})
+
+describe('what is damaged keeps its family', () => {
+  test('a document cut off in the middle is a broken document, not a zip', async () => {
+    const whole = basic.docx()
+    expect(await typeOf(whole.subarray(0, whole.length - 200))).toBe('zip-damaged')
+    expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => standsFor(extension, 'zip-damaged'))).toBe(true)
+    expect(standsFor('pdf', 'zip-damaged')).toBe(false)
+  })
+
+  test('a film cut off before its header may have been any of the family', async () => {
+    const whole = basic.isoMedia('isom', ['vide'])
+    expect(await typeOf(whole.subarray(0, 20))).toBe('iso-damaged')
+    expect(standsFor('m4a', 'iso-damaged')).toBe(true)
+  })
+
+  test('a compound file without a readable directory may have been any old Office document', async () => {
+    expect(await typeOf(basic.ole('WordDocument').subarray(0, 512))).toBe('ole')
+  })
+
+  test('a zip inside of an old document’s tail does not make it a zip', async () => {
+    const broken = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
+    expect(await typeOf(broken)).toBe('unknown')
+  })
+})
+
+describe('oddities that are sound', () => {
+  test('an old Word or Excel file with backslashes in its zip names is a document', async () => {
+    expect(await typeOf(basic.zip({ '[Content_Types].xml': '', 'xl\\workbook.xml': '' }))).toBe('xlsx')
+  })
+
+  test('sound in companding codes looks like text but for its header', async () => {
+    const loud = basic.wav(4000)
+    for (let at = 44; at < loud.length; at++) loud[at] = 0xd5 + (at % 3)
+    expect(await typeOf(loud)).toBe('wav')
+  })
+
+  test('a PDF after some bytes of junk is a PDF, and so is one that is all letters', async () => {
+    expect(await typeOf(Buffer.concat([Buffer.from([0, 1, 2, 3]), basic.pdf()]))).toBe('pdf')
+    expect(await typeOf(basic.pdf())).toBe('pdf')
+  })
+
+  test('text in UTF-16 with a mark is text, though FF FE starts MPEG sound too', async () => {
+    expect(await typeOf(text.utf16le('Hello'))).toBe('text')
+  })
+})
+
+describe('content types', () => {
+  test.each([
+    ['docx', 'zip', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+    ['docx', 'docm', 'application/vnd.ms-word.document.macroEnabled.12'],
+    ['jpg', 'jpeg', 'image/jpeg'],
+    ['encrypted-ooxml', 'xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+    ['mp4', 'mp4', 'video/mp4'],
+    ['m4a', 'm4a', 'audio/mp4'],
+    ['png', 'dat', 'image/png'],
+  ])('%s called .%s is %s', (type, extension, mime) => {
+    expect(mimeOf(type, extension)).toBe(mime)
+  })
+
+  test.each([
+    ['csv', 'text/csv'],
+    ['json', 'application/json'],
+    ['svg', 'image/svg+xml'],
+    ['htm', 'text/html'],
+    ['md', 'text/markdown'],
+    ['mp3', 'audio/mpeg'],
+    ['unheardof', null],
+  ])('.%s alone stands for %s', (extension, mime) => {
+    expect(mimeOfExtension(extension)).toBe(mime)
+  })
+})

@@ -1,0 +1,279 @@
+import { describe, expect, test } from '@jest/globals'
+import { readCsv } from '../../src/files/formats/csv.js'
+import type { FormatReader } from '../../src/files/formats/format.js'
+import { readJson, readJsonLines } from '../../src/files/formats/json.js'
+import { JsonScanner } from '../../src/files/formats/json-scanner.js'
+import { readText, textSign } from '../../src/files/formats/text.js'
+import { readSvg, readXml } from '../../src/files/formats/xml.js'
+import { isBlank } from '../../src/files/validation/blankness.js'
+import { limitsFor } from '../../src/files/validation/limits.js'
+import { MemorySource } from '../../src/files/validation/source.js'
+import * as sample from '../support/samples/text.js'
+
+const read = (reader: FormatReader, content: Buffer | string) => {
+  const bytes = Buffer.from(content as string)
+  return reader(new MemorySource(bytes, ''), limitsFor(bytes.length, 10_000))
+}
+const trapOf = async (reader: FormatReader, content: Buffer | string) => {
+  const verdict = await read(reader, content)
+  return verdict.sound ? 'sound' : (verdict.trap ?? 'broken')
+}
+
+describe('plain text', () => {
+  const hello = 'Grüße aus Köln, 世界 🌍\n'
+  test.each([
+    ['UTF-8', Buffer.from(hello), 'utf-8'],
+    ['UTF-8 with a mark', sample.utf8Marked(hello), 'utf-8'],
+    ['UTF-16 LE', sample.utf16le(hello), 'utf-16le'],
+    ['UTF-16 BE', sample.utf16be(hello), 'utf-16be'],
+    ['UTF-32 LE', sample.utf32le(hello), 'utf-32le'],
+    ['UTF-32 BE', sample.utf32be(hello), 'utf-32be'],
+    ['UTF-16 LE without a mark', sample.utf16le('plain words in Latin letters', false), 'utf-16le'],
+    ['UTF-16 BE without a mark', sample.utf16be('plain words in Latin letters', false), 'utf-16be'],
+    ['UTF-32 LE without a mark', sample.utf32le('plain words', false), 'utf-32le'],
+    ['Latin-1', sample.latin1('Gr\xfc\xdfe aus K\xf6ln'), 'legacy'],
+    ['Shift JIS', Buffer.from('93fa967b8cea0a', 'hex'), 'legacy'],
+    ['terminal colours', Buffer.from('\u001b[31mred\u001b[0m\n'), 'utf-8'],
+    ['a last block filled with zeros', Buffer.concat([Buffer.from('words'), Buffer.alloc(400)]), 'utf-8'],
+  ])('%s is sound', async (_, bytes, encoding) => {
+    expect(textSign(new MemorySource(bytes, ''))?.encoding).toBe(encoding)
+    expect(await read(readText, bytes)).toMatchObject({ sound: true, evidence: { encoding } })
+  })
+
+  test('a character cut in two where the file is read in pieces is no fault', async () => {
+    for (const offset of [0, 1, 2, 3])
+      expect(await read(readText, `${'a'.repeat(65_534 + offset)}🌍${'ü'.repeat(40_000)}`)).toMatchObject({
+        sound: true,
+        evidence: { encoding: 'utf-8' },
+      })
+  })
+
+  test('binary data is no text, nor is text that ends in binary data', async () => {
+    const noise = Buffer.from(Array.from({ length: 4000 }, (_, at) => (at * 31) & 255))
+    expect((await read(readText, noise)).sound).toBe(false)
+    expect((await read(readText, Buffer.concat([Buffer.from('text '.repeat(5000)), noise]))).sound).toBe(false)
+  })
+})
+
+describe('JSON', () => {
+  test.each([
+    '{}',
+    '[]',
+    '0',
+    '-0',
+    '1.5e+10',
+    '"a"',
+    'true',
+    'null',
+    ' [1 , 2.0 , {"a":[ ]}, "\\u00e9\\n"] \n',
+    '[1E22]',
+    '{"a":1,"a":2}',
+    '""',
+    '["\\ud800"]',
+    '[123.456e-789]',
+    '{"":0}',
+  ])('%s is sound', async (content) => {
+    expect((await read(readJson, content)).sound).toBe(true)
+  })
+
+  test.each([
+    '',
+    '[',
+    ']',
+    '[1,]',
+    '{"a":1,}',
+    '{a:1}',
+    "{'a':1}",
+    '[01]',
+    '[1.]',
+    '[.5]',
+    '[1e]',
+    '[-]',
+    '[+1]',
+    '[NaN]',
+    'nul',
+    'truex',
+    '[1 2]',
+    '{"a" 1}',
+    '{"a":}',
+    '["\t"]',
+    '["\\x"]',
+    '["\\u12g4"]',
+    '"open',
+    '[1}',
+    '{]',
+    '[1]]',
+    '{} {}',
+    '// comment\n{}',
+    '123\0',
+    '\0',
+    '[\f]',
+    '{"a":1',
+    '-',
+    '["a',
+    '[tru]',
+    '[1e1.5]',
+    '\u2060[]',
+  ])('%j is broken', async (content) => {
+    expect((await read(readJson, content)).sound).toBe(false)
+  })
+
+  test.each([
+    ['a mark', sample.utf8Marked('{"a":1}')],
+    ['UTF-16', sample.utf16le('{"a":"ü"}')],
+    ['UTF-32', sample.utf32be('[1,2,3]')],
+  ])('with %s it opens', async (_, bytes) => {
+    expect((await read(readJson, bytes)).sound).toBe(true)
+  })
+
+  test('it agrees with JSON.parse on every single-byte change of a document', () => {
+    const document = '{"a":[1,-2.5e3,true,null,"x\\n\\u00e9"],"b":{"c":""}}'
+    const differing: string[] = []
+    for (let at = 0; at < document.length; at++) {
+      for (const byte of '{}[],:"\\0-.eE1tnu \n\tx') {
+        const changed = document.slice(0, at) + byte + document.slice(at + 1)
+        const scanner = new JsonScanner(100, false)
+        scanner.take(Buffer.from(changed))
+        if (parses(changed) !== !(scanner.fault ?? scanner.end())) differing.push(changed)
+      }
+    }
+    expect(differing).toEqual([])
+  })
+
+  test('it does not matter where the pieces end', () => {
+    const document = Buffer.from('{"key":[1.25e-3,"\\u00e9\\\\",false,{"x":null}]}')
+    for (let cut = 1; cut < document.length; cut++) {
+      const scanner = new JsonScanner(100, false)
+      scanner.take(document.subarray(0, cut))
+      scanner.take(document.subarray(cut))
+      expect(scanner.fault ?? scanner.end()).toBeUndefined()
+    }
+  })
+
+  test('nesting is a trap beyond the limit, and costs nothing before it', async () => {
+    expect(await trapOf(readJson, sample.deepJson(1000))).toBe('sound')
+    expect(await trapOf(readJson, sample.deepJson(1001))).toBe('json_nesting')
+    expect(await trapOf(readJson, Buffer.alloc(5_000_000, '['))).toBe('json_nesting')
+    expect(await trapOf(readJson, Buffer.from('{"a":'.repeat(100_000)))).toBe('json_nesting')
+  })
+
+  test('JSON Lines are one value on each line', async () => {
+    expect(await read(readJsonLines, '{"a":1}\n[2]\r\n\n3\n')).toMatchObject({ sound: true })
+    expect((await read(readJsonLines, '{"a":1}\n{broken}\n')).sound).toBe(false)
+    expect((await read(readJson, '{"a":1}\n{"a":2}\n')).sound).toBe(false)
+  })
+})
+
+describe('XML', () => {
+  test.each([
+    ['plain', Buffer.from('<?xml version="1.0"?><a b="c">d</a>')],
+    ['namespaces that nobody declared', Buffer.from('<x:a/>')],
+    ['Latin-1 as declared', sample.latin1('<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe9</a>')],
+    ['UTF-16', sample.utf16le('<?xml version="1.0" encoding="UTF-16"?><a>é</a>')],
+    ['declared UTF-16, written UTF-8', Buffer.from('<?xml version="1.0" encoding="utf-16"?><a/>')],
+    ['a mark', sample.utf8Marked('<a/>')],
+    [
+      'an external DTD, which is not fetched',
+      Buffer.from('<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://127.0.0.1:1/x.dtd"><html>&nbsp;</html>'),
+    ],
+    ['entities of its own', Buffer.from('<!DOCTYPE a [<!ENTITY e "text"><!ENTITY f "&e;&e;">]><a b="&e;">&f;</a>')],
+    ['entities in a comment', Buffer.from('<!DOCTYPE a [<!-- <!ENTITY e "&e;"> -->]><a/>')],
+  ])('%s is sound', async (_, bytes) => {
+    expect(await trapOf(readXml, bytes)).toBe('sound')
+  })
+
+  test.each([
+    '',
+    'text',
+    '<a>',
+    '<a></b>',
+    '<a b=c/>',
+    '<a/><b/>',
+    '<a>&nope;</a>',
+    '<a><',
+    '<a b="1" b="2"/>',
+    '<?xml version="1.0" encoding="nonsense"?><a/>',
+    '<a>]]></a>',
+  ])('%j is broken', async (content) => {
+    expect(await trapOf(readXml, content)).toBe('broken')
+  })
+
+  test('bytes that are not of its encoding are broken', async () => {
+    expect(await trapOf(readXml, sample.latin1('<a>\xe9</a>'))).toBe('broken')
+  })
+
+  test('the traps: entities that explode, multiply or contain themselves, and depth', async () => {
+    expect(await trapOf(readXml, sample.billionLaughs())).toBe('xml_entity_expansion')
+    expect(await trapOf(readXml, sample.quadraticBlowup())).toBe('xml_entity_expansion')
+    expect(await trapOf(readXml, '<!DOCTYPE a [<!ENTITY x "&y;"><!ENTITY y "&x;">]><a>&x;</a>')).toBe('xml_entity_circle')
+    expect(
+      await trapOf(
+        readXml,
+        `<!DOCTYPE a [<!ENTITY % p0 "${'x'.repeat(1000)}">${Array.from({ length: 8 }, (_, at) => `<!ENTITY % p${at + 1} "${`%p${at};`.repeat(10)}">`).join('')}%p8;]><a/>`,
+      ),
+    ).toBe('xml_entity_expansion')
+    expect(await trapOf(readXml, sample.deepXml(1000))).toBe('sound')
+    expect(await trapOf(readXml, sample.deepXml(1001))).toBe('xml_nesting')
+  })
+
+  test('an entity that names a file is noted and not read', async () => {
+    const verdict = await read(readXml, '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>')
+    expect(verdict).toMatchObject({ sound: true, notes: [expect.stringContaining('not fetched')] })
+    expect(JSON.stringify(verdict)).not.toContain('root:')
+  })
+})
+
+describe('SVG and CSV', () => {
+  test('an SVG needs an svg root, and its scripts are noted', async () => {
+    expect(await trapOf(readSvg, sample.svg())).toBe('sound')
+    expect(await trapOf(readSvg, '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>')).toBe('sound')
+    expect(await trapOf(readSvg, '<html><svg/></html>')).toBe('broken')
+    expect(await read(readSvg, sample.svg('<script>1</script>'))).toMatchObject({ sound: true, notes: ['contains a script'] })
+  })
+
+  test('a CSV is text: what is odd about its rows is told', async () => {
+    expect(await read(readCsv, 'a;b;c\n1;"x;\ny";3\n')).toEqual({
+      sound: true,
+      notes: [],
+      evidence: { encoding: 'utf-8', delimiter: ';', columns: 3 },
+    })
+    expect(await read(readCsv, 'a,b\n1,2,3\n4,"5\n')).toMatchObject({
+      sound: true,
+      notes: ['a quoted cell is never closed', 'rows have different numbers of cells'],
+    })
+    expect((await read(readCsv, Buffer.from(Array.from({ length: 500 }, (_, at) => at & 255)))).sound).toBe(false)
+  })
+})
+
+describe('blank files', () => {
+  test.each([
+    ['nothing', Buffer.alloc(0)],
+    ['spaces and line ends', Buffer.from(' \t\r\n\v\f '.repeat(20_000))],
+    ['zeros', Buffer.alloc(200_000)],
+    ['marks of every width', Buffer.concat([Buffer.from('efbbbf', 'hex')])],
+    ['UTF-16 spaces', sample.utf16le(' \n\u3000\u00a0')],
+    ['UTF-16 BE spaces', sample.utf16be(' \n')],
+    ['UTF-32 spaces', sample.utf32be('  ')],
+    ['no-break spaces', Buffer.from('\u00a0\u2003\u3000'.repeat(30_000))],
+  ])('%s: blank', (_, bytes) => {
+    expect(isBlank(new MemorySource(bytes, ''), limitsFor(bytes.length, 10_000))).toBe(true)
+  })
+
+  test.each([
+    ['one letter at the end', Buffer.concat([Buffer.alloc(200_000), Buffer.from('x')])],
+    ['a byte that is no character', Buffer.from([0x20, 0xff])],
+    ['a zero-width joiner', Buffer.from('\u200d')],
+    ['a digit in UTF-16', sample.utf16le(' 1')],
+  ])('%s: not blank', (_, bytes) => {
+    expect(isBlank(new MemorySource(bytes, ''), limitsFor(bytes.length, 10_000))).toBe(false)
+  })
+})
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

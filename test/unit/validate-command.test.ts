@@ -1,0 +1,58 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { validateCommand } from '../../src/files/validation/validate-command.js'
+import { gif, png } from '../support/samples/basic.js'
+import { ScriptedScanner } from '../support/validation.js'
+
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'assay-command-'))
+  await mkdir(join(folder, 'below'))
+  await writeFile(join(folder, 'good.png'), png())
+  await writeFile(join(folder, 'below', 'wrong.jpg'), gif())
+  await writeFile(join(folder, 'below', 'broken.png'), png().subarray(0, 40))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const run = async (...argv: string[]) => {
+  const out: string[] = []
+  const err: string[] = []
+  const scanner = new ScriptedScanner({ verdict: 'clean' })
+  const status = await validateCommand(argv, { scanner, io: { out: (line) => out.push(line), err: (line) => err.push(line) } })
+  return { status, out, err, scanner }
+}
+
+test('a file: its report as REST spells it', async () => {
+  const { status, out, scanner } = await run(join(folder, 'good.png'))
+  expect(JSON.parse(out.join('\n'))).toMatchObject({
+    outcome: 'accepted',
+    reason: null,
+    detected_content_type: 'image/png',
+    engine: { signatures_version: '7' },
+    checks: Array(5).fill({ duration_ms: expect.any(Number) }),
+  })
+  expect([status, scanner.scanned]).toEqual([0, 1])
+})
+
+test('a folder: a line for each file below it, and a summary', async () => {
+  const { status, out } = await run('--no-scan', folder)
+  expect(out.slice(0, -1).map((line) => line.split('\t').slice(0, 3))).toEqual([
+    [join('below', 'broken.png'), 'rejected', 'corrupt_file'],
+    [join('below', 'wrong.jpg'), 'rejected', 'invalid_extension'],
+    ['good.png', 'accepted', '-'],
+  ])
+  expect(out.at(-1)).toMatch(/^3 files, .*accepted 1/)
+  expect(status).toBe(1)
+})
+
+test('--no-scan asks no scanner', async () => {
+  const { out, scanner } = await run('--no-scan', join(folder, 'good.png'))
+  expect([scanner.scanned, JSON.parse(out.join('\n')).engine]).toEqual([0, null])
+})
+
+test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])('%j is told in a sentence, with status 1', async (argv) => {
+  const { status, err } = await run(...argv)
+  expect([status, err.length]).toEqual([1, 1])
+})

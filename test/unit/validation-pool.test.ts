@@ -1,0 +1,152 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { FileUnderTest, ValidationReport } from '../../src/files/checks/check.js'
+import { corrupt } from '../../src/files/checks/corrupt.js'
+import { createValidator, type ValidatorOptions } from '../../src/files/validation/validator.js'
+import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
+
+// Workers are real threads that run the compiled engine; only their readers go wrong.
+const readerModule = pathToFileURL('test/support/hostile-readers.mjs').href
+const words = Buffer.from('some words\n')
+const open: ReturnType<typeof createValidator>[] = []
+let folder = ''
+
+const start = (options: Partial<ValidatorOptions> = {}) => {
+  const validator = createValidator({
+    scanner: new ScriptedScanner({ verdict: 'clean' }),
+    readerModule,
+    workers: 2,
+    checkDeadlineMs: 20_000,
+    graceMs: 200,
+    memoryMb: 32,
+    ...options,
+  })
+  open.push(validator)
+  return validator
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'assay-pool-'))
+})
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((validator) => validator.close()))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+describe('a worker that goes wrong takes only its own file with it', () => {
+  const expectCasualty = (report: ValidationReport, worker: string) => {
+    expect(report).toMatchObject({ outcome: 'rejected', reason: 'corrupt_file' })
+    expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'failed', 'skipped'])
+    expect(report.checks[3]).toMatchObject({
+      check: 'corrupt_file',
+      evidence: { worker, attempts: 2 },
+      message: expect.stringContaining('fresh worker'),
+    })
+  }
+
+  test.each([
+    [['die', 'throwlate'], 'died'],
+    [['hang', 'never'], 'hung'],
+    [['hoard'], 'out_of_memory'],
+  ])('readers that do %j: each tried twice, then corrupt_file, and the report says so', async (extensions, worker) => {
+    const validator = start(worker === 'hung' ? { checkDeadlineMs: 1500 } : {})
+    const bad = extensions.map((extension) => validator.validate(submission(`a.${extension}`, words)))
+    const good = Array.from({ length: 5 }, () => validator.validate(submission('a.txt', words)))
+    for (const report of await Promise.all(bad)) expectCasualty(report, worker)
+    expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
+    expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
+    expect(validator.pool.size).toBeLessThanOrEqual(2)
+  })
+
+  test('a file that kills its reader is refused even where damage is accepted', () => {
+    const verdict = corrupt({
+      ...({} as FileUnderTest),
+      submission: submission('a.txt', words, { rejectCorruptFiles: false }),
+      findings: async () => ({ casualty: 'died', durationMs: 1 }),
+    })
+    return expect(verdict).resolves.toMatchObject({ outcome: 'failed' })
+  })
+
+  test.each(['dieonce', 'hangonce'])('one that does "%s" is forgiven: the second worker reads the file', async (extension) => {
+    const mark = join(folder, extension)
+    expect(await start({ checkDeadlineMs: 1500 }).validate(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
+      outcome: 'accepted',
+    })
+    expect(existsSync(mark)).toBe(true)
+  })
+
+  test('a file that is gone is our fault, not the file’s: an error and no verdict', async () => {
+    const content = await onDisk(join(folder, 'gone.txt'), words)
+    await rm(join(folder, 'gone.txt'))
+    await expect(start().validate(submission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
+  })
+
+  test('a reader that throws was led astray by the file: corrupt, at the first attempt', async () => {
+    const report = await start().validate(submission('a.throw', words))
+    expect(report).toMatchObject({ reason: 'corrupt_file' })
+    expect(report.checks[3]?.message).toContain('offset is out of range')
+  })
+
+  test('what a reader prints reaches nobody and fills nothing', async () => {
+    expect(await start().validate(submission('a.chatty', words))).toMatchObject({ outcome: 'accepted' })
+  })
+})
+
+describe('the pool is bounded', () => {
+  test('files beyond the queue are overloaded, and the others are all judged', async () => {
+    const validator = start({ workers: 1, maxQueue: 3 })
+    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => validator.validate(submission('a.slow', words))))
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+    expect(refused.map(({ reason }) => reason.code)).toEqual(Array(4).fill('overloaded'))
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value.outcome)).toEqual(
+      Array(4).fill('accepted'),
+    )
+  })
+
+  test('no more workers than told, and none when there is nothing to do', async () => {
+    const validator = start({ workers: 2, idleMs: 50 })
+    expect(validator.pool.size).toBe(0)
+    await Promise.all(Array.from({ length: 6 }, () => validator.validate(submission('a.slow', words))))
+    expect(validator.pool.size).toBe(2)
+    while (validator.pool.size > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('who hangs up while waiting is forgotten', async () => {
+    const validator = start({ workers: 1 })
+    const busy = validator.validate(submission('a.slow', words))
+    const gone = new AbortController()
+    const waiting = validator.validate(submission('a.slow', words, {}, gone.signal))
+    gone.abort(new Error('client went away'))
+    await expect(waiting).rejects.toThrow('client went away')
+    expect(await busy).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('closing refuses those who wait and ends every worker', async () => {
+    const validator = start({ workers: 1 })
+    const both = Promise.allSettled([
+      validator.validate(submission('a.hang', words)),
+      validator.validate(submission('a.txt', words)),
+    ])
+    await validator.close()
+    expect((await both).map((outcome) => outcome.status === 'rejected' && outcome.reason.code)).toEqual([
+      'overloaded',
+      'overloaded',
+    ])
+    expect(validator.pool.size).toBe(0)
+  })
+
+  test('a file on disk is judged as one in memory, whatever its size', async () => {
+    const validator = start()
+    const text = Buffer.from('line of text\n'.repeat(100_000))
+    const [small, large] = await Promise.all([
+      onDisk(join(folder, 'small'), words).then((content) => validator.validate(submission('a.txt', content))),
+      onDisk(join(folder, 'large'), text).then((content) => validator.validate(submission('a.txt', content))),
+    ])
+    expect([small.outcome, large.outcome]).toEqual(['accepted', 'accepted'])
+  })
+})
