@@ -1,0 +1,86 @@
+import type { Actor } from '../auth/actor.js'
+import type { BlockReason, PublicError } from '../errors.js'
+
+export type Operation = 'upload' | 'download' | 'metadata' | 'delete'
+export type AuditType = 'api_key' | 'file' | 'context' | 'tenant'
+export type AuditAction = 'created' | 'enabled' | 'disabled' | 'revoked' | 'updated' | 'deleted'
+
+/** A call by API key, as the log keeps it (spec §2, call log entry). */
+export interface CallRow {
+  tenantId: string
+  apiKeyId: string
+  apiKeyName: string
+  operation: Operation
+  status: 'success' | 'failure'
+  fileId: string | null
+  contextId: string | null
+  contextKey: string | null
+  errorCode: string | null
+  errorMessage: string | null
+  /** The report of a rejected upload. */
+  validation: unknown
+  ipAddress: string
+  userAgent: string
+}
+
+/** A change, with its performer as it was at that moment (spec §2, audit log entry). */
+export interface AuditRow {
+  actor: Actor
+  tenantId: string
+  auditType: AuditType
+  action: AuditAction
+  entityType: string
+  entityId: string
+  entityName: string
+  details: Record<string, unknown>
+}
+
+/** A file that was judged sound and whose blob is durable. */
+export interface UploadedFile {
+  fileId: string
+  tenantId: string
+  contextId: string
+  contextKey: string
+  originalFilename: string
+  contentType: string
+  sizeBytes: number
+  checksum: string
+  blobPath: string
+  metadata: Record<string, unknown>
+  validation: unknown
+  createdAt: Date
+}
+
+/** What was answered to a request with an Idempotency-Key: replayed for 24 hours. */
+export interface IdempotentAnswer {
+  tenantId: string
+  actorId: string
+  key: string
+  response: unknown
+}
+
+/** What one call leaves behind. All of it is committed in one transaction, or none. */
+export interface Entry {
+  /** As it would be on success; the ledger itself turns it into a failure where the entry is refused. */
+  call?: CallRow | undefined
+  /** An upload that a check refused. */
+  blocked?: { tenantId: string; contextId: string | null; apiKeyId: string | null; reason: BlockReason } | undefined
+  upload?: { actor: Actor; file: UploadedFile } | undefined
+  deletion?: { actor: Actor; fileId: string; contextId: string } | undefined
+  download?: { tenantId: string; fileId: string; sizeBytes: number } | undefined
+  audit?: AuditRow[] | undefined
+  answer?: IdempotentAnswer | undefined
+  /** Paths to put into the garbage journal, due at that time. */
+  journal?: { blobPath: string; dueAt: Date }[] | undefined
+  /** Paths to take out of it, because nothing was ever written there. */
+  unjournal?: string[] | undefined
+}
+
+/** The same call, refused. */
+export const failed = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
+  ...call,
+  status: 'failure',
+  errorCode: error.code,
+  errorMessage: error.message,
+  validation,
+})
