@@ -1,0 +1,71 @@
+import type { Pool } from 'pg'
+import type { ApiKeyRecord, LoadApiKey, RehashApiKey } from '../auth/key-directory.js'
+import type { KeyUse } from '../auth/last-used.js'
+
+type Row = Omit<ApiKeyRecord, 'found' | 'graceEndsAt' | 'contexts'> & {
+  contextIds: string[]
+  restricted: boolean
+  secretHash: Buffer
+  pepperId: string
+  previousSecretHash: Buffer | null
+  previousPepperId: string | null
+  previousExpiresAt: Date | null
+}
+
+/** What the key directory asks when it does not know: one prepared statement. */
+export const loadApiKey =
+  (pool: Pool): LoadApiKey =>
+  async (hashes) => {
+    const { rows } = await pool.query<Row>({
+      name: 'api-key-by-hash',
+      text: `SELECT k.api_key_id AS "apiKeyId", k.tenant_id AS "tenantId", k.name, k.scopes::text[] AS scopes, k.context_ids AS "contextIds", k.restricted, k.status,
+          k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash", k.pepper_id AS "pepperId",
+          k.previous_secret_hash AS "previousSecretHash", k.previous_pepper_id AS "previousPepperId", k.previous_expires_at AS "previousExpiresAt"
+        FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY($1) OR k.previous_secret_hash = ANY($1) LIMIT 1`,
+      values: [hashes.map(({ hash }) => hash)],
+    })
+    const row = rows[0]
+    if (!row) return null
+    const current = hashes.find(({ pepperId, hash }) => pepperId === row.pepperId && hash.equals(row.secretHash))
+    const { apiKeyId, tenantId, name, scopes, status, expiresAt, tenantStatus } = row
+    const facts = {
+      apiKeyId,
+      tenantId,
+      name,
+      scopes,
+      status,
+      expiresAt,
+      tenantStatus,
+      contexts: row.restricted ? row.contextIds : null,
+    }
+    if (current) return { ...facts, found: { pepperId: row.pepperId, hash: row.secretHash }, graceEndsAt: null }
+    if (!row.previousSecretHash || !row.previousPepperId) return null
+    return {
+      ...facts,
+      found: { pepperId: row.previousPepperId, hash: row.previousSecretHash },
+      graceEndsAt: row.previousExpiresAt,
+    }
+  }
+
+export const rehashApiKey =
+  (pool: Pool): RehashApiKey =>
+  async ({ apiKeyId, from, to }) => {
+    await pool.query(
+      `UPDATE api_keys SET
+        secret_hash = CASE WHEN secret_hash = $2 THEN $3 ELSE secret_hash END, pepper_id = CASE WHEN secret_hash = $2 THEN $4 ELSE pepper_id END,
+        previous_secret_hash = CASE WHEN previous_secret_hash = $2 THEN $3 ELSE previous_secret_hash END,
+        previous_pepper_id = CASE WHEN previous_secret_hash = $2 THEN $4 ELSE previous_pepper_id END
+      WHERE api_key_id = $1`,
+      [apiKeyId, from.hash, to.hash, to.pepperId],
+    )
+  }
+
+/** Writes when keys were last used: many at once, never one per call. */
+export const writeKeyUses =
+  (pool: Pool) =>
+  async (uses: KeyUse[]): Promise<void> => {
+    await pool.query(
+      `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, u.at) FROM unnest($1::text[], $2::timestamptz[]) AS u(id, at) WHERE k.api_key_id = u.id`,
+      [uses.map(({ apiKeyId }) => apiKeyId), uses.map(({ at }) => at)],
+    )
+  }

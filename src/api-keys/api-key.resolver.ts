@@ -1,0 +1,93 @@
+import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
+import type { Actor } from '../auth/actor.js'
+import type { CallLogService } from '../call-logs/call-log.service.js'
+import { CallLog } from '../call-logs/call-log.type.js'
+import { batched } from '../graphql/batched.js'
+import type { Call } from '../graphql/call.js'
+import { By, CurrentCall, Requires } from '../graphql/requires.js'
+import type { IdempotencyService } from '../idempotency/idempotency.service.js'
+import type { ApiKeyService } from './api-key.service.js'
+import { ApiKey, ApiKeyPage, ApiKeysArgs, CreateApiKeyInput, CreatedApiKey, RecentCallsArgs, RotateArgs } from './api-key.type.js'
+
+@Resolver(() => ApiKey)
+export class ApiKeyResolver {
+  readonly #apiKeys: ApiKeyService
+  readonly #idempotency: IdempotencyService
+  readonly #callLogs: CallLogService
+
+  constructor(apiKeys: ApiKeyService, idempotency: IdempotencyService, callLogs: CallLogService) {
+    this.#apiKeys = apiKeys
+    this.#idempotency = idempotency
+    this.#callLogs = callLogs
+  }
+
+  @Requires('admin')
+  @Query(() => ApiKeyPage, { description: 'The tenant’s API keys, newest first.' })
+  apiKeys(@By() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
+    return this.#apiKeys.list(actor, args)
+  }
+
+  @Requires('admin')
+  @Query(() => ApiKey, { description: 'One API key.' })
+  apiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+    return this.#apiKeys.get(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => CreatedApiKey, { description: 'Creates a key. Its secret is in this answer and nowhere else (spec §4).' })
+  createApiKey(
+    @By() actor: Actor,
+    @CurrentCall() call: Call,
+    @Arg('input', () => CreateApiKeyInput) input: CreateApiKeyInput,
+    @Arg('idempotencyKey', () => String, { nullable: true }) idempotencyKey?: string,
+  ) {
+    return this.#idempotency.once(
+      actor,
+      { key: idempotencyKey ?? call.idempotencyKey, operation: 'createApiKey', request: input },
+      {
+        perform: (answer) => this.#apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
+        // A secret is kept nowhere, not even for a repetition: it can only be told which key it was.
+        replay: ({ apiKeyId }) => this.#idempotency.secretIsGone(String(apiKeyId)),
+      },
+    )
+  }
+
+  @Requires('admin')
+  @Mutation(() => ApiKey, { description: 'Enables a disabled key (spec §3).' })
+  enableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+    return this.#apiKeys.enable(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => ApiKey, { description: 'Disables an active key (spec §3).' })
+  disableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+    return this.#apiKeys.disable(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => ApiKey, { description: 'Revokes a key, for good.' })
+  revokeApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+    return this.#apiKeys.revoke(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => CreatedApiKey, { description: 'Gives a key a new secret; the old one lives on for graceSeconds.' })
+  rotateApiKey(@By() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
+    return this.#apiKeys.rotate(actor, apiKeyId, graceSeconds)
+  }
+
+  @Requires('metadata')
+  @FieldResolver(() => [CallLog], { description: 'Its newest calls, newest first.' })
+  async recentCalls(
+    @CurrentCall() call: Call,
+    @Root() key: ApiKey,
+    @Args(() => RecentCallsArgs) { first }: RecentCallsArgs,
+  ): Promise<CallLog[]> {
+    const { tenantId } = call.requireActor()
+    return (
+      (await batched(call, `ApiKey.recentCalls(${first})`, key.apiKeyId, (ids) =>
+        this.#callLogs.recentByKeys(tenantId, ids, first),
+      )) ?? []
+    )
+  }
+}

@@ -1,0 +1,228 @@
+import type { Actor } from '../auth/actor.js'
+import { announce } from '../auth/identity-listener.js'
+import type { Peppers } from '../auth/peppers.js'
+import { keyPrefixOf, newApiKeySecret } from '../auth/secrets.js'
+import type { Database } from '../db/client.js'
+import { badUserInput, conflict, notFound } from '../errors.js'
+import type { FileContextService } from '../file-contexts/file-context.service.js'
+import { type Page, pageOf } from '../graphql/page.js'
+import { idTime, isId, newId } from '../ids.js'
+import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
+import type { Ledger, Transaction } from '../ledger/ledger.js'
+import type { ApiKey, CreateApiKeyInput, CreatedApiKey } from './api-key.type.js'
+
+const day = 86_400_000
+
+/** API keys (spec §2 and §3): created, disabled, enabled, revoked, rotated. */
+export class ApiKeyService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #peppers: Peppers
+  readonly #contexts: FileContextService
+  /** Told of every change once it is committed, so that this process forgets at once what others forget by NOTIFY. */
+  readonly #forget: (apiKeyId: string) => void
+
+  constructor(parts: {
+    db: Database
+    ledger: Ledger
+    peppers: Peppers
+    contexts: FileContextService
+    forget: (apiKeyId: string) => void
+  }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#peppers = parts.peppers
+    this.#contexts = parts.contexts
+    this.#forget = parts.forget
+  }
+
+  /** The secret is in the answer and nowhere else. `secret` only for the first key, whose secret the operator may choose. */
+  async create(
+    actor: Actor,
+    input: CreateApiKeyInput,
+    options: { secret?: string; answer?: (id: string) => IdempotentAnswer } = {},
+  ): Promise<CreatedApiKey> {
+    const contextIds = await this.#restriction(actor, input)
+    const secret = options.secret ?? newApiKeySecret()
+    const { pepperId, hash } = await this.#peppers.hash(secret)
+    const apiKeyId = newId('key')
+    const now = idTime(apiKeyId)
+    const expiresAt = input.expiresInDays ? new Date(now.getTime() + input.expiresInDays * day) : null
+    const scopes = [...new Set(input.scopes)]
+    return this.#ledger.change(async (tx) => {
+      await tx.apiKey.create({
+        data: {
+          apiKeyId,
+          tenantId: actor.tenantId,
+          name: input.name,
+          keyPrefix: keyPrefixOf(secret),
+          secretHash: new Uint8Array(hash),
+          pepperId,
+          scopes,
+          contextIds: contextIds ?? [],
+          restricted: contextIds !== null,
+          expiresAt,
+          metadata: (input.metadata ?? {}) as object,
+          createdBy: actor.id,
+          createdAt: now,
+          updatedAt: now,
+        },
+      })
+      const details = {
+        scopes,
+        expires_in_days: input.expiresInDays ?? null,
+        ...(input.contexts && { contexts: input.contexts }),
+      }
+      const audit = auditOf(actor, 'created', { apiKeyId, name: input.name }, details)
+      return {
+        result: { apiKeyId, apiKey: secret, name: input.name, scopes, expiresAt },
+        entry: { audit: [audit], answer: options.answer?.(apiKeyId) },
+      }
+    })
+  }
+
+  async get(actor: Actor, apiKeyId: string): Promise<ApiKey> {
+    const row = isId('key', apiKeyId)
+      ? await this.#db.prisma.apiKey.findFirst({ where: { tenantId: actor.tenantId, apiKeyId } })
+      : null
+    if (!row) throw notFound('API key', apiKeyId)
+    return faceOf(row)
+  }
+
+  async byIds(tenantId: string, apiKeyIds: readonly string[]): Promise<Map<string, ApiKey>> {
+    const rows = await this.#db.prisma.apiKey.findMany({ where: { tenantId, apiKeyId: { in: [...apiKeyIds] } } })
+    return new Map(rows.map((row) => [row.apiKeyId, faceOf(row)]))
+  }
+
+  async list(
+    actor: Actor,
+    { page, pageSize, status }: { page: number; pageSize: number; status?: ApiKey['status'] | null },
+  ): Promise<Page<ApiKey>> {
+    const where = { tenantId: actor.tenantId, ...(status && { status }) }
+    const [rows, total] = await Promise.all([
+      this.#db.prisma.apiKey.findMany({ where, orderBy: { apiKeyId: 'desc' }, skip: (page - 1) * pageSize, take: pageSize }),
+      this.#db.prisma.apiKey.count({ where }),
+    ])
+    return pageOf(rows.map(faceOf), total, { page, pageSize })
+  }
+
+  /** Throws 409 where the key is not disabled. */
+  enable = (actor: Actor, apiKeyId: string) =>
+    this.#move(actor, apiKeyId, { to: 'active', from: ['disabled'], action: 'enabled' })
+  /** Throws 409 where the key is not active. */
+  disable = (actor: Actor, apiKeyId: string) =>
+    this.#move(actor, apiKeyId, { to: 'disabled', from: ['active'], action: 'disabled' })
+  /** Final. Throws 409 where it is revoked already. */
+  revoke = (actor: Actor, apiKeyId: string) =>
+    this.#move(actor, apiKeyId, { to: 'revoked', from: ['active', 'disabled'], action: 'revoked' })
+
+  /** A new secret for the same key; the old one lives on for `graceSeconds`. */
+  async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
+    const secret = newApiKeySecret()
+    const { pepperId, hash } = await this.#peppers.hash(secret)
+    const row = await this.#ledger.change(async (tx) => {
+      const before = await this.#lock(tx, actor, apiKeyId)
+      if (before.status === 'revoked')
+        throw conflict(`API key '${apiKeyId}' is revoked, which is final.`, { api_key_id: apiKeyId, status: before.status })
+      const graced = graceSeconds > 0
+      const after = await tx.apiKey.update({
+        where: { apiKeyId },
+        data: {
+          secretHash: new Uint8Array(hash),
+          pepperId,
+          keyPrefix: keyPrefixOf(secret),
+          updatedAt: new Date(),
+          previousSecretHash: graced ? before.secretHash : null,
+          previousPepperId: graced ? before.pepperId : null,
+          previousExpiresAt: graced ? new Date(Date.now() + graceSeconds * 1000) : null,
+        },
+      })
+      await announceKey(tx, apiKeyId)
+      return {
+        result: after,
+        entry: {
+          audit: [
+            auditOf(actor, 'updated', after, {
+              rotated: true,
+              grace_seconds: graceSeconds,
+              previous_key_prefix: before.keyPrefix,
+            }),
+          ],
+        },
+      }
+    })
+    this.#forget(apiKeyId)
+    return { apiKeyId, apiKey: secret, name: row.name, scopes: row.scopes, expiresAt: row.expiresAt }
+  }
+
+  async #move(
+    actor: Actor,
+    apiKeyId: string,
+    move: { to: Row['status']; from: Row['status'][]; action: AuditRow['action'] },
+  ): Promise<ApiKey> {
+    const row = await this.#ledger.change(async (tx) => {
+      const before = await this.#lock(tx, actor, apiKeyId)
+      if (!move.from.includes(before.status))
+        throw conflict(
+          `API key '${apiKeyId}' is ${before.status}; only a key that is ${move.from.join(' or ')} can be ${move.action}.`,
+          { api_key_id: apiKeyId, status: before.status },
+        )
+      const after = await tx.apiKey.update({ where: { apiKeyId }, data: { status: move.to, updatedAt: new Date() } })
+      await announceKey(tx, apiKeyId)
+      return {
+        result: after,
+        entry: { audit: [auditOf(actor, move.action, after, { previous_status: before.status, new_status: after.status })] },
+      }
+    })
+    this.#forget(apiKeyId)
+    return faceOf(row)
+  }
+
+  async #lock(tx: Transaction, actor: Actor, apiKeyId: string): Promise<Row> {
+    const locked = isId('key', apiKeyId)
+      ? await tx.$queryRaw<
+          unknown[]
+        >`SELECT 1 FROM api_keys WHERE tenant_id = ${actor.tenantId} AND api_key_id = ${apiKeyId} FOR UPDATE`
+      : []
+    if (locked.length === 0) throw notFound('API key', apiKeyId)
+    return tx.apiKey.findUniqueOrThrow({ where: { apiKeyId } })
+  }
+
+  async #restriction(actor: Actor, input: CreateApiKeyInput): Promise<string[] | null> {
+    if (!input.contexts) return null
+    // An admin sees the whole tenant, so that a restricted admin would be a contradiction.
+    if (input.scopes.includes('admin'))
+      throw badUserInput([{ field: 'contexts', message: "cannot restrict a key of scope 'admin'" }])
+    const found = await Promise.all(
+      [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.#contexts.find(actor, key) })),
+    )
+    const unknown = found.filter(({ context }) => !context).map(({ key }) => key)
+    if (unknown.length > 0)
+      throw badUserInput([{ field: 'contexts', message: `must be contexts of this tenant; unknown: ${unknown.join(', ')}` }])
+    return found.map(({ context }) => context!.contextId)
+  }
+}
+
+type Row = Awaited<ReturnType<Database['prisma']['apiKey']['findMany']>>[number]
+
+const faceOf = (row: Row): ApiKey =>
+  ({ ...row, metadata: row.metadata as Record<string, unknown>, contextIds: row.restricted ? row.contextIds : null }) as ApiKey
+
+const announceKey = (tx: Transaction, apiKeyId: string) =>
+  announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'api_key', apiKeyId)
+
+const auditOf = (
+  actor: Actor,
+  action: AuditRow['action'],
+  key: { apiKeyId: string; name: string },
+  details: Record<string, unknown>,
+): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'api_key',
+  action,
+  entityType: 'api_key',
+  entityId: key.apiKeyId,
+  entityName: key.name,
+  details,
+})

@@ -1,0 +1,131 @@
+import { ArgsType, Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { type Scope, scopes } from '../auth/actor.js'
+import { PageArgs, pageType } from '../graphql/page.js'
+import { Metadata, Optional, Rule, Text, Whole } from '../graphql/rules.js'
+import { JsonObjectScalar } from '../graphql/scalars.js'
+
+export enum ScopeName {
+  upload = 'upload',
+  download = 'download',
+  metadata = 'metadata',
+  delete = 'delete',
+  admin = 'admin',
+}
+registerEnumType(ScopeName, {
+  name: 'Scope',
+  description: 'What a credential may do (contract §2).',
+  valuesConfig: {
+    upload: { description: 'Upload and validate files.' },
+    download: { description: 'Make download URLs.' },
+    metadata: { description: 'Read lists, metadata, statistics and the call log.' },
+    delete: { description: 'Delete files.' },
+    admin: { description: 'Everything; alone for keys, contexts, the audit log and the tenant.' },
+  },
+})
+
+export enum ApiKeyStatus {
+  active = 'active',
+  disabled = 'disabled',
+  revoked = 'revoked',
+}
+registerEnumType(ApiKeyStatus, {
+  name: 'ApiKeyStatus',
+  description: 'Whether a key is accepted (spec §3).',
+  valuesConfig: {
+    active: { description: 'It is.' },
+    disabled: { description: 'Not until it is enabled.' },
+    revoked: { description: 'Never again.' },
+  },
+})
+
+@ObjectType({ description: 'An API key, without its secret, which nobody can retrieve.' })
+export class ApiKey {
+  @Field(() => ID, { description: 'Shape key_….' })
+  apiKeyId!: string
+  @Field(() => String, { description: '1 to 255 characters.' })
+  name!: string
+  @Field(() => String, { description: 'How its secret begins: enough to tell which key leaked.' })
+  keyPrefix!: string
+  @Field(() => [ScopeName], { description: 'What it may do.' })
+  scopes!: Scope[]
+  @Field(() => ApiKeyStatus, { description: 'Whether it is accepted.' })
+  status!: ApiKeyStatus
+  @Field(() => Date, { nullable: true, description: 'When it expires; null: never.' })
+  expiresAt!: Date | null
+  @Field(() => Date, { nullable: true, description: 'When it was last used, to the minute.' })
+  lastUsedAt!: Date | null
+  @Field(() => JsonObjectScalar, { description: 'The caller’s own facts.' })
+  metadata!: Record<string, unknown>
+  @Field(() => ID, { description: 'Who made it: key_…, usr_… or system.' })
+  createdBy!: string
+  @Field(() => Date, { description: 'When it was created.' })
+  createdAt!: Date
+  @Field(() => Date, { description: 'When it was last changed.' })
+  updatedAt!: Date
+  /** Null where it is not restricted. */
+  contextIds!: string[] | null
+}
+
+@ObjectType({ description: 'A new key with its secret, which is shown this once.' })
+export class CreatedApiKey {
+  @Field(() => ID, { description: 'Shape key_….' })
+  apiKeyId!: string
+  @Field(() => String, { description: 'The secret: assay_ and 43 characters. Shown this once.' })
+  apiKey!: string
+  @Field(() => String, { description: '1 to 255 characters.' })
+  name!: string
+  @Field(() => [ScopeName], { description: 'What it may do.' })
+  scopes!: Scope[]
+  @Field(() => Date, { nullable: true, description: 'When it expires; null: never.' })
+  expiresAt!: Date | null
+}
+
+export const ApiKeyPage = pageType(ApiKey, 'ApiKey')
+
+@InputType({ description: 'A new API key (spec §4).' })
+export class CreateApiKeyInput {
+  @Field(() => String, { description: '1 to 255 characters.' })
+  @Text(1, 255)
+  name!: string
+  @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'What it may do.' })
+  @Rule(
+    'scopes',
+    (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
+    `must be one or more of ${scopes.join(', ')}`,
+  )
+  scopes!: Scope[]
+  @Field(() => Int, { nullable: true, description: '1 to 365; null: it never expires.' })
+  @Optional()
+  @Whole(1, 365)
+  expiresInDays?: number | null
+  @Field(() => JsonObjectScalar, { nullable: true, description: 'The caller’s own facts: at most 16 KiB.' })
+  @Optional()
+  @Metadata()
+  metadata?: Record<string, unknown> | null
+  @Field(() => [String], { nullable: true, description: 'Keys of the only contexts that it may see; null: all.' })
+  @Optional()
+  @Rule('contexts', (value) => Array.isArray(value) && value.length >= 1 && value.length <= 100, 'must be 1 to 100 context keys')
+  contexts?: string[] | null
+}
+
+@ArgsType()
+export class ApiKeysArgs extends PageArgs {
+  @Field(() => ApiKeyStatus, { nullable: true, description: 'Only those of that status.' })
+  status?: ApiKeyStatus
+}
+
+@ArgsType()
+export class RotateArgs {
+  @Field(() => ID, { description: 'Shape key_….' })
+  apiKeyId!: string
+  @Field(() => Int, { defaultValue: 0, description: 'Seconds for which the old secret lives on: 0 to 86,400.' })
+  @Whole(0, 86_400)
+  graceSeconds!: number
+}
+
+@ArgsType()
+export class RecentCallsArgs {
+  @Field(() => Int, { defaultValue: 5, description: 'How many: 1 to 20.' })
+  @Whole(1, 20)
+  first!: number
+}

@@ -1,0 +1,130 @@
+import type { Actor } from '../auth/actor.js'
+import type { Database } from '../db/client.js'
+import { type Connection, connectionOf, idOfCursor, type Page, pageOf } from '../graphql/page.js'
+import { firstIdAt } from '../ids.js'
+import { dayOf, totalBucket } from '../ledger/counters.js'
+import type { AuditLog } from './audit-log.type.js'
+
+export interface AuditFilter {
+  auditType?: string | null
+  action?: string | null
+  entityId?: string | null
+  entityType?: string | null
+}
+
+const columns = `audit_id AS "auditId", audit_type AS "auditType", action, entity_type AS "entityType", entity_id AS "entityId", entity_name AS "entityName",
+  performed_by_id AS "performedById", performed_by_name AS "performedByName", performed_by_email AS "performedByEmail", performed_by_type AS "performedByType",
+  performed_by_scopes::text[] AS "performedByScopes", details, ip_address AS "ipAddress", user_agent AS "userAgent", created_at AS "createdAt"`
+
+/** The audit trail (spec §2): every change of keys, files, contexts and the tenant. Written by the ledger alone, never changed. */
+export class AuditLogService {
+  readonly #db: Database
+  readonly #retentionDays: number | undefined
+
+  constructor(parts: { db: Database; retentionDays: number | undefined }) {
+    this.#db = parts.db
+    this.#retentionDays = parts.retentionDays
+  }
+
+  /** Newest first. */
+  async list(
+    actor: Actor,
+    { page, pageSize, ...filter }: AuditFilter & { page: number; pageSize: number },
+  ): Promise<Page<AuditLog>> {
+    if (isImpossible(filter)) return pageOf<AuditLog>([], 0, { page, pageSize })
+    const totalItems = await this.#total(actor.tenantId, filter)
+    const offset = (page - 1) * pageSize
+    const rows =
+      offset >= totalItems
+        ? []
+        : await this.rows(actor.tenantId, filter, {
+            limit: Math.min(pageSize, totalItems - offset),
+            ...(await this.#start(actor.tenantId, filter, offset)),
+          })
+    return pageOf(rows, totalItems, { page, pageSize })
+  }
+
+  async connection(
+    actor: Actor,
+    { first, after, ...filter }: AuditFilter & { first: number; after?: string },
+  ): Promise<Connection<AuditLog>> {
+    const until = idOfCursor(after)
+    const rows = isImpossible(filter)
+      ? []
+      : await this.rows(actor.tenantId, filter, { limit: first + 1, ...(until && { until }) })
+    return connectionOf(rows, { first, ...(after && { after }) }, (row) => row.auditId)
+  }
+
+  /** Rows from the newest on, or from `until` (an id, exclusive). For exports and connections. */
+  async rows(
+    tenantId: string,
+    filter: AuditFilter,
+    { limit, offset = 0, until }: { limit: number; offset?: number; until?: string },
+  ): Promise<AuditLog[]> {
+    const { conditions, values } = this.#where(tenantId, filter)
+    if (until) conditions.push(`audit_id < $${values.push(until)}`)
+    const { rows } = await this.#db.pool.query<AuditLog>(
+      `SELECT ${columns} FROM audit_logs WHERE ${conditions.join(' AND ')} ORDER BY audit_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
+      values,
+    )
+    return rows
+  }
+
+  /** Entries older than this are out of the log; null: kept for ever. Whole days, so that the counters can answer for what is left. */
+  horizon(): Date | null {
+    return this.#retentionDays === undefined ? null : dayOf(new Date(Date.now() - this.#retentionDays * 86_400_000))
+  }
+
+  async #total(tenantId: string, filter: AuditFilter): Promise<number> {
+    if (filter.entityId || filter.entityType) {
+      // One thing's history is short, and has an index of its own.
+      const { conditions, values } = this.#where(tenantId, filter)
+      const { rows } = await this.#db.pool.query<{ entries: number }>(
+        `SELECT count(*) AS entries FROM audit_logs WHERE ${conditions.join(' AND ')}`,
+        values,
+      )
+      return Number(rows[0]!.entries)
+    }
+    const horizon = this.horizon()
+    const { rows } = await this.#db.pool.query<{ entries: number }>(
+      `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND audit_type = $2 AND action = $3 AND grain = $4::usage_grain AND bucket >= $5`,
+      [tenantId, filter.auditType ?? '', filter.action ?? '', horizon ? 'day' : 'total', horizon ?? totalBucket],
+    )
+    return Number(rows[0]!.entries)
+  }
+
+  /** Where a page begins: the counters tell on which day, so that no page skips more than a day's rows. */
+  async #start(tenantId: string, filter: AuditFilter, offset: number): Promise<{ offset: number; until?: string }> {
+    if (filter.entityId || filter.entityType || offset === 0) return { offset }
+    let skipped = 0
+    for (let before: Date | null = null; ; ) {
+      const { rows }: { rows: { bucket: Date; entries: number }[] } = await this.#db.pool.query(
+        `SELECT bucket, entries FROM audit_counters WHERE tenant_id = $1 AND audit_type = $2 AND action = $3 AND grain = 'day' AND ($4::timestamptz IS NULL OR bucket < $4) ORDER BY bucket DESC LIMIT 400`,
+        [tenantId, filter.auditType ?? '', filter.action ?? '', before],
+      )
+      for (const row of rows) {
+        if (skipped + Number(row.entries) > offset)
+          return { offset: offset - skipped, until: firstIdAt('aud', new Date(row.bucket.getTime() + 86_400_000)) }
+        skipped += Number(row.entries)
+        before = row.bucket
+      }
+      if (rows.length < 400) return { offset }
+    }
+  }
+
+  #where(tenantId: string, filter: AuditFilter): { conditions: string[]; values: unknown[] } {
+    const values: unknown[] = [tenantId]
+    const conditions = ['tenant_id = $1']
+    const horizon = this.horizon()
+    if (filter.auditType) conditions.push(`audit_type = $${values.push(filter.auditType)}::audit_type`)
+    if (filter.action) conditions.push(`action = $${values.push(filter.action)}::audit_action`)
+    if (filter.entityId) conditions.push(`entity_id = $${values.push(filter.entityId)}`)
+    if (filter.entityType) conditions.push(`entity_type = $${values.push(filter.entityType)}`)
+    if (horizon) conditions.push(`audit_id >= $${values.push(firstIdAt('aud', horizon))}`)
+    return { conditions, values }
+  }
+}
+
+// Text that no id ever is cannot match, and must not reach SQL.
+const isImpossible = ({ entityId }: AuditFilter): boolean =>
+  typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)

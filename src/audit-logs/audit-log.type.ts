@@ -1,0 +1,144 @@
+import { ArgsType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ScopeName } from '../api-keys/api-key.type.js'
+import type { Scope } from '../auth/actor.js'
+import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
+import { JsonObjectScalar } from '../graphql/scalars.js'
+
+export enum AuditTypeName {
+  api_key = 'api_key',
+  file = 'file',
+  context = 'context',
+  tenant = 'tenant',
+}
+registerEnumType(AuditTypeName, {
+  name: 'AuditType',
+  description: 'What a change is about.',
+  valuesConfig: {
+    api_key: { description: 'An API key.' },
+    file: { description: 'A file.' },
+    context: { description: 'A context.' },
+    tenant: { description: 'The tenant, its users and their sessions.' },
+  },
+})
+
+export enum AuditActionName {
+  created = 'created',
+  enabled = 'enabled',
+  disabled = 'disabled',
+  revoked = 'revoked',
+  updated = 'updated',
+  deleted = 'deleted',
+}
+registerEnumType(AuditActionName, {
+  name: 'AuditAction',
+  description: 'What was done.',
+  valuesConfig: {
+    created: { description: 'It was made.' },
+    enabled: { description: 'It was switched on.' },
+    disabled: { description: 'It was switched off.' },
+    revoked: { description: 'It was ended for good.' },
+    updated: { description: 'It was changed.' },
+    deleted: { description: 'It was removed.' },
+  },
+})
+
+export enum EntityTypeName {
+  api_key = 'api_key',
+  file = 'file',
+  context = 'context',
+  tenant = 'tenant',
+  user = 'user',
+  session = 'session',
+}
+registerEnumType(EntityTypeName, {
+  name: 'EntityType',
+  description: 'The kind of thing acted upon.',
+  valuesConfig: {
+    api_key: { description: 'An API key.' },
+    file: { description: 'A file.' },
+    context: { description: 'A context.' },
+    tenant: { description: 'The tenant.' },
+    user: { description: 'A dashboard user.' },
+    session: { description: 'A dashboard user’s session.' },
+  },
+})
+
+export enum PerformerTypeName {
+  user = 'user',
+  api_key = 'api_key',
+  system = 'system',
+}
+registerEnumType(PerformerTypeName, {
+  name: 'PerformerType',
+  description: 'Who performed.',
+  valuesConfig: {
+    user: { description: 'A dashboard user.' },
+    api_key: { description: 'A program, by API key.' },
+    system: { description: 'The service itself.' },
+  },
+})
+
+@ObjectType({ description: 'A change, with its performer as he was at that time (spec §2).' })
+export class AuditLog {
+  @Field(() => ID, { description: 'Shape aud_….' })
+  auditId!: string
+  @Field(() => AuditTypeName, { description: 'What it is about.' })
+  auditType!: AuditTypeName
+  @Field(() => AuditActionName, { description: 'What was done.' })
+  action!: AuditActionName
+  @Field(() => String, { description: 'The kind of thing acted upon.' })
+  entityType!: string
+  @Field(() => ID, { description: 'Which one.' })
+  entityId!: string
+  @Field(() => String, { description: 'Its name at that time.' })
+  entityName!: string
+  @Field(() => ID, { description: 'usr_…, key_… or system.' })
+  performedById!: string
+  @Field(() => String, { description: 'The performer’s name at that time.' })
+  performedByName!: string
+  @Field(() => String, { nullable: true, description: 'The performer’s e-mail at that time; null when it is an API key.' })
+  performedByEmail!: string | null
+  @Field(() => PerformerTypeName, { description: 'User, API key or the service itself.' })
+  performedByType!: PerformerTypeName
+  @Field(() => [ScopeName], { description: 'The performer’s scopes at that time.' })
+  performedByScopes!: Scope[]
+  @Field(() => JsonObjectScalar, { description: 'What the action is about: states before and after, and the like.' })
+  details!: Record<string, unknown>
+  @Field(() => String, { description: 'The performer’s address.' })
+  ipAddress!: string
+  @Field(() => String, { description: 'The performer’s User-Agent.' })
+  userAgent!: string
+  @Field(() => Date, { description: 'When.' })
+  createdAt!: Date
+}
+
+export const AuditLogPage = pageType(AuditLog, 'AuditLog')
+export const AuditLogConnection = connectionType(AuditLog, 'AuditLog')
+
+@ArgsType()
+export class AuditLogsArgs extends PageArgs {
+  @Field(() => AuditTypeName, { nullable: true, description: 'Only changes of that kind.' })
+  auditType?: AuditTypeName | null
+  @Field(() => AuditActionName, { nullable: true, description: 'Only that action.' })
+  action?: AuditActionName | null
+  @Field(() => ID, { nullable: true, description: 'Only changes of that one thing.' })
+  entityId?: string | null
+}
+
+@ArgsType()
+export class AuditLogsConnectionArgs extends ConnectionArgs {
+  @Field(() => AuditTypeName, { nullable: true, description: 'Only changes of that kind.' })
+  auditType?: AuditTypeName | null
+  @Field(() => AuditActionName, { nullable: true, description: 'Only that action.' })
+  action?: AuditActionName | null
+  @Field(() => ID, { nullable: true, description: 'Only changes of that one thing.' })
+  entityId?: string | null
+}
+
+@ArgsType()
+export class AuditLogsOfEntityArgs extends PageArgs {
+  @Field(() => EntityTypeName, { description: 'The kind of thing.' })
+  entityType!: EntityTypeName
+  @Field(() => ID, { description: 'Which one.' })
+  entityId!: string
+}

@@ -1,0 +1,52 @@
+import type { ApiKeyService } from './api-keys/api-key.service.js'
+import { scopes, systemActor } from './auth/actor.js'
+import { newApiKeySecret } from './auth/secrets.js'
+import type { Config } from './config.js'
+import type { Database } from './db/client.js'
+import type { TenantService } from './tenants/tenant.service.js'
+import type { UserService } from './users/user.service.js'
+
+/** What the first start shows, once. */
+export interface FirstRun {
+  apiKey: string
+  adminEmail: string
+  /** Undefined where the operator chose it. */
+  adminPassword: string | undefined
+}
+
+// Any constant of our own: of several replicas that start at once on an empty database, one makes the first tenant.
+const bootstrapLock = 4_207_002
+
+/** The first start makes a tenant, a key and a dashboard user, and no context (contract §5). Undefined where there is a tenant. */
+export async function bootstrap(
+  config: Config,
+  database: Database,
+  rooms: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService },
+): Promise<FirstRun | undefined> {
+  const client = await database.dedicated('assay bootstrap')
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
+    if (await isDone(database)) return undefined
+    const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
+    // A tenant without a user: the last start was killed in between. What it had made is completed.
+    const tenantId = rows[0]?.tenant_id ?? (await rooms.tenants.create({ name: 'Default' })).tenantId
+    const actor = systemActor(tenantId)
+    const secret = config.bootstrap.apiKey ?? newApiKeySecret()
+    await rooms.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret })
+    const { password } = await rooms.users.create(actor, {
+      email: config.bootstrap.adminEmail,
+      name: 'Administrator',
+      scopes: [...scopes],
+      password: config.bootstrap.adminPassword ?? null,
+    })
+    return { apiKey: secret, adminEmail: config.bootstrap.adminEmail, adminPassword: password ?? undefined }
+  } finally {
+    await client.end()
+  }
+}
+
+// Done is when there is a user as well, which is made last; a second tenant is the operator's own.
+async function isDone(database: Database): Promise<boolean> {
+  const [tenants, users] = await Promise.all([database.prisma.tenant.count(), database.prisma.user.count()])
+  return tenants > 1 || (tenants === 1 && users > 0)
+}

@@ -1,0 +1,41 @@
+import { firstIdAt } from '../ids.js'
+import type { CallLogsArgs } from './call-log.type.js'
+
+/** What the endpoints filter the call log by. */
+export type CallLogFilter = Partial<Pick<CallLogsArgs, 'apiKeyId' | 'operation' | 'status' | 'startDate' | 'endDate'>>
+
+/** A stretch of time: `from` inclusive, `until` exclusive; null: open. */
+export interface Window {
+  from: Date | null
+  until: Date | null
+}
+
+const day = 86_400_000
+const hour = 3_600_000
+
+/**
+ * The stretch that a filter and the retention leave. Both bounds of the filter are inclusive, to the millisecond;
+ * a date without a time as the upper bound includes that whole day (contract §5). A time without a zone is UTC.
+ */
+export function windowOf(
+  { startDate, endDate }: { startDate?: string | null; endDate?: string | null },
+  horizon: Date | null,
+): Window {
+  const start = startDate ? utc(startDate) : null
+  const end = endDate ? new Date(utc(endDate).getTime() + (/^\d{4}-\d{2}-\d{2}$/.test(endDate) ? day : 1)) : null
+  const from = start && horizon ? (start > horizon ? start : horizon) : (start ?? horizon)
+  return { from, until: end }
+}
+
+/** Rows older than this are out of the log; null: kept for ever. Whole hours, so that the counters can answer for what is left. */
+export const logHorizon = (retentionDays: number | undefined, now = new Date()): Date | null =>
+  retentionDays === undefined ? null : new Date(Math.floor((now.getTime() - retentionDays * day) / hour) * hour)
+
+/** The same stretch as bounds of ids, which begin with their time. */
+export const idBounds = ({ from, until }: Window): { from: string | null; until: string | null } => ({
+  from: from && firstIdAt('call', from),
+  until: until && firstIdAt('call', until),
+})
+
+const utc = (text: string): Date =>
+  new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`)

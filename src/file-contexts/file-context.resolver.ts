@@ -1,0 +1,83 @@
+import { Arg, Args, ArgsType, Field, Mutation, Query, Resolver } from 'type-graphql'
+import type { Actor } from '../auth/actor.js'
+import type { Call } from '../graphql/call.js'
+import { PageArgs } from '../graphql/page.js'
+import { By, CurrentCall, Requires } from '../graphql/requires.js'
+import type { IdempotencyService } from '../idempotency/idempotency.service.js'
+import type { FileContextService } from './file-context.service.js'
+import {
+  ContextStatus,
+  CreateContextInput,
+  DeletedContext,
+  FileContext,
+  FileContextPage,
+  UpdateContextInput,
+} from './file-context.type.js'
+
+@ArgsType()
+class ContextsArgs extends PageArgs {
+  @Field(() => ContextStatus, { nullable: true, description: 'Only those of that status.' })
+  status?: ContextStatus
+}
+
+@Resolver(() => FileContext)
+export class FileContextResolver {
+  readonly #contexts: FileContextService
+  readonly #idempotency: IdempotencyService
+
+  constructor(contexts: FileContextService, idempotency: IdempotencyService) {
+    this.#contexts = contexts
+    this.#idempotency = idempotency
+  }
+
+  @Requires('any')
+  @Query(() => FileContextPage, { description: 'The tenant’s contexts, newest first.' })
+  contexts(@By() actor: Actor, @Args(() => ContextsArgs) args: ContextsArgs) {
+    return this.#contexts.list(actor, args)
+  }
+
+  @Requires('any')
+  @Query(() => FileContext, { description: 'One context, by its key (spec §4).' })
+  context(@By() actor: Actor, @Arg('contextKey', () => String) contextKey: string) {
+    return this.#contexts.get(actor, contextKey)
+  }
+
+  @Requires('admin')
+  @Mutation(() => FileContext, { description: 'Creates a context (spec §4).' })
+  createContext(
+    @By() actor: Actor,
+    @CurrentCall() call: Call,
+    @Arg('input', () => CreateContextInput) input: CreateContextInput,
+    @Arg('idempotencyKey', () => String, { nullable: true }) idempotencyKey?: string,
+  ) {
+    return this.#idempotency.once(
+      actor,
+      { key: idempotencyKey ?? call.idempotencyKey, operation: 'createContext', request: input },
+      {
+        perform: (answer) => this.#contexts.create(actor, input, answer && ((context) => answer({ ...context }))),
+        replay: (response) =>
+          ({
+            ...response,
+            createdAt: new Date(String(response.createdAt)),
+            updatedAt: new Date(String(response.updatedAt)),
+          }) as FileContext,
+      },
+    )
+  }
+
+  @Requires('admin')
+  @Mutation(() => FileContext, { description: 'Changes a context; its key never changes.' })
+  updateContext(
+    @By() actor: Actor,
+    @Arg('contextKey', () => String) contextKey: string,
+    @Arg('input', () => UpdateContextInput) input: UpdateContextInput,
+  ) {
+    return this.#contexts.update(actor, contextKey, input)
+  }
+
+  @Requires('admin')
+  @Mutation(() => DeletedContext, { description: 'Deletes a context that holds no files.' })
+  deleteContext(@By() actor: Actor, @Arg('contextKey', () => String) contextKey: string) {
+    return this.#contexts.delete(actor, contextKey)
+  }
+}

@@ -1,0 +1,216 @@
+import { type Actor, maySeeContext } from '../auth/actor.js'
+import type { Database } from '../db/client.js'
+import { badUserInput, conflict, notFound } from '../errors.js'
+import { type Page, pageOf } from '../graphql/page.js'
+import { idTime, newId } from '../ids.js'
+import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
+import type { Ledger } from '../ledger/ledger.js'
+import type { CreateContextInput, FileContext, UpdateContextInput } from './file-context.type.js'
+
+const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
+
+/** File contexts (spec §2): sets of upload rules. */
+export class FileContextService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #maxUploadMb: number
+
+  constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#maxUploadMb = parts.maxUploadMb
+  }
+
+  /** Throws 409 where the tenant has that key already. */
+  async create(
+    actor: Actor,
+    input: CreateContextInput,
+    answer?: (context: FileContext) => IdempotentAnswer,
+  ): Promise<FileContext> {
+    this.#assertUploadLimit(input.maxFileSizeMb)
+    const contextId = newId('ctx')
+    const now = idTime(contextId)
+    try {
+      return await this.#ledger.change(async (tx) => {
+        const row = await tx.fileContext.create({
+          data: {
+            ...input,
+            allowedExtensions: normalExtensions(input.allowedExtensions),
+            metadata: (input.metadata ?? {}) as object,
+            contextId,
+            tenantId: actor.tenantId,
+            createdAt: now,
+            updatedAt: now,
+          },
+        })
+        await tx.fileTotal.create({ data: { tenantId: actor.tenantId, contextId, uploadedBy: '' } })
+        const details = {
+          allowed_extensions: row.allowedExtensions,
+          max_file_size_mb: row.maxFileSizeMb,
+          storage_quota_mb: row.storageQuotaMb,
+        }
+        const context = faceOf(row, 0)
+        return { result: context, entry: { audit: [auditOf(actor, 'created', row, details)], answer: answer?.(context) } }
+      })
+    } catch (error) {
+      if ((error as { code?: string }).code === 'P2002')
+        throw conflict(`Context '${input.contextKey}' exists already.`, { context_key: input.contextKey })
+      throw error
+    }
+  }
+
+  /** Throws 404; a key restricted to other contexts reads this one as unknown. */
+  async get(actor: Actor, contextKey: string): Promise<FileContext> {
+    const found = await this.find(actor, contextKey)
+    if (!found) throw notFound('context', contextKey)
+    return found
+  }
+
+  /** Undefined where there is none for this actor. On the path of every upload: one prepared statement. */
+  async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+    if (!contextKeyShape.test(contextKey)) return undefined
+    const { rows } = await this.#db.pool.query<FileContext>({
+      name: 'context-by-key',
+      text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
+          c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
+          c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
+          c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
+        FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id AND t.uploaded_by = ''
+        WHERE c.tenant_id = $1 AND c.context_key = $2`,
+      values: [actor.tenantId, contextKey],
+    })
+    const row = rows[0]
+    return row && maySeeContext(actor, row.contextId) ? row : undefined
+  }
+
+  /** Several at once, by id, for relations. */
+  async byIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
+    const rows = await this.#db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
+    return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
+  }
+
+  async list(
+    actor: Actor,
+    { page, pageSize, status }: { page: number; pageSize: number; status?: 'active' | 'disabled' | null },
+  ): Promise<Page<FileContext>> {
+    const where = {
+      tenantId: actor.tenantId,
+      ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
+      ...(status && { status }),
+    }
+    const [rows, total] = await Promise.all([
+      this.#db.prisma.fileContext.findMany({
+        where,
+        orderBy: { contextId: 'desc' },
+        skip: (page - 1) * pageSize,
+        take: pageSize,
+      }),
+      this.#db.prisma.fileContext.count({ where }),
+    ])
+    return pageOf(await this.#withUsage(actor.tenantId, rows), total, { page, pageSize })
+  }
+
+  async update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
+    if (input.maxFileSizeMb !== undefined) this.#assertUploadLimit(input.maxFileSizeMb)
+    const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as UpdateContextInput
+    if (changes.allowedExtensions) changes.allowedExtensions = normalExtensions(changes.allowedExtensions)
+    return this.#ledger.change(async (tx) => {
+      const where = {
+        tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
+      }
+      // Locked, so that what the audit entry calls previous is what this change replaced.
+      await tx.$queryRaw`SELECT 1 FROM file_contexts WHERE tenant_id = ${actor.tenantId} AND context_key = ${where.tenantId_contextKey.contextKey} FOR UPDATE`
+      const before = await tx.fileContext.findUnique({ where })
+      if (!before || !maySeeContext(actor, before.contextId)) throw notFound('context', contextKey)
+      const row = await tx.fileContext.update({
+        where,
+        data: { ...changes, ...(changes.metadata && { metadata: changes.metadata as object }), updatedAt: new Date() },
+      })
+      const used = await tx.fileTotal.findUnique({
+        where: { tenantId_contextId_uploadedBy: { tenantId: actor.tenantId, contextId: row.contextId, uploadedBy: '' } },
+      })
+      return { result: faceOf(row, Number(used?.bytes ?? 0)), entry: { audit: auditsOf(actor, before, row, changes) } }
+    })
+  }
+
+  /** Throws 409 while it holds files. */
+  async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
+    return this.#ledger.change(async (tx) => {
+      const found = contextKeyShape.test(contextKey)
+        ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
+        : null
+      if (!found || !maySeeContext(actor, found.contextId)) throw notFound('context', contextKey)
+      // The lock that uploads admit files under: none can slip in between this look and the deletion.
+      const [held] = await tx.$queryRaw<
+        { files: bigint }[]
+      >`SELECT files FROM file_totals WHERE tenant_id = ${actor.tenantId} AND context_id = ${found.contextId} AND uploaded_by = '' FOR UPDATE`
+      const files = Number(held?.files ?? 0)
+      if (files > 0)
+        throw conflict(`Context '${contextKey}' holds ${files} files; delete them first.`, { context_key: contextKey, files })
+      const { count } = await tx.fileContext.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      if (count === 0) throw notFound('context', contextKey)
+      await tx.fileTotal.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      return { result: { contextId: found.contextId, contextKey }, entry: { audit: [auditOf(actor, 'deleted', found, {})] } }
+    })
+  }
+
+  async #withUsage(tenantId: string, rows: Row[]): Promise<FileContext[]> {
+    const totals = await this.#db.prisma.fileTotal.findMany({
+      where: { tenantId, contextId: { in: rows.map((row) => row.contextId) }, uploadedBy: '' },
+    })
+    const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))
+    return rows.map((row) => faceOf(row, used.get(row.contextId) ?? 0))
+  }
+
+  #assertUploadLimit(megabytes: number): void {
+    if (megabytes > this.#maxUploadMb)
+      throw badUserInput([{ field: 'max_file_size_mb', message: `must be between 1 and ${this.#maxUploadMb}` }])
+  }
+}
+
+type Row = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
+
+const faceOf = (row: Row, storageUsedBytes: number): FileContext =>
+  ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
+
+const normalExtensions = (given: string[]): string[] => [
+  ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
+]
+
+const auditOf = (actor: Actor, action: AuditRow['action'], row: Row, details: Record<string, unknown>): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'context',
+  action,
+  entityType: 'context',
+  entityId: row.contextId,
+  entityName: row.contextKey,
+  details,
+})
+
+/** A change of state and a change of rules are two facts, each with an entry of its own. */
+function auditsOf(actor: Actor, before: Row, after: Row, changes: object): AuditRow[] {
+  const audits: AuditRow[] = []
+  const changed = Object.keys(changes).filter(
+    (field) => JSON.stringify(before[field as keyof Row]) !== JSON.stringify(after[field as keyof Row]),
+  )
+  if (changed.includes('status'))
+    audits.push(
+      auditOf(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
+        previous_status: before.status,
+        new_status: after.status,
+      }),
+    )
+  const fields = changed.filter((field) => field !== 'status')
+  if (fields.length > 0)
+    audits.push(
+      auditOf(actor, 'updated', after, {
+        changed: Object.fromEntries(
+          fields.map((field) => [snake(field), { previous: before[field as keyof Row], new: after[field as keyof Row] }]),
+        ),
+      }),
+    )
+  return audits
+}
+
+const snake = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

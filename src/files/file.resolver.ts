@@ -1,0 +1,93 @@
+import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
+import type { FileContextService } from '../file-contexts/file-context.service.js'
+import { FileContext } from '../file-contexts/file-context.type.js'
+import { batched } from '../graphql/batched.js'
+import type { Attempt, Call } from '../graphql/call.js'
+import { CurrentAttempt, CurrentCall, Requires } from '../graphql/requires.js'
+import type { FileService } from './file.service.js'
+import {
+  DeletedFile,
+  DownloadUrl,
+  File,
+  FileConnection,
+  FilePage,
+  FilesArgs,
+  FilesConnectionArgs,
+  UploadFileArgs,
+  ValidateFileArgs,
+  ValidationReportType,
+} from './file.type.js'
+import type { UploadService } from './upload.service.js'
+
+@Resolver(() => File)
+export class FileResolver {
+  readonly #files: FileService
+  readonly #uploads: UploadService
+  readonly #contexts: FileContextService
+
+  constructor(files: FileService, uploads: UploadService, contexts: FileContextService) {
+    this.#files = files
+    this.#uploads = uploads
+    this.#contexts = contexts
+  }
+
+  @Requires('metadata')
+  @Query(() => FilePage, { description: 'The tenant’s files, newest first (spec §4).' })
+  files(@CurrentAttempt() attempt: Attempt, @Args(() => FilesArgs) args: FilesArgs) {
+    return this.#files.list(attempt, args)
+  }
+
+  @Requires('metadata')
+  @Query(() => FileConnection, { description: 'The tenant’s files as a connection, newest first.' })
+  filesConnection(@CurrentAttempt() attempt: Attempt, @Args(() => FilesConnectionArgs) args: FilesConnectionArgs) {
+    return this.#files.connection(attempt, args)
+  }
+
+  @Requires('metadata')
+  @Query(() => File, { description: 'One file’s metadata (spec §4).' })
+  file(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+    return this.#files.get(attempt, fileId)
+  }
+
+  @Requires('metadata')
+  @Query(() => ValidationReportType, { description: 'The validation report that was kept with a file.' })
+  fileValidation(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+    return this.#files.validation(attempt, fileId)
+  }
+
+  @Requires('upload')
+  @Mutation(() => File, { description: 'Tests a file against its context’s rules and keeps it (spec §4).' })
+  uploadFile(@CurrentAttempt() attempt: Attempt, @Args(() => UploadFileArgs) input: UploadFileArgs) {
+    return this.#uploads.upload(attempt, input)
+  }
+
+  @Requires('upload')
+  @Mutation(() => ValidationReportType, { description: 'Tests a file and keeps nothing: the report that an upload would get.' })
+  validateFile(@CurrentAttempt() attempt: Attempt, @Args(() => ValidateFileArgs) input: ValidateFileArgs) {
+    return this.#uploads.validate(attempt, input)
+  }
+
+  @Requires('download')
+  @Mutation(() => DownloadUrl, { description: 'Makes a pre-signed, short-lived download URL (spec §4).' })
+  createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+    return this.#files.createDownloadUrl(attempt, fileId)
+  }
+
+  @Requires('delete')
+  @Mutation(() => DeletedFile, { description: 'Deletes a file, at once for every reader.' })
+  deleteFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+    return this.#files.delete(attempt, fileId)
+  }
+
+  @Requires('any')
+  @FieldResolver(() => FileContext, { nullable: true, description: 'The context that it was uploaded into.' })
+  context(@CurrentCall() call: Call, @Root() file: File) {
+    return batched(call, 'File.context', file.contextId, (ids) => this.#contexts.byIds(file.tenantId, ids))
+  }
+
+  @Requires('metadata')
+  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'The report that was kept with it.' })
+  validation(@CurrentCall() call: Call, @Root() file: File) {
+    return batched(call, 'File.validation', file.fileId, (ids) => this.#files.validations(file.tenantId, ids))
+  }
+}

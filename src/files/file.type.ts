@@ -1,0 +1,185 @@
+import { ArgsType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
+import { Metadata, Optional, Text } from '../graphql/rules.js'
+import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
+import { type IncomingFile, UploadScalar } from '../graphql/upload.js'
+
+@ObjectType({ description: 'A file that passed its context’s rules and is kept (spec §2).' })
+export class File {
+  @Field(() => ID, { description: 'Shape file_….' })
+  fileId!: string
+  @Field(() => String, { description: 'The client’s name for it, cleaned (contract §4).' })
+  originalFilename!: string
+  @Field(() => String, { description: 'What the content is found to be, never what the client claimed.' })
+  contentType!: string
+  @Field(() => LongScalar, { description: 'Bytes.' })
+  sizeBytes!: number
+  @Field(() => String, { description: 'The context that it was uploaded into.' })
+  contextKey!: string
+  @Field(() => String, { description: 'sha256: and the hexadecimal digest.' })
+  checksum!: string
+  @Field(() => JsonObjectScalar, { description: 'The uploader’s own facts.' })
+  metadata!: Record<string, unknown>
+  @Field(() => ID, { description: 'Who uploaded it: key_… or usr_….' })
+  uploadedBy!: string
+  @Field(() => String, { nullable: true, description: 'Name of the API key; null when the uploader is a user.' })
+  uploadedByName!: string | null
+  @Field(() => LongScalar, { description: 'Download URLs that were made for it.' })
+  downloadCount!: number
+  @Field(() => Date, { nullable: true, description: 'When the last of them was made.' })
+  lastDownloadedAt!: Date | null
+  @Field(() => Date, { description: 'When it was uploaded.' })
+  createdAt!: Date
+  @Field(() => Date, { description: 'When it was last changed.' })
+  updatedAt!: Date
+  contextId!: string
+  tenantId!: string
+}
+
+@ObjectType({ description: 'A pre-signed, short-lived URL (spec §4).' })
+export class DownloadUrl {
+  @Field(() => ID, { description: 'Shape file_….' })
+  fileId!: string
+  @Field(() => String, { description: 'Gives the file to whoever holds it, until it expires.' })
+  downloadUrl!: string
+  @Field(() => LongScalar, { description: 'Seconds from now.' })
+  expiresInSeconds!: number
+  @Field(() => String, { description: 'The name under which it is offered.' })
+  originalFilename!: string
+}
+
+@ObjectType({ description: 'A file that was deleted.' })
+export class DeletedFile {
+  @Field(() => ID, { description: 'Shape file_….' })
+  fileId!: string
+}
+
+export const FilePage = pageType(File, 'File')
+export const FileConnection = connectionType(File, 'File')
+
+export enum CheckName {
+  invalid_extension = 'invalid_extension',
+  size_exceeded = 'size_exceeded',
+  blank_file = 'blank_file',
+  corrupt_file = 'corrupt_file',
+  virus_detected = 'virus_detected',
+}
+registerEnumType(CheckName, {
+  name: 'BlockReason',
+  description: 'Why a file is refused (spec §7); a check is named after the reason that it decides.',
+  valuesConfig: {
+    invalid_extension: { description: 'The extension is not allowed, or the content is of another type.' },
+    size_exceeded: { description: 'More bytes than the context allows.' },
+    blank_file: { description: 'No bytes, or nothing but blanks.' },
+    corrupt_file: { description: 'The usual programs cannot open it, or it is a trap.' },
+    virus_detected: { description: 'The scanner named a signature.' },
+  },
+})
+
+export enum CheckOutcomeName {
+  passed = 'passed',
+  failed = 'failed',
+  skipped = 'skipped',
+  incomplete = 'incomplete',
+}
+registerEnumType(CheckOutcomeName, {
+  name: 'CheckOutcome',
+  description: 'How one check ended.',
+  valuesConfig: {
+    passed: { description: 'Nothing was found.' },
+    failed: { description: 'It decided the rejection.' },
+    skipped: { description: 'Switched off, or a check before it failed.' },
+    incomplete: { description: 'The scanner could not look at all of it.' },
+  },
+})
+
+export enum ValidationOutcome {
+  accepted = 'accepted',
+  rejected = 'rejected',
+}
+registerEnumType(ValidationOutcome, {
+  name: 'ValidationOutcome',
+  description: 'What became of a file.',
+  valuesConfig: { accepted: { description: 'It passed every check.' }, rejected: { description: 'A check failed.' } },
+})
+
+@ObjectType({ description: 'One check of a validation report.' })
+export class ValidationCheck {
+  @Field(() => CheckName, { description: 'The block reason that it decides.' })
+  check!: CheckName
+  @Field(() => CheckOutcomeName, { description: 'How it ended.' })
+  outcome!: CheckOutcomeName
+  @Field(() => String, { description: 'What was seen, for people.' })
+  message!: string
+  @Field(() => JsonObjectScalar, { description: 'What was seen, for programs.' })
+  evidence!: Record<string, unknown>
+  @Field(() => Number, { description: 'Milliseconds.' })
+  durationMs!: number
+}
+
+@ObjectType({ description: 'Which scanner judged, with which signatures.' })
+export class ScanEngine {
+  @Field(() => String, { description: 'Its name.' })
+  name!: string
+  @Field(() => String, { description: 'Its version.' })
+  version!: string
+  @Field(() => String, { description: 'The version of its signatures.' })
+  signaturesVersion!: string
+  @Field(() => Date, { nullable: true, description: 'When they were made; null where it does not tell.' })
+  signaturesDate!: Date | null
+}
+
+@ObjectType('ValidationReport', { description: 'What validation saw (contract §6): kept with every attempt.' })
+export class ValidationReportType {
+  @Field(() => ValidationOutcome, { description: 'Accepted or rejected.' })
+  outcome!: ValidationOutcome
+  @Field(() => String, { nullable: true, description: 'The first reason to refuse it; null where it was accepted.' })
+  reason!: string | null
+  @Field(() => [ValidationCheck], { description: 'All five, in the order in which they are judged.' })
+  checks!: ValidationCheck[]
+  @Field(() => String, { nullable: true, description: 'What the content is found to be.' })
+  detectedContentType!: string | null
+  @Field(() => LongScalar, { description: 'Bytes; where the upload was cut off, as many as had been read.' })
+  sizeBytes!: number
+  @Field(() => String, { nullable: true, description: 'sha256: and the digest; null where the upload was cut off.' })
+  checksum!: string | null
+  @Field(() => ScanEngine, { nullable: true, description: 'The scanner; null where none was asked.' })
+  engine!: ScanEngine | null
+  @Field(() => Date, { description: 'When.' })
+  validatedAt!: Date
+}
+
+@ArgsType()
+export class FilesArgs extends PageArgs {
+  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
+  context?: string | null
+  @Field(() => ID, { nullable: true, description: 'Only files that this key_… or usr_… uploaded.' })
+  uploadedBy?: string | null
+}
+
+@ArgsType()
+export class FilesConnectionArgs extends ConnectionArgs {
+  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
+  context?: string | null
+  @Field(() => ID, { nullable: true, description: 'Only files that this key_… or usr_… uploaded.' })
+  uploadedBy?: string | null
+}
+
+@ArgsType()
+export class ValidateFileArgs {
+  @Field(() => UploadScalar, { description: 'The file.' })
+  file!: IncomingFile
+  @Field(() => String, { description: 'The context whose rules it is tested against.' })
+  @Text(1, 255)
+  context!: string
+}
+
+@ArgsType()
+export class UploadFileArgs extends ValidateFileArgs {
+  @Field(() => JsonObjectScalar, { nullable: true, description: 'The uploader’s own facts: at most 16 KiB.' })
+  @Optional()
+  @Metadata()
+  metadata?: Record<string, unknown> | null
+  @Field(() => String, { nullable: true, description: 'The same upload twice under one key is one file.' })
+  idempotencyKey?: string | null
+}

@@ -1,0 +1,36 @@
+import { badUserInput } from '../errors.js'
+
+const longestBytes = 255
+
+/**
+ * The name that is kept (contract §4): the client's, NFC-normalised, its last path segment only, without control characters
+ * (nor those that turn the direction of text around), at most 255 bytes. Throws 400 where nothing of a name is left.
+ */
+export function cleanFilename(given: string): string {
+  const segment = given.toWellFormed().normalize('NFC').split(/[/\\]/).at(-1)!
+  const clean = segment.replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]/gu, '').trim()
+  if (clean === '' || clean === '.' || clean === '..') throw badUserInput([{ field: 'file', message: 'must have a file name' }])
+  return shortened(clean)
+}
+
+/** The last extension, in lower case; '' where there is none. */
+export function extensionOf(filename: string): string {
+  const dot = filename.lastIndexOf('.')
+  return dot < 0 ? '' : filename.slice(dot + 1).toLowerCase()
+}
+
+// The end of a long name says what it is: the stem is what is cut.
+function shortened(name: string): string {
+  if (Buffer.byteLength(name) <= longestBytes) return name
+  const dot = name.lastIndexOf('.')
+  const extension = dot > 0 && Buffer.byteLength(name.slice(dot)) <= 64 ? name.slice(dot) : ''
+  const room = longestBytes - Buffer.byteLength(extension)
+  let stem = ''
+  let bytes = 0
+  for (const character of extension ? name.slice(0, dot) : name) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > room) break
+    stem += character
+  }
+  return stem + extension
+}

@@ -1,0 +1,51 @@
+import { unwrapResolverError } from '@apollo/server/errors'
+import { GraphQLError, type GraphQLFormattedError } from 'graphql'
+import { AssayError, publicError } from '../errors.js'
+
+/** An error as contract §1 tells it in GraphQL: the REST code in upper case, and the same details. */
+export function formatError(formatted: GraphQLFormattedError, error: unknown): GraphQLFormattedError {
+  const cause = unwrapResolverError(error)
+  const place = {
+    ...(formatted.path && { path: formatted.path }),
+    ...(formatted.locations && { locations: formatted.locations }),
+  }
+  if (isInputFault(formatted, cause)) {
+    const details = formatted.extensions?.details ?? {
+      fields: [{ field: variableIn(formatted.message) ?? 'query', message: formatted.message }],
+    }
+    return { message: formatted.message, ...place, extensions: { code: 'BAD_USER_INPUT', details } }
+  }
+  const told = publicError(cause)
+  return {
+    message: told.message,
+    ...place,
+    extensions: {
+      code: told.code.toUpperCase(),
+      details: told.details,
+      ...(told.retryAfter !== undefined && { retryAfter: told.retryAfter }),
+    },
+  }
+}
+
+/** True for faults of ours, which the log needs whole. */
+export const isOurFault = (error: unknown): boolean => {
+  const cause = unwrapResolverError(error)
+  if (cause instanceof GraphQLError && cause.originalError === undefined && cause.extensions.code !== undefined) return false
+  return publicError(cause).code === 'internal_server_error'
+}
+
+// The document, its variables, or the HTTP around them: all of it the caller's, with Apollo's various codes.
+const inputCodes = new Set([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'BAD_USER_INPUT',
+  'BAD_REQUEST',
+  'OPERATION_RESOLUTION_FAILURE',
+  'PERSISTED_QUERY_NOT_FOUND',
+  'PERSISTED_QUERY_NOT_SUPPORTED',
+])
+
+const isInputFault = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
+  !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
+
+const variableIn = (message: string): string | undefined => /^Variable "\$(\w+)"/.exec(message)?.[1]

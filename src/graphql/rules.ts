@@ -1,0 +1,77 @@
+import { IsOptional, ValidateBy, ValidateIf, type ValidationError, validateSync } from 'class-validator'
+import { badUserInput, type FieldFault } from '../errors.js'
+import { isStorable } from '../ledger/database-json.js'
+import type { Call } from './call.js'
+
+type Judge = (value: unknown) => boolean
+
+/** A rule for one field: `message` completes "page_size …". */
+export const Rule = (name: string, judge: Judge, message: string): PropertyDecorator =>
+  ValidateBy({ name, validator: { validate: judge, defaultMessage: () => message } })
+
+/** Text of so many characters (code points), which PostgreSQL can keep. */
+export const Text = (min: number, max: number): PropertyDecorator =>
+  Rule(
+    'text',
+    (value) =>
+      typeof value === 'string' &&
+      !value.includes('\0') &&
+      value.isWellFormed() &&
+      [...value].length >= min &&
+      [...value].length <= max,
+    min === 0 ? `must be text of at most ${max} characters` : `must be text of ${min} to ${max} characters`,
+  )
+
+/** A whole number from `min` to `max`. */
+export const Whole = (min: number, max: number): PropertyDecorator =>
+  Rule(
+    'whole',
+    (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+    `must be between ${min} and ${max}`,
+  )
+
+const metadataBytes = 16 * 1024
+
+/** An object of the caller's own, of at most 16 KiB as JSON (contract §4). */
+export const Metadata = (): PropertyDecorator =>
+  Rule(
+    'metadata',
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      isStorable(value) &&
+      Buffer.byteLength(JSON.stringify(value)) <= metadataBytes,
+    'must be a JSON object of at most 16 KiB, without NUL characters',
+  )
+
+/** May be left out; null counts as left out. */
+export const Optional = IsOptional
+
+/** May be left out, but null is a fault: for changes, where null would have to mean something. */
+export const NotNull = (): PropertyDecorator => ValidateIf((_object, value) => value !== undefined)
+
+/** The one validation function of the schema: all faults at once, the edge's among them, in the caller's spelling. */
+export function validateArguments(value: unknown, type: unknown, { context: call }: { context: Call }): void {
+  // A lone scalar has no rules of its own; the input object beside it tells all faults.
+  if (!isObject(value)) return
+  const prefix = typeof type === 'function' && type.name.endsWith('Input') ? 'input.' : ''
+  const found = validateSync(value, { forbidUnknownValues: false, stopAtFirstError: true }).flatMap((error) =>
+    faultsOf(error, prefix),
+  )
+  const faults = [...call.inputFaults]
+  for (const fault of found) {
+    const field = call.spelling(fault.field)
+    if (!faults.some((known) => known.field === field)) faults.push({ field, message: fault.message })
+  }
+  if (faults.length > 0) throw badUserInput(faults)
+}
+
+function faultsOf(error: ValidationError, prefix: string): FieldFault[] {
+  const own = Object.values(error.constraints ?? {})
+    .slice(0, 1)
+    .map((message) => ({ field: `${prefix}${error.property}`, message }))
+  return [...own, ...(error.children ?? []).flatMap((child) => faultsOf(child, `${prefix}${error.property}.`))]
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,64 @@
+import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
+
+/** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
+export const LongScalar = new GraphQLScalarType<number, number>({
+  name: 'Long',
+  description: 'A whole number of at most 53 bits: bytes and counts.',
+  serialize: (value) => longOf(typeof value === 'bigint' || typeof value === 'string' ? Number(value) : value),
+  parseValue: longOf,
+  parseLiteral: (node) => longOf(node.kind === Kind.INT ? Number(node.value) : undefined),
+})
+
+function longOf(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value))
+    throw new GraphQLError(`Long must be a whole number of at most 53 bits, not ${String(value)}.`)
+  return value
+}
+
+/** A moment: ISO 8601 in UTC, with milliseconds and Z (contract §4). */
+export const DateTimeScalar = new GraphQLScalarType<Date, string>({
+  name: 'DateTime',
+  description: 'A moment: ISO 8601 in UTC, with milliseconds and Z.',
+  serialize: (value) => (value instanceof Date ? value : new Date(String(value))).toISOString(),
+  parseValue: dateOf,
+  parseLiteral: (node) => dateOf(node.kind === Kind.STRING ? node.value : undefined),
+})
+
+function dateOf(value: unknown): Date {
+  const moment = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? new Date(value) : new Date(Number.NaN)
+  if (Number.isNaN(moment.getTime()))
+    throw new GraphQLError(`DateTime must be ISO 8601, such as 2026-01-31T12:00:00.000Z, not ${String(value).slice(0, 100)}.`)
+  return moment
+}
+
+/** A JSON object with whatever members. */
+export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, Record<string, unknown>>({
+  name: 'JSONObject',
+  description: 'A JSON object with whatever members.',
+  serialize: (value) => objectOf(value),
+  parseValue: objectOf,
+  parseLiteral: (node, variables) => objectOf(literal(node, variables)),
+})
+
+function objectOf(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new GraphQLError('must be a JSON object')
+  return value as Record<string, unknown>
+}
+
+function literal(node: ValueNode, variables: Record<string, unknown> | null | undefined): unknown {
+  switch (node.kind) {
+    case Kind.OBJECT:
+      return Object.fromEntries(node.fields.map((field) => [field.name.value, literal(field.value, variables)]))
+    case Kind.LIST:
+      return node.values.map((value) => literal(value, variables))
+    case Kind.INT:
+    case Kind.FLOAT:
+      return Number(node.value)
+    case Kind.NULL:
+      return null
+    case Kind.VARIABLE:
+      return variables?.[node.name.value]
+    default:
+      return node.value
+  }
+}

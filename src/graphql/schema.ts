@@ -1,0 +1,21 @@
+import 'reflect-metadata'
+import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
+import { buildSchemaSync, type NonEmptyArray } from 'type-graphql'
+import { validateArguments } from './rules.js'
+import { DateTimeScalar } from './scalars.js'
+
+/** Builds the one schema from the rooms' resolvers. type-graphql's container is the map of their instances. */
+export function buildSchema(resolvers: object[]): GraphQLSchema {
+  const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
+  return buildSchemaSync({
+    resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
+    // Field resolvers' classes are types, made by type-graphql itself; they are never asked for here.
+    container: { get: (type) => instances.get(type) },
+    validateFn: validateArguments as never,
+    validate: false,
+    scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
+  })
+}
+
+/** The text of schema.graphql: sorted, so that its diffs show changes and not moves. */
+export const schemaText = (schema: GraphQLSchema): string => `${printSchema(lexicographicSortSchema(schema))}\n`

@@ -1,0 +1,119 @@
+import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server'
+import { ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled'
+import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default'
+import type { Request, Response } from 'express'
+import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
+import { publicError } from '../errors.js'
+import type { Call } from './call.js'
+import { mostTokens, refuseByCost, sizeRule } from './limits.js'
+import { formatError, isOurFault } from './public-errors.js'
+import { type Access, operationOf, recordFailure } from './requires.js'
+
+export interface GraphqlParts {
+  schema: GraphQLSchema
+  /** Introspection and Apollo Sandbox. */
+  explorer: boolean
+  onFault(error: unknown, call: Call): void
+}
+
+/** Answers a GraphQL request whose body is parsed and whose caller is known. */
+export type GraphqlHandler = (request: Request, response: Response, call: Call, body: unknown) => Promise<void>
+
+/** Apollo Server on the one schema. */
+export async function openGraphql(parts: GraphqlParts): Promise<{ handle: GraphqlHandler; close: () => Promise<void> }> {
+  const server = new ApolloServer<Call>({
+    schema: parts.schema,
+    introspection: parts.explorer,
+    hideSchemaDetailsFromClientErrors: !parts.explorer,
+    includeStacktraceInErrorResponses: false,
+    csrfPrevention: true,
+    persistedQueries: false,
+    allowBatchedHttpRequests: false,
+    stopOnTerminationSignals: false,
+    parseOptions: { maxTokens: mostTokens },
+    maxRecursiveSelections: true,
+    validationRules: [sizeRule],
+    formatError,
+    plugins: [
+      parts.explorer
+        ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
+        : ApolloServerPluginLandingPageDisabled(),
+      callLogPlugin(parts),
+    ],
+  })
+  await server.start()
+  return { handle: (request, response, call, body) => answer(server, request, response, call, body), close: () => server.stop() }
+}
+
+async function answer(
+  server: ApolloServer<Call>,
+  request: Request,
+  response: Response,
+  call: Call,
+  body: unknown,
+): Promise<void> {
+  const headers = new HeaderMap()
+  for (const [name, value] of Object.entries(request.headers))
+    if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value)
+  const result = await server.executeHTTPGraphQLRequest({
+    httpGraphQLRequest: {
+      method: request.method.toUpperCase(),
+      headers,
+      search: new URL(request.originalUrl, 'http://localhost').search,
+      body,
+    },
+    context: async () => call,
+  })
+  if (response.headersSent || response.destroyed) return
+  for (const [name, value] of result.headers) response.setHeader(name, value)
+  for (const name in call.answerHeaders) response.setHeader(name, call.answerHeaders[name]!)
+  response.statusCode = result.status ?? 200
+  if (result.body.kind === 'complete') {
+    response.end(result.body.string)
+    return
+  }
+  for await (const chunk of result.body.asyncIterator) response.write(chunk)
+  response.end()
+}
+
+/** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
+function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
+  return {
+    requestDidStart: async () => ({
+      didResolveOperation: async ({ document, request }) =>
+        refuseByCost(parts.schema, {
+          document: document as never,
+          operationName: request.operationName ?? null,
+          variables: request.variables ?? null,
+        }),
+      didEncounterErrors: async ({ contextValue: call, document, errors, request }) => {
+        for (const error of errors) if (isOurFault(error)) parts.onFault(error.originalError ?? error, call)
+        if (call.reached || !document) return
+        const told = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
+        const fault =
+          told?.extensions?.code === 'BAD_USER_INPUT'
+            ? { code: 'bad_user_input' as const, message: told.message, details: {} }
+            : publicError(errors[0]?.originalError ?? errors[0])
+        for (const { key, access } of rootFields(parts.schema, document, request.operationName)) {
+          const operation = operationOf(access)
+          if (operation) await recordFailure(call.begin(key, operation), errors[0], fault)
+        }
+      },
+    }),
+  }
+}
+
+function rootFields(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+): { key: string; access: Access }[] {
+  const operations = document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION)
+  const operation = operations.find((node) => !operationName || node.name?.value === operationName)
+  const type = operation?.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
+  return (operation?.selectionSet.selections ?? []).flatMap((selection) => {
+    if (selection.kind !== Kind.FIELD) return []
+    const access = type?.getFields()[selection.name.value]?.extensions.access as Access | undefined
+    return access ? [{ key: selection.alias?.value ?? selection.name.value, access }] : []
+  })
+}

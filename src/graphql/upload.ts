@@ -1,0 +1,39 @@
+import { GraphQLError, GraphQLScalarType } from 'graphql'
+import type { Spooled } from '../spool.js'
+
+/** A file on its way in, whichever edge it came by. */
+export class IncomingFile {
+  readonly #name: string | Promise<string>
+  readonly #receive: (limit: () => number) => Promise<Spooled>
+
+  constructor(name: string | Promise<string>, receive: (limit: () => number) => Promise<Spooled>) {
+    this.#name = name
+    this.#receive = receive
+  }
+
+  /** What the client called it: not to be believed, see `cleanFilename`. */
+  async name(): Promise<string> {
+    return this.#name
+  }
+
+  /** Streams it in, up to `limit()` bytes. Whoever calls it disposes of the result. */
+  receive(limit: () => number): Promise<Spooled> {
+    return this.#receive(limit)
+  }
+}
+
+/** A file of the multipart request specification, or a part of a REST upload. */
+export const UploadScalar = new GraphQLScalarType<unknown, never>({
+  name: 'Upload',
+  description: 'A file, sent by the GraphQL multipart request specification.',
+  parseValue: (value) => {
+    if (value instanceof IncomingFile) return value
+    throw new GraphQLError('must be a file, sent by the GraphQL multipart request specification')
+  },
+  parseLiteral: () => {
+    throw new GraphQLError('must be a variable that stands for a file')
+  },
+  serialize: () => {
+    throw new GraphQLError('a file cannot be answered')
+  },
+})

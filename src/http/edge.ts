@@ -1,0 +1,263 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import cors from 'cors'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import helmet from 'helmet'
+import type { Logger } from 'pino'
+import { cleanUserAgent, type Origin, requireScope } from '../auth/actor.js'
+import type { Authentication } from '../auth/authenticate.js'
+import {
+  AssayError,
+  badUserInput,
+  forbidden,
+  httpStatus,
+  notFound,
+  type PublicError,
+  publicError,
+  unauthenticated,
+} from '../errors.js'
+import { Call, type Gate, type Refusal } from '../graphql/call.js'
+import { readMultipartRequest } from '../graphql/multipart.js'
+import { recordFailure } from '../graphql/requires.js'
+import type { GraphqlHandler } from '../graphql/server.js'
+import { newId } from '../ids.js'
+import type { Metrics } from '../metrics.js'
+import { drainRest, readJson, wantBody } from '../rest/body.js'
+import { sendError } from '../rest/envelope.js'
+import type { RestHandler } from '../rest/router.js'
+import type { Spool } from '../spool.js'
+import type { Health } from './health.js'
+
+/** What the HTTP edge is handed. */
+export interface EdgeParts {
+  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
+  /** Told of a credential that belongs to no tenant; throws 429 where its address sends too many. */
+  refusedCredential(ip: string): Promise<void>
+  gate: Gate
+  rest: RestHandler
+  graphql: GraphqlHandler
+  download: RequestHandler<{ fileId: string }> | undefined
+  exports: RequestHandler | undefined
+  documentation: (app: Express) => void
+  jwks(): Promise<unknown>
+  health: Health
+  metrics: Metrics
+  spool: Spool
+  uploadSlot(actor: { tenantId: string }): () => void
+  maxUploadMb: number
+  corsOrigins: string[]
+  trustProxy: false | number | string[]
+  explorer: boolean
+  logger: Logger
+}
+
+interface Known extends Request {
+  callId: string
+}
+
+/** The Express application: request ids, headers, logging, and the doors. */
+export function createEdge(parts: EdgeParts): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', parts.trustProxy)
+  app.set('query parser', 'simple')
+  app.use(identify(parts))
+  app.use(
+    helmet({
+      contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+      crossOriginResourcePolicy: { policy: 'same-site' },
+    }),
+  )
+  if (parts.corsOrigins.length > 0)
+    app.use(
+      cors({
+        origin: parts.corsOrigins.includes('*') ? '*' : parts.corsOrigins,
+        exposedHeaders: ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
+        maxAge: 600,
+      }),
+    )
+
+  app.get('/health/live', (_request, response) => void response.json({ status: 'live' }))
+  app.get('/health/ready', async (_request, response) => {
+    const { ready, checks } = await parts.health.ready()
+    response
+      .status(ready ? 200 : 503)
+      .set('Cache-Control', 'no-store')
+      .json({ status: ready ? 'ready' : 'not_ready', checks })
+  })
+  app.get(
+    '/metrics',
+    async (_request, response) =>
+      void response.type(parts.metrics.registry.contentType).send(await parts.metrics.registry.metrics()),
+  )
+  app.get(
+    '/.well-known/jwks.json',
+    async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
+  )
+  if (parts.download) app.get('/download/:fileId', parts.download)
+  parts.documentation(app)
+  app.all('/graphql', graphqlDoor(parts))
+  if (parts.exports) app.use(parts.exports)
+  app.use('/api/v1', restDoor(parts))
+  app.use((request) => {
+    throw notFound('endpoint', request.path)
+  })
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    fail(parts, error, request as Known, response),
+  )
+  return app
+}
+
+/** The request's id, and one line of log when it is answered: never a query string, which may be a signed URL. */
+function identify({ logger, metrics }: EdgeParts): RequestHandler {
+  return (request, response, next) => {
+    const known = request as Known
+    known.callId = newId('req')
+    response.setHeader('X-Request-Id', known.callId)
+    const start = performance.now()
+    const path = request.path
+    response.once('close', () => {
+      const ms = performance.now() - start
+      const edge = path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other'
+      metrics.requests.observe({ edge, status: response.statusCode }, ms / 1000)
+      if (logger.isLevelEnabled('info'))
+        logger.info({
+          req: known.callId,
+          method: request.method,
+          path: path.slice(0, 200),
+          status: response.statusCode,
+          ms: Math.round(ms * 10) / 10,
+          ip: request.ip,
+          ...(!response.writableFinished && { aborted: true }),
+        })
+    })
+    next()
+  }
+}
+
+/** Who calls, before anything of the body is read. */
+export async function callOf(
+  parts: Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'gate' | 'metrics'>,
+  request: Request,
+): Promise<Call> {
+  const origin: Origin = { ip: request.ip ?? '', userAgent: cleanUserAgent(request.headers['user-agent']) }
+  const found = await parts.authenticate(request.rawHeaders, origin)
+  const abort = new AbortController()
+  request.once('close', () => {
+    if (!request.complete) abort.abort()
+  })
+  const facts = { id: (request as Known).callId, gate: parts.gate, origin, signal: abort.signal }
+  if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
+  if (found.outcome === 'none') return new Call(facts)
+  if (found.outcome === 'refused') {
+    parts.metrics.refusedCredentials.inc()
+    if (!found.known) await parts.refusedCredential(origin.ip)
+  }
+  const error = found.outcome === 'refused' ? unauthenticated(found.message) : forbidden(found.message)
+  const refusal: Refusal = found.known ? { error, known: found.known } : { error }
+  return new Call({ ...facts, refusal })
+}
+
+function restDoor(parts: EdgeParts): RequestHandler {
+  return async (request, response) => {
+    const call = await callOf(parts, request)
+    const key = request.headers['idempotency-key']
+    if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
+    await parts.rest(request, response, call, new URL(request.originalUrl, 'http://localhost'))
+  }
+}
+
+// What Apollo Sandbox needs of a browser; everything else stays shut.
+const sandboxPolicy = [
+  "default-src 'none'",
+  "script-src 'unsafe-inline' https://embeddable-sandbox.cdn.apollographql.com",
+  "style-src 'unsafe-inline' https://fonts.googleapis.com",
+  'font-src https://fonts.gstatic.com',
+  'img-src https://apollo-server-landing-page.cdn.apollographql.com data:',
+  'manifest-src https://apollo-server-landing-page.cdn.apollographql.com',
+  'frame-src https://sandbox.embed.apollographql.com',
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+function graphqlDoor(parts: EdgeParts): RequestHandler {
+  return async (request, response) => {
+    if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
+      if (!parts.explorer) throw notFound('page', '/graphql')
+      response.setHeader('Content-Security-Policy', sandboxPolicy)
+      response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
+    }
+    if (request.method !== 'GET' && request.method !== 'POST' && request.method !== 'HEAD') {
+      response.setHeader('Allow', 'GET, POST')
+      throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, POST.`, {
+        details: { allowed: ['GET', 'POST'] },
+      })
+    }
+    const call = await callOf(parts, request)
+    let release = () => {}
+    try {
+      let body: unknown = Object.fromEntries(new URLSearchParams(new URL(request.originalUrl, 'http://localhost').search))
+      if (request.method === 'POST') {
+        if (/^multipart\//i.test(request.headers['content-type'] ?? '')) {
+          release = await admitMultipart(parts, request, call)
+          wantBody(request, response)
+          body = await readMultipartRequest(request, response, { spool: parts.spool, ceiling: parts.maxUploadMb * 1_048_576 })
+        } else {
+          wantBody(request, response)
+          body = await readJson(request)
+        }
+      }
+      await parts.graphql(request, response, call, body)
+    } finally {
+      release()
+      drainRest(request, response)
+    }
+  }
+}
+
+/** A multipart body is an upload: scope, CSRF and a slot are asked for before it is read. */
+async function admitMultipart(parts: EdgeParts, request: Request, call: Call): Promise<() => void> {
+  try {
+    const actor = call.requireActor()
+    requireScope(actor, 'upload')
+    if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
+      throw badUserInput([
+        {
+          field: 'Apollo-Require-Preflight',
+          message: 'must be sent with a multipart request, against cross-site request forgery',
+        },
+      ])
+    return parts.uploadSlot(actor)
+  } catch (error) {
+    await recordFailure(call.begin('multipart', 'upload'), error)
+    throw error
+  }
+}
+
+function fail({ logger }: EdgeParts, error: unknown, request: Known, response: Response): void {
+  // Express's own faults: a path that cannot be decoded, and the like.
+  const status = (error as { status?: number }).status
+  const told =
+    !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
+      ? badUserInput([{ field: 'request', message: (error as Error).message }])
+      : publicError(error)
+  if (told.code === 'internal_server_error')
+    logger.error({ req: request.callId, err: error }, 'A request failed for a reason of ours.')
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const graphql = request.path.startsWith('/graphql')
+  if (!request.complete) response.setHeader('Connection', 'close')
+  if (graphql) sendGraphqlError(response, told)
+  else sendError(request as IncomingMessage, response as ServerResponse, told, request.callId)
+  drainRest(request, response)
+}
+
+function sendGraphqlError(response: Response, told: PublicError): void {
+  if (told.code === 'unauthenticated') response.setHeader('WWW-Authenticate', 'Bearer')
+  if (told.retryAfter !== undefined) response.setHeader('Retry-After', String(told.retryAfter))
+  response
+    .status(httpStatus[told.code])
+    .json({ errors: [{ message: told.message, extensions: { code: told.code.toUpperCase(), details: told.details } }] })
+}

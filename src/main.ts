@@ -1,0 +1,102 @@
+import pino, { type Logger } from 'pino'
+import { createApp } from './app.js'
+import { banner } from './banner.js'
+import { ConfigError, readConfig } from './config.js'
+import { createDatabase } from './db/client.js'
+import { openDatabase } from './db/embedded.js'
+import { migrate } from './db/migrate.js'
+import { armFaultPoint } from './fault-points.js'
+import { drain, listen, refuseUsedPort } from './listen.js'
+import { Unwinder } from './unwinder.js'
+
+/** config -> database -> app -> listen; everything that was opened is closed in reverse, however it ends. */
+async function start(unwinder: Unwinder): Promise<void> {
+  const config = readConfig()
+  const logger = pino({ level: config.logLevel, base: undefined })
+  endOnFaults(logger)
+  armFaultPoint(config.faultPoint)
+  // Before anything is made: a first key that is shown once must not be lost to a port in use.
+  await refuseUsedPort(config)
+
+  say(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
+  const opened = await unwinder.open(
+    () => openDatabase(config, say),
+    (database) => database.stop(),
+  )
+  const applied = await migrate(opened.url)
+  if (applied.length > 0) say(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
+  unwinder.refuseToGoOn()
+
+  const database = await unwinder.open(
+    async () => createDatabase(opened.url, { poolSize: config.databasePoolSize, logger }),
+    (pool) => pool.close(),
+  )
+  say('Opening the blob store and the virus scanner…')
+  const app = await unwinder.open(
+    () => createApp({ config, database, databaseUrl: opened.url, logger }),
+    (open) => open.close(),
+  )
+  const port = await unwinder.open(
+    () => listen(app.httpServer, config),
+    () => drain(app.httpServer),
+  )
+  console.log(banner({ config, port, database: opened.description, app }))
+  void opened.lost.then(
+    () => unwinder.isUnwinding || fail(logger, 'The embedded PostgreSQL ended by itself; see postgres.log in DATA_DIR.'),
+  )
+}
+
+const say = (what: string) => console.log(what)
+
+function endOnFaults(logger: Logger) {
+  for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
+    process.on(event, (error) => fail(logger, 'A fault that nothing handled; the process ends.', error))
+  }
+}
+
+// The state is unknown: no draining. PostgreSQL is told to stop as the process exits, and what was answered is committed.
+function fail(logger: Logger, message: string, error?: unknown): never {
+  logger.fatal({ err: error }, message)
+  process.exit(1)
+}
+
+/** One sentence for what an operator can mend; the whole of it for what is our own fault. */
+function tell(error: unknown) {
+  const known = error instanceof ConfigError || (error instanceof Error && error.constructor === Error)
+  console.error(known ? error.message : error)
+}
+
+const unwinder = new Unwinder()
+
+// npm hands a terminal's Ctrl-C on to us, which has it from the terminal already: within a second both are one.
+const sameSignalMs = 1000
+let firstSignal = 0
+
+function onSignal(signal: NodeJS.Signals) {
+  if (firstSignal === 0) {
+    firstSignal = Date.now()
+    say(`${signal}: finishing what is under way (30 s at most; a second signal ends it at once)…`)
+    void unwinder.unwind().then(
+      () => process.exit(0),
+      (error) => {
+        tell(error)
+        process.exit(1)
+      },
+    )
+  } else if (Date.now() - firstSignal > sameSignalMs) {
+    process.exit(1)
+  }
+}
+
+process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+
+try {
+  await start(unwinder)
+} catch (error) {
+  // A signal in the middle of starting unwinds by itself.
+  if (!unwinder.isUnwinding) {
+    tell(error)
+    await unwinder.unwind().catch(tell)
+    process.exit(1)
+  }
+}

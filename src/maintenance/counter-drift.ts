@@ -1,0 +1,69 @@
+import type { ClientBase } from 'pg'
+
+/**
+ * How many counters differ from a recount of the rows that they count (contract §8): files held, calls, and audit entries.
+ * `tenantId` null: of all tenants. Rows that retention dropped cannot be recounted: calls from `callsSince` on are.
+ */
+export async function counterDrift(
+  client: ClientBase,
+  { tenantId, callsSince }: { tenantId: string | null; callsSince: Date | null },
+): Promise<number> {
+  await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  try {
+    let drift = 0
+    for (const statement of [filesStatement, uploadsStatement, sumsStatement, auditStatement])
+      drift += Number((await client.query<{ drift: number }>(statement, [tenantId])).rows[0]!.drift)
+    drift += Number((await client.query<{ drift: number }>(callsStatement, [tenantId, callsSince ?? new Date(0)])).rows[0]!.drift)
+    return drift
+  } finally {
+    await client.query('ROLLBACK').catch(() => {})
+  }
+}
+
+// file_totals against files, for each tenant, context and uploader and all their sums.
+const filesStatement = `
+WITH counted AS (
+  SELECT tenant_id, coalesce(context_id, '') AS context_id, coalesce(uploaded_by, '') AS uploaded_by, count(*) AS files, sum(size_bytes) AS bytes
+  FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, CUBE (context_id, uploaded_by)),
+kept AS (SELECT * FROM file_totals WHERE $1::text IS NULL OR tenant_id = $1)
+SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id, uploaded_by)
+WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
+
+// What came less what went is what is held.
+const uploadsStatement = `
+SELECT count(*) AS drift FROM usage_counters u LEFT JOIN file_totals t ON t.tenant_id = u.tenant_id AND t.context_id = '' AND t.uploaded_by = ''
+WHERE u.subject = '' AND u.grain = 'total' AND ($1::text IS NULL OR u.tenant_id = $1)
+  AND (u.files_uploaded - u.files_deleted <> coalesce(t.files, 0) OR u.bytes_uploaded - u.bytes_deleted <> coalesce(t.bytes, 0))`
+
+const all = `upload_success + upload_failure * 3 + download_success * 5 + download_failure * 7 + metadata_success * 11 + metadata_failure * 13 + delete_success * 17 + delete_failure * 19
+  + files_uploaded * 23 + bytes_uploaded + files_deleted * 29 + bytes_deleted * 2 + downloads * 31 + invalid_extension * 37 + size_exceeded * 41 + blank_file * 43 + corrupt_file * 47 + virus_detected * 53`
+
+// The hours add up to the days, and both to the totals. The weights keep one error from hiding another.
+const sumsStatement = `
+SELECT count(*) AS drift FROM (
+  SELECT tenant_id, subject FROM usage_counters WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, subject
+  HAVING sum(${all}) FILTER (WHERE grain = 'hour') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')
+      OR sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
+
+// The hours against the log's rows, by tenant and by key.
+const callsStatement = `
+WITH rows AS (
+  SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket,
+    count(*) FILTER (WHERE operation = 'upload' AND status = 'success') AS us, count(*) FILTER (WHERE operation = 'upload' AND status = 'failure') AS uf,
+    count(*) FILTER (WHERE operation = 'download' AND status = 'success') AS ds, count(*) FILTER (WHERE operation = 'download' AND status = 'failure') AS df,
+    count(*) FILTER (WHERE operation = 'metadata' AND status = 'success') AS ms, count(*) FILTER (WHERE operation = 'metadata' AND status = 'failure') AS mf,
+    count(*) FILTER (WHERE operation = 'delete' AND status = 'success') AS xs, count(*) FILTER (WHERE operation = 'delete' AND status = 'failure') AS xf
+  FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
+  GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ())),
+kept AS (SELECT * FROM usage_counters WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND ($1::text IS NULL OR tenant_id = $1))
+SELECT count(*) AS drift FROM rows r FULL JOIN kept k USING (tenant_id, subject, bucket)
+WHERE coalesce(r.us, 0) <> coalesce(k.upload_success, 0) OR coalesce(r.uf, 0) <> coalesce(k.upload_failure, 0) OR coalesce(r.ds, 0) <> coalesce(k.download_success, 0)
+   OR coalesce(r.df, 0) <> coalesce(k.download_failure, 0) OR coalesce(r.ms, 0) <> coalesce(k.metadata_success, 0) OR coalesce(r.mf, 0) <> coalesce(k.metadata_failure, 0)
+   OR coalesce(r.xs, 0) <> coalesce(k.delete_success, 0) OR coalesce(r.xf, 0) <> coalesce(k.delete_failure, 0)`
+
+const auditStatement = `
+WITH counted AS (
+  SELECT tenant_id, coalesce(audit_type::text, '') AS audit_type, coalesce(action::text, '') AS action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries
+  FROM audit_logs WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, date_trunc('day', created_at, 'UTC'), CUBE (audit_type, action))
+SELECT count(*) AS drift FROM counted c LEFT JOIN audit_counters k ON k.tenant_id = c.tenant_id AND k.audit_type = c.audit_type AND k.action = c.action AND k.grain = 'day' AND k.bucket = c.bucket
+WHERE c.entries <> coalesce(k.entries, 0)`

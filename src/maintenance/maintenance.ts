@@ -1,0 +1,79 @@
+import type { Logger } from 'pino'
+import type { AuditLogService } from '../audit-logs/audit-log.service.js'
+import { logHorizon } from '../call-logs/call-log-window.js'
+import type { Config } from '../config.js'
+import type { Database } from '../db/client.js'
+import type { IdempotencyService } from '../idempotency/idempotency.service.js'
+import type { Ledger } from '../ledger/ledger.js'
+import { ensurePartitions } from '../ledger/partitions.js'
+import type { BlobStorage } from '../storage/blob-storage.js'
+import type { SignInService } from '../users/sign-in.service.js'
+import { Reconciler } from './reconciler.js'
+import { dropExpired } from './retention.js'
+import type { StorageHealth } from './storage-health.js'
+import { Sweeper } from './sweeper.js'
+
+const minute = 60_000
+
+interface Parts {
+  database: Database
+  storage: BlobStorage
+  ledger: Ledger
+  idempotency: IdempotencyService
+  signIns: SignInService
+  auditLogs: AuditLogService
+  storageHealth: StorageHealth
+  config: Pick<Config, 'callLogRetentionDays' | 'reconcileIntervalHours'>
+  logger: Logger
+}
+
+/** What the service does by itself, on every replica, each task safe beside itself. A task that fails is tried again at its next turn. */
+export class Maintenance {
+  readonly #parts: Parts
+  readonly #reconciler: Reconciler
+  readonly #timers: NodeJS.Timeout[] = []
+  #running: Promise<unknown> = Promise.resolve()
+  #closed = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#reconciler = new Reconciler(parts)
+  }
+
+  start(): void {
+    const { database, storage, idempotency, signIns, auditLogs, config } = this.#parts
+    const sweeper = new Sweeper(database.pool, storage)
+    this.#every(minute / 2, 'sweep', () => sweeper.sweep())
+    this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
+    this.#every(60 * minute, 'retention', () =>
+      dropExpired(database.pool, { calls: logHorizon(config.callLogRetentionDays), audits: auditLogs.horizon() }),
+    )
+    this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())
+    this.#every(60 * minute, 'sessions', () => signIns.sweep())
+    if (config.reconcileIntervalHours > 0)
+      this.#every(5 * minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#reconciler.stop()
+    await this.#running
+  }
+
+  // One task after another: none of them is in a hurry, and together they hold one connection.
+  #every(ms: number, what: string, task: () => Promise<unknown>): void {
+    let queued = false
+    const turn = () => {
+      if (queued) return
+      queued = true
+      this.#running = this.#running
+        .then(() => (this.#closed ? undefined : task()))
+        .catch((error) => this.#parts.logger.warn({ err: error, task: what }, 'Maintenance failed; it is tried again.'))
+        .finally(() => {
+          queued = false
+        })
+    }
+    this.#timers.push(setInterval(turn, ms).unref())
+  }
+}

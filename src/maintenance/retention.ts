@@ -1,0 +1,29 @@
+import type { Pool } from 'pg'
+import { firstIdAt } from '../ids.js'
+import { dropPartitionsBefore } from '../ledger/partitions.js'
+
+const rowsAtOnce = 10_000
+
+/** Drops what retention has put out of the logs: whole months at once, the rest of a month in batches. Statistics keep what they counted. */
+export async function dropExpired(
+  pool: Pool,
+  horizons: { calls: Date | null; audits: Date | null },
+): Promise<{ partitions: string[]; rows: number }> {
+  const partitions = horizons.calls ? await dropPartitionsBefore(pool, horizons.calls) : []
+  let rows = 0
+  if (horizons.calls) rows += await deleteBelow(pool, 'call_logs', 'call_id', firstIdAt('call', horizons.calls))
+  if (horizons.audits) rows += await deleteBelow(pool, 'audit_logs', 'audit_id', firstIdAt('aud', horizons.audits))
+  return { partitions, rows }
+}
+
+// A batch at a time, so that no statement holds its locks for long.
+async function deleteBelow(pool: Pool, table: string, column: string, bound: string): Promise<number> {
+  for (let deleted = 0; ; ) {
+    const { rowCount } = await pool.query(
+      `DELETE FROM ${table} WHERE ${column} IN (SELECT ${column} FROM ${table} WHERE ${column} < $1 ORDER BY ${column} LIMIT $2)`,
+      [bound, rowsAtOnce],
+    )
+    deleted += rowCount ?? 0
+    if ((rowCount ?? 0) < rowsAtOnce) return deleted
+  }
+}

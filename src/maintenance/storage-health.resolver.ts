@@ -1,0 +1,37 @@
+import { Field, ObjectType, Query, Resolver } from 'type-graphql'
+import type { Actor } from '../auth/actor.js'
+import { By, Requires } from '../graphql/requires.js'
+import { LongScalar } from '../graphql/scalars.js'
+import type { StorageHealth } from './storage-health.js'
+
+@ObjectType('StorageHealth', {
+  description: 'Whether the tenant’s counters, rows and blobs agree (contract §8): all 0 in health.',
+})
+export class StorageHealthType {
+  @Field(() => LongScalar, { description: 'Counters that differ from a recount.' })
+  countersDrift!: number
+  @Field(() => LongScalar, { description: 'Files whose blob is not there.' })
+  filesWithoutBlob!: number
+  @Field(() => LongScalar, { description: 'Blobs that belong to no file and to no upload under way.' })
+  blobsWithoutFile!: number
+  @Field(() => LongScalar, { description: 'Files whose blob has another size than was uploaded.' })
+  corrupted!: number
+}
+
+@Resolver(() => StorageHealthType)
+export class StorageHealthResolver {
+  readonly #storageHealth: StorageHealth
+
+  constructor(storageHealth: StorageHealth) {
+    this.#storageHealth = storageHealth
+  }
+
+  @Requires('admin')
+  @Query(() => StorageHealthType, {
+    description:
+      'Compares the tenant’s counters, rows and blobs now. Blobs’ bytes are read by the operator’s verify --deep alone.',
+  })
+  storageHealth(@By() actor: Actor) {
+    return this.#storageHealth.verify({ tenantId: actor.tenantId })
+  }
+}

@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto'
+import { logHorizon } from '../call-logs/call-log-window.js'
+import type { Database } from '../db/client.js'
+import type { BlobStorage, StoredBlob } from '../storage/blob-storage.js'
+import { counterDrift } from './counter-drift.js'
+
+/** What does not agree (contract §8): all 0 in health. */
+export interface HealthCounts {
+  countersDrift: number
+  filesWithoutBlob: number
+  blobsWithoutFile: number
+  corrupted: number
+}
+
+/** One disagreement between rows and blobs. */
+export interface Finding {
+  kind: 'file_without_blob' | 'blob_without_file' | 'corrupted'
+  blobPath: string
+  fileId: string | null
+  tenantId: string | null
+}
+
+interface FileRow {
+  blob_path: string
+  file_id: string
+  tenant_id: string
+  size_bytes: number
+  checksum: string
+}
+
+const rowsAtOnce = 1000
+
+/** Compares counters with a recount, rows with blobs and blobs with rows, in constant memory whatever there is. */
+export class StorageHealth {
+  readonly #database: Database
+  readonly #storage: BlobStorage
+  readonly #callLogRetentionDays: number | undefined
+
+  constructor(parts: { database: Database; storage: BlobStorage; callLogRetentionDays: number | undefined }) {
+    this.#database = parts.database
+    this.#storage = parts.storage
+    this.#callLogRetentionDays = parts.callLogRetentionDays
+  }
+
+  /** Of one tenant, or of all; `deep` reads every blob. */
+  async verify({ tenantId, deep = false }: { tenantId?: string; deep?: boolean } = {}): Promise<HealthCounts> {
+    const counts: HealthCounts = {
+      countersDrift: await this.#countersDrift(tenantId ?? null),
+      filesWithoutBlob: 0,
+      blobsWithoutFile: 0,
+      corrupted: 0,
+    }
+    for await (const { kind } of this.findings({ ...(tenantId && { prefix: `${tenantId}/` }), deep })) {
+      if (kind === 'file_without_blob') counts.filesWithoutBlob++
+      else if (kind === 'blob_without_file') counts.blobsWithoutFile++
+      else counts.corrupted++
+    }
+    return counts
+  }
+
+  /** Both lists side by side, in the order of their paths. A doubt is asked again, since uploads and deletes go on meanwhile. */
+  async *findings({
+    prefix = '',
+    after,
+    deep = false,
+    sample = 0,
+    onPath,
+  }: {
+    prefix?: string
+    after?: string
+    deep?: boolean
+    sample?: number
+    onPath?: (path: string) => void | Promise<void>
+  } = {}): AsyncGenerator<Finding> {
+    const start = after ?? prefix
+    const rows = this.#rows(start, prefix)[Symbol.asyncIterator]()
+    const blobs = this.#blobs(start, prefix)[Symbol.asyncIterator]()
+    let row = await rows.next()
+    let blob = await blobs.next()
+    while (!row.done || !blob.done) {
+      const order = row.done ? 1 : blob.done ? -1 : Buffer.compare(Buffer.from(row.value.blob_path), Buffer.from(blob.value.path))
+      await onPath?.(order <= 0 ? (row.value as FileRow).blob_path : (blob.value as StoredBlob).path)
+      if (order < 0) {
+        const found = await this.#missing(row.value as FileRow)
+        if (found) yield found
+        row = await rows.next()
+      } else if (order > 0) {
+        const found = await this.#unowned(blob.value as StoredBlob)
+        if (found) yield found
+        blob = await blobs.next()
+      } else {
+        const found = await this.#changed(row.value as FileRow, (blob.value as StoredBlob).size, deep || Math.random() < sample)
+        if (found) yield found
+        row = await rows.next()
+        blob = await blobs.next()
+      }
+    }
+  }
+
+  async #countersDrift(tenantId: string | null): Promise<number> {
+    const client = await this.#database.dedicated('assay verify')
+    try {
+      return await counterDrift(client, { tenantId, callsSince: logHorizon(this.#callLogRetentionDays) })
+    } finally {
+      await client.end()
+    }
+  }
+
+  async *#rows(start: string, prefix: string): AsyncGenerator<FileRow> {
+    for (let after = start; ; ) {
+      const { rows } = await this.#database.pool.query<FileRow>(
+        'SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM files WHERE blob_path > $1 ORDER BY blob_path LIMIT $2',
+        [after, rowsAtOnce],
+      )
+      for (const row of rows) {
+        if (!row.blob_path.startsWith(prefix)) return
+        yield row
+      }
+      if (rows.length < rowsAtOnce) return
+      after = rows.at(-1)!.blob_path
+    }
+  }
+
+  async *#blobs(start: string, prefix: string): AsyncGenerator<StoredBlob> {
+    for await (const blob of this.#storage.list(start)) {
+      if (!blob.path.startsWith(prefix)) return
+      yield blob
+    }
+  }
+
+  async #missing(row: FileRow): Promise<Finding | undefined> {
+    if (!(await this.#isKept(row.blob_path)) || (await this.#storage.size(row.blob_path)) !== null) return undefined
+    // Deleted between the two looks?
+    return (await this.#isKept(row.blob_path)) ? findingOf('file_without_blob', row) : undefined
+  }
+
+  async #unowned(blob: StoredBlob): Promise<Finding | undefined> {
+    const { rows } = await this.#database.pool.query(
+      'SELECT 1 FROM files WHERE blob_path = $1 UNION ALL SELECT 1 FROM blob_garbage WHERE blob_path = $1',
+      [blob.path],
+    )
+    if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
+    return { kind: 'blob_without_file', blobPath: blob.path, fileId: null, tenantId: null }
+  }
+
+  async #changed(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
+    const sound = size === row.size_bytes && (!read || (await this.#digest(row.blob_path)) === row.checksum)
+    return sound || !(await this.#isKept(row.blob_path)) ? undefined : findingOf('corrupted', row)
+  }
+
+  async #digest(path: string): Promise<string> {
+    const hash = createHash('sha256')
+    for await (const piece of await this.#storage.open(path)) hash.update(piece as Buffer)
+    return hash.digest('hex')
+  }
+
+  async #isKept(blobPath: string): Promise<boolean> {
+    return ((await this.#database.pool.query('SELECT 1 FROM files WHERE blob_path = $1', [blobPath])).rowCount ?? 0) > 0
+  }
+}
+
+const findingOf = (kind: Finding['kind'], row: FileRow): Finding => ({
+  kind,
+  blobPath: row.blob_path,
+  fileId: row.file_id,
+  tenantId: row.tenant_id,
+})

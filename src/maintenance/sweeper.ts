@@ -1,0 +1,62 @@
+import type { Pool } from 'pg'
+import { faultPoint } from '../fault-points.js'
+import type { BlobStorage } from '../storage/blob-storage.js'
+
+const batch = 64
+const atOnce = 8
+
+/** Removes the blobs that the garbage journal says are due. Safe on several replicas at once: each takes other rows. */
+export class Sweeper {
+  readonly #pool: Pool
+  readonly #storage: BlobStorage
+
+  constructor(pool: Pool, storage: BlobStorage) {
+    this.#pool = pool
+    this.#storage = storage
+  }
+
+  /** Until nothing is due any more; gives how many blobs were removed and how many the store refused to remove. */
+  async sweep(): Promise<{ removed: number; failed: number }> {
+    const total = { removed: 0, failed: 0 }
+    for (;;) {
+      const { removed, failed } = await this.#sweepBatch()
+      total.removed += removed
+      total.failed += failed
+      if (removed + failed < batch) return total
+    }
+  }
+
+  // The rows stay locked until their blobs are gone, so that an upload that is just being committed waits, and then finds
+  // that its path is no longer its own.
+  async #sweepBatch(): Promise<{ removed: number; failed: number }> {
+    const client = await this.#pool.connect()
+    try {
+      await client.query('BEGIN')
+      const { rows } = await client.query<{ blob_path: string }>(
+        'SELECT blob_path FROM blob_garbage WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED',
+        [batch],
+      )
+      const removed: string[] = []
+      const failed: string[] = []
+      const queue = rows.map((row) => row.blob_path)
+      const work = async () => {
+        for (let path = queue.shift(); path !== undefined; path = queue.shift())
+          await this.#storage.remove(path).then(
+            () => removed.push(path!),
+            () => failed.push(path!),
+          )
+      }
+      await Promise.all(Array.from({ length: atOnce }, work))
+      faultPoint('sweep.removed')
+      await client.query('DELETE FROM blob_garbage WHERE blob_path = ANY($1)', [removed])
+      await client.query(`UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE blob_path = ANY($1)`, [failed])
+      await client.query('COMMIT')
+      return { removed: removed.length, failed: failed.length }
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      throw error
+    } finally {
+      client.release()
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Entry } from './ledger/entry.js'
+
+const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** What `GET /metrics` shows. A registry of its own, so that two services in one process do not share figures. */
+export class Metrics {
+  readonly registry = new Registry()
+  readonly calls: Counter<'operation' | 'status' | 'reason'>
+  readonly blocked: Counter<'reason'>
+  readonly requests: Histogram<'edge' | 'status'>
+  readonly refusedCredentials: Counter
+  readonly bytesIn: Counter
+  readonly bytesOut: Counter
+  readonly scan: Histogram
+  readonly store: Histogram<'operation'>
+
+  constructor(sources: {
+    poolSize: () => { total: number; idle: number; waiting: number }
+    ledgerWaiting: () => number
+    storageFindings: () => Promise<number>
+  }) {
+    const registers = [this.registry]
+    collectDefaultMetrics({ register: this.registry })
+    this.calls = new Counter({
+      name: 'assay_calls_total',
+      help: 'Calls by API key (contract §5), by operation, status and error code.',
+      labelNames: ['operation', 'status', 'reason'],
+      registers,
+    })
+    this.blocked = new Counter({
+      name: 'assay_files_blocked_total',
+      help: 'Files that a check refused, by reason.',
+      labelNames: ['reason'],
+      registers,
+    })
+    this.requests = new Histogram({
+      name: 'assay_request_duration_seconds',
+      help: 'Time to answer a request.',
+      labelNames: ['edge', 'status'],
+      buckets: seconds,
+      registers,
+    })
+    this.refusedCredentials = new Counter({
+      name: 'assay_refused_credentials_total',
+      help: 'Requests with a credential that was not accepted.',
+      registers,
+    })
+    this.bytesIn = new Counter({ name: 'assay_upload_bytes_total', help: 'Bytes of the files that were kept.', registers })
+    this.bytesOut = new Counter({
+      name: 'assay_download_bytes_total',
+      help: 'Bytes of the files for which download URLs were made.',
+      registers,
+    })
+    this.scan = new Histogram({
+      name: 'assay_scan_duration_seconds',
+      help: 'Time of one virus scan.',
+      buckets: seconds,
+      registers,
+    })
+    this.store = new Histogram({
+      name: 'assay_store_duration_seconds',
+      help: 'Time of one call to the blob store.',
+      labelNames: ['operation'],
+      buckets: seconds,
+      registers,
+    })
+    new Gauge({
+      name: 'assay_database_connections',
+      help: 'Connections of the database pool.',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        for (const [state, count] of Object.entries(sources.poolSize())) this.set({ state }, count)
+      },
+    })
+    new Gauge({
+      name: 'assay_ledger_waiting',
+      help: 'Entries that wait for their group.',
+      registers,
+      collect() {
+        this.set(sources.ledgerWaiting())
+      },
+    })
+    new Gauge({
+      name: 'assay_storage_findings',
+      help: 'What the reconciler found and nobody mended yet.',
+      registers,
+      async collect() {
+        // A database that is away must not take the metrics with it.
+        await sources.storageFindings().then(
+          (count) => this.set(count),
+          () => {},
+        )
+      },
+    })
+  }
+
+  /** Counts what was committed. */
+  recorded({ call, blocked, upload, download }: Entry): void {
+    if (call) this.calls.inc({ operation: call.operation, status: call.status, reason: call.errorCode ?? '' })
+    if (blocked) this.blocked.inc({ reason: blocked.reason })
+    if (upload && call?.status !== 'failure') this.bytesIn.inc(upload.file.sizeBytes)
+    if (download && call?.status !== 'failure') this.bytesOut.inc(download.sizeBytes)
+  }
+}

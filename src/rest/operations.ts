@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  typeFromAST,
+  type ValueNode,
+  validate,
+  visit,
+} from 'graphql'
+import type { Access } from '../graphql/requires.js'
+
+/** A stored document, ready to run. */
+export interface Operation {
+  name: string
+  document: DocumentNode
+  variables: { name: string; type: GraphQLInputType }[]
+  /** The root field's access, as its resolver declares it. */
+  access: Access
+  /** From an argument's path in the schema (`input.maxFileSizeMb`) to the request's name for it (`max_file_size_mb`). */
+  spelling: ReadonlyMap<string, string>
+}
+
+/** Parses and checks operations.graphql, once, against the schema that will run it. Throws where a document does not fit. */
+export function loadOperations(schema: GraphQLSchema): Map<string, Operation> {
+  const all = parse(readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8'))
+  const errors = validate(schema, all)
+  if (errors.length > 0)
+    throw new Error(`operations.graphql does not fit the schema: ${errors.map((error) => error.message).join(' ')}`)
+  const fragments = new Map(
+    all.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION).map((node) => [node.name.value, node]),
+  )
+  return new Map(
+    all.definitions
+      .filter((node) => node.kind === Kind.OPERATION_DEFINITION)
+      .map((node) => [node.name!.value, operationOf(schema, node, fragments)]),
+  )
+}
+
+function operationOf(
+  schema: GraphQLSchema,
+  node: OperationDefinitionNode,
+  fragments: Map<string, FragmentDefinitionNode>,
+): Operation {
+  const [selection, ...others] = node.selectionSet.selections
+  if (selection?.kind !== Kind.FIELD || others.length > 0)
+    throw new Error(`Operation ${node.name!.value} must select one root field.`)
+  const root = node.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
+  const access = root!.getFields()[selection.name.value]!.extensions.access as Access | undefined
+  if (!access) throw new Error(`The root field ${selection.name.value} has no @Requires.`)
+  const spelling = new Map<string, string>()
+  for (const argument of selection.arguments ?? []) spell(argument.value, argument.name.value, spelling)
+  return {
+    name: node.name!.value,
+    document: { kind: Kind.DOCUMENT, definitions: [node, ...usedFragments(node, fragments)] },
+    variables: (node.variableDefinitions ?? []).map((definition) => ({
+      name: definition.variable.name.value,
+      type: typeFromAST(schema, definition.type as never) as GraphQLInputType,
+    })),
+    access,
+    spelling,
+  }
+}
+
+function spell(value: ValueNode, path: string, into: Map<string, string>): void {
+  if (value.kind === Kind.VARIABLE) into.set(path, value.name.value)
+  if (value.kind === Kind.OBJECT) for (const field of value.fields) spell(field.value, `${path}.${field.name.value}`, into)
+}
+
+function usedFragments(
+  node: OperationDefinitionNode | FragmentDefinitionNode,
+  fragments: Map<string, FragmentDefinitionNode>,
+  used = new Set<FragmentDefinitionNode>(),
+): Set<FragmentDefinitionNode> {
+  visit(node, {
+    FragmentSpread: (spread) => {
+      const fragment = fragments.get(spread.name.value)!
+      if (used.has(fragment)) return
+      used.add(fragment)
+      usedFragments(fragment, fragments, used)
+    },
+  })
+  return used
+}

@@ -1,0 +1,95 @@
+/** One REST endpoint: which stored document it runs, and how its answer is wrapped (spec §2, contract §1). */
+export interface Route {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below /api/v1, with `{parameters}` as the specification writes them. */
+  path: string
+  /** The name of an operation in operations.graphql. */
+  operation: string
+  /** Of a success; 200 unless given. */
+  status?: number
+  message?: string
+  /** False where the envelope has none. */
+  timestamp?: boolean
+  /** What the body is; none for GET and DELETE. */
+  body?: 'json' | 'multipart'
+  /** For the documentation. */
+  summary: string
+}
+
+/** THE TABLE. A new endpoint is a row here, a document in operations.graphql, and whatever that document asks of the schema. */
+export const routes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/api-keys',
+    operation: 'CreateApiKey',
+    status: 201,
+    message: 'API key created. Store the key now: it cannot be shown again.',
+    body: 'json',
+    summary: 'Create API key',
+  },
+  { method: 'GET', path: '/api-keys', operation: 'ListApiKeys', summary: 'List API keys' },
+  { method: 'GET', path: '/api-keys/{api_key_id}', operation: 'GetApiKey', summary: 'Get API key' },
+  { method: 'POST', path: '/api-keys/{api_key_id}/enable', operation: 'EnableApiKey', summary: 'Enable API key' },
+  { method: 'POST', path: '/api-keys/{api_key_id}/disable', operation: 'DisableApiKey', summary: 'Disable API key' },
+  { method: 'POST', path: '/api-keys/{api_key_id}/revoke', operation: 'RevokeApiKey', summary: 'Revoke API key' },
+  {
+    method: 'POST',
+    path: '/api-keys/{api_key_id}/rotate',
+    operation: 'RotateApiKey',
+    body: 'json',
+    summary: 'Give an API key a new secret',
+  },
+
+  { method: 'POST', path: '/contexts', operation: 'CreateContext', status: 201, body: 'json', summary: 'Create file context' },
+  { method: 'GET', path: '/contexts', operation: 'ListContexts', summary: 'List file contexts' },
+  { method: 'GET', path: '/contexts/{context_key}', operation: 'GetContext', summary: 'Get file context' },
+  { method: 'PATCH', path: '/contexts/{context_key}', operation: 'UpdateContext', body: 'json', summary: 'Change file context' },
+  { method: 'DELETE', path: '/contexts/{context_key}', operation: 'DeleteContext', summary: 'Delete file context' },
+
+  {
+    method: 'POST',
+    path: '/files/upload',
+    operation: 'UploadFile',
+    status: 201,
+    message: 'File uploaded.',
+    timestamp: false,
+    body: 'multipart',
+    summary: 'Upload file',
+  },
+  {
+    method: 'POST',
+    path: '/files/validate',
+    operation: 'ValidateFile',
+    body: 'multipart',
+    summary: 'Test a file and keep nothing',
+  },
+  { method: 'GET', path: '/files', operation: 'ListFiles', summary: 'List files' },
+  { method: 'GET', path: '/files/{file_id}', operation: 'CreateDownloadUrl', timestamp: false, summary: 'Get download URL' },
+  { method: 'DELETE', path: '/files/{file_id}', operation: 'DeleteFile', summary: 'Delete file' },
+  { method: 'GET', path: '/files/{file_id}/metadata', operation: 'GetFileMetadata', summary: 'Get file metadata' },
+  {
+    method: 'GET',
+    path: '/files/{file_id}/validation',
+    operation: 'GetFileValidation',
+    summary: 'Get the validation report kept with a file',
+  },
+
+  { method: 'GET', path: '/stats', operation: 'GetStats', summary: 'Statistics overview' },
+  { method: 'GET', path: '/stats/charts/api-calls', operation: 'GetApiCallsChart', summary: 'Chart of calls' },
+  { method: 'GET', path: '/stats/charts/storage', operation: 'GetStorageChart', summary: 'Chart of storage' },
+  { method: 'GET', path: '/stats/charts/uploads', operation: 'GetUploadsChart', summary: 'Chart of uploads' },
+  { method: 'GET', path: '/stats/by-context/api-calls', operation: 'GetApiCallsByContext', summary: 'Calls by context' },
+  { method: 'GET', path: '/stats/by-context/files', operation: 'GetFilesByContext', summary: 'Files by context' },
+  { method: 'GET', path: '/stats/logs', operation: 'ListCallLogs', summary: 'API call logs' },
+
+  { method: 'GET', path: '/audit-logs', operation: 'ListAuditLogs', summary: 'Audit logs' },
+  {
+    method: 'GET',
+    path: '/audit-logs/entity/{entity_type}/{entity_id}',
+    operation: 'ListAuditLogsOfEntity',
+    summary: 'Audit logs of one entity',
+  },
+
+  { method: 'GET', path: '/tenant', operation: 'GetTenant', summary: 'Get the tenant' },
+  { method: 'PATCH', path: '/tenant', operation: 'UpdateTenant', body: 'json', summary: 'Change the tenant' },
+]

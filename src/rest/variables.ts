@@ -1,0 +1,86 @@
+import { type GraphQLInputType, getNullableType, isEnumType, isListType, isNonNullType } from 'graphql'
+import type { FieldFault } from '../errors.js'
+import { IncomingFile } from '../graphql/upload.js'
+import type { Operation } from './operations.js'
+
+/** Where a value came from: text (a path, a query string, a form field), or JSON. */
+export interface RawValue {
+  value: unknown
+  from: 'text' | 'json'
+}
+
+/**
+ * A request's values as a document's variables. A value at fault is told, and stands in as something of the right type, so that
+ * the document still runs up to the resolver's own validation: scope first, then all faults at once.
+ */
+export function coerceVariables(
+  operation: Operation,
+  raw: ReadonlyMap<string, RawValue>,
+  { nullIsFault }: { nullIsFault: boolean },
+): { variables: Record<string, unknown>; faults: FieldFault[] } {
+  const variables: Record<string, unknown> = {}
+  const faults: FieldFault[] = []
+  for (const { name, type } of operation.variables) {
+    const given = raw.get(name)
+    if (given === undefined || given.value === undefined || (given.value === null && !nullIsFault)) {
+      // Left out, so that the schema's defaults apply.
+      if (!isNonNullType(type)) continue
+      faults.push({ field: name, message: 'is required' })
+      variables[name] = standIn(type)
+      continue
+    }
+    const result = given.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, given)
+    if ('fault' in result) {
+      faults.push({ field: name, message: result.fault })
+      if (isNonNullType(type)) variables[name] = standIn(type)
+    } else variables[name] = result.value
+  }
+  return { variables, faults }
+}
+
+type Coerced = { value: unknown } | { fault: string }
+
+function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
+  if (isNonNullType(type)) return value === null ? { fault: 'must not be null' } : coerce(type.ofType, { value, from })
+  if (isListType(type)) return coerceList(type.ofType, value)
+  if (isEnumType(type)) {
+    const names = type.getValues().map(({ name }) => name)
+    return typeof value === 'string' && names.includes(value)
+      ? { value }
+      : { fault: `must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}` }
+  }
+  return (coercions[type.toString()] ?? coercions.String!)(value, from)
+}
+
+function coerceList(item: GraphQLInputType, value: unknown): Coerced {
+  if (!Array.isArray(value)) return { fault: 'must be an array' }
+  const items = value.map((member) => coerce(item, { value: member, from: 'json' }))
+  const fault = items.find((member) => 'fault' in member)
+  return fault && 'fault' in fault
+    ? { fault: `must be an array whose every member ${fault.fault}` }
+    : { value: items.map((member) => ('value' in member ? member.value : null)) }
+}
+
+const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
+  Int: (value, from) => {
+    // Contract §4: decimal integers; an empty, fractional, signed or overlong one is a fault.
+    const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
+    return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
+      ? { value: number }
+      : { fault: 'must be a whole number of at most 2147483647' }
+  },
+  Boolean: (value) => (typeof value === 'boolean' ? { value } : { fault: 'must be true or false' }),
+  String: (value) => (typeof value === 'string' ? { value } : { fault: 'must be text' }),
+  JSONObject: (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? { value } : { fault: 'must be a JSON object' },
+  Upload: (value) => (value instanceof IncomingFile ? { value } : { fault: 'must be a file' }),
+}
+
+const nobody = new IncomingFile('', () => Promise.reject(new Error('a stand-in is never received')))
+
+function standIn(type: GraphQLInputType): unknown {
+  const plain = getNullableType(type) as GraphQLInputType
+  if (isListType(plain)) return []
+  if (isEnumType(plain)) return plain.getValues()[0]!.name
+  return { Int: 1, Boolean: false, JSONObject: {}, Upload: nobody }[plain.toString()] ?? 'x'
+}

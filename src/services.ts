@@ -1,0 +1,124 @@
+import type { Logger } from 'pino'
+import { loadApiKey, rehashApiKey, writeKeyUses } from './api-keys/api-key.lookup.js'
+import { ApiKeyService } from './api-keys/api-key.service.js'
+import { AuditLogService } from './audit-logs/audit-log.service.js'
+import { Identity } from './auth/identity.js'
+import { openMasterKey } from './auth/master-key.js'
+import { Passwords } from './auth/passwords.js'
+import { openRateLimits } from './auth/rate-limits.js'
+import { CallLogService } from './call-logs/call-log.service.js'
+import type { Config } from './config.js'
+import type { Database } from './db/client.js'
+import { FileContextService } from './file-contexts/file-context.service.js'
+import { FileService } from './files/file.service.js'
+import { IdempotencyService } from './idempotency/idempotency.service.js'
+import { Ledger } from './ledger/ledger.js'
+import { StorageHealth } from './maintenance/storage-health.js'
+import { Charts } from './stats/charts.js'
+import { StatsService } from './stats/stats.service.js'
+import { openStorage } from './storage/index.js'
+import { TenantService } from './tenants/tenant.service.js'
+import { SignInService } from './users/sign-in.service.js'
+import { loadSession, userOnFirstSight } from './users/user.lookup.js'
+import { UserService } from './users/user.service.js'
+
+export type Services = Awaited<ReturnType<typeof openServices>>
+
+/** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */
+export async function openServices({
+  config,
+  database,
+  databaseUrl,
+  logger,
+}: {
+  config: Config
+  database: Database
+  databaseUrl: string
+  logger: Logger
+}) {
+  const { pool } = database
+  const onError = (error: Error) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
+  const ledger = new Ledger(database)
+  const masterKey = await openMasterKey({
+    masterKey: config.masterKey,
+    previous: [...config.previousMasterKeys],
+    dataDir: config.dataDir,
+  })
+  const { jwt } = config
+  const identity = new Identity({
+    pool,
+    connection: { connectionString: databaseUrl },
+    masterKey,
+    loadApiKey: loadApiKey(pool),
+    rehashApiKey: rehashApiKey(pool),
+    writeKeyUses: writeKeyUses(pool),
+    loadSession: loadSession(pool),
+    outside: jwt && {
+      issuer: jwt.issuer,
+      audience: jwt.audience,
+      jwksUrl: new URL(jwt.jwksUrl),
+      claims: jwt.claims,
+      userOnFirstSight: userOnFirstSight(pool, ledger),
+    },
+    onError,
+  })
+  await identity.start()
+  const limits = await openRateLimits({
+    pool,
+    redisUrl: config.redisUrl,
+    perMinute: config.rateLimitPerMinute,
+    uploadsByTenant: config.maxUploadsAtOnce,
+    uploadsInAll: config.maxUploadsAtOnce,
+    onError,
+  })
+  const storage = await openStorage(config.storageUrl, {
+    publicUrl: config.publicUrl,
+    signingSecrets: identity.signing.download_url,
+    ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
+  })
+  const tenants = new TenantService({ db: database, ledger })
+  const contexts = new FileContextService({ db: database, ledger, maxUploadMb: config.maxUploadMb })
+  const apiKeys = new ApiKeyService({
+    db: database,
+    ledger,
+    peppers: identity.peppers,
+    contexts,
+    forget: (id) => identity.forget('api_key', id),
+  })
+  const passwords = new Passwords()
+  const users = new UserService({ db: database, ledger, passwords, forget: (id) => identity.forget('user', id) })
+  const signIns = new SignInService({
+    db: database,
+    ledger,
+    passwords,
+    sessions: identity.sessions,
+    limits,
+    users,
+    forget: (id) => identity.forget('session', id),
+  })
+  return {
+    ledger,
+    identity,
+    masterKey,
+    limits,
+    storage,
+    tenants,
+    contexts,
+    apiKeys,
+    users,
+    signIns,
+    files: new FileService({ db: database, ledger, storage, contexts }),
+    callLogs: new CallLogService({ db: database, retentionDays: config.callLogRetentionDays }),
+    auditLogs: new AuditLogService({ db: database, retentionDays: config.auditLogRetentionDays }),
+    stats: new StatsService(database),
+    charts: new Charts(database),
+    idempotency: new IdempotencyService(pool),
+    storageHealth: new StorageHealth({ database, storage, callLogRetentionDays: config.callLogRetentionDays }),
+    close: async () => {
+      await ledger.drain()
+      await limits.close()
+      await identity.close()
+      await storage.close()
+    },
+  }
+}

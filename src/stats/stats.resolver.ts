@@ -1,0 +1,62 @@
+import { Args, Query, Resolver } from 'type-graphql'
+import type { Actor } from '../auth/actor.js'
+import { By, Requires } from '../graphql/requires.js'
+import type { Charts } from './charts.js'
+import type { StatsService } from './stats.service.js'
+import {
+  ApiCallsChart,
+  ChartArgs,
+  ContextApiCalls,
+  ContextFiles,
+  Stats,
+  StorageChart,
+  StorageChartArgs,
+  UploadsChart,
+} from './stats.type.js'
+
+@Resolver()
+export class StatsResolver {
+  readonly #stats: StatsService
+  readonly #charts: Charts
+
+  constructor(stats: StatsService, charts: Charts) {
+    this.#stats = stats
+    this.#charts = charts
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => Stats, { description: 'The statistics overview (spec §4).' })
+  stats(@By() actor: Actor) {
+    return this.#stats.overview(actor)
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => ApiCallsChart, { description: 'Calls over time (spec §4).' })
+  apiCallsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
+    return this.#charts.apiCalls(actor, args)
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => StorageChart, { description: 'Storage over time (spec §4).' })
+  storageChart(@By() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
+    return this.#charts.storage(actor, args)
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => UploadsChart, { description: 'Uploads over time (spec §4).' })
+  uploadsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
+    return this.#charts.uploads(actor, args)
+  }
+
+  @Requires('metadata')
+  @Query(() => [ContextApiCalls], { description: 'All calls by context, most first (spec §4).' })
+  apiCallsByContext(@By() actor: Actor) {
+    return this.#stats.apiCallsByContext(actor)
+  }
+
+  @Requires('metadata')
+  @Query(() => [ContextFiles], { description: 'Files by context, most bytes first (spec §4).' })
+  filesByContext(@By() actor: Actor) {
+    return this.#stats.filesByContext(actor)
+  }
+}

@@ -1,0 +1,276 @@
+import { ArgsType, Field, Float, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { Optional, Whole } from '../graphql/rules.js'
+import { LongScalar } from '../graphql/scalars.js'
+
+@ObjectType({ description: 'What there is in all.' })
+export class StatsOverview {
+  @Field(() => LongScalar, { description: 'Files held now.' })
+  totalFiles!: number
+  @Field(() => LongScalar, { description: 'Contexts.' })
+  totalContexts!: number
+  @Field(() => LongScalar, { description: 'API keys, whatever their status.' })
+  totalApiKeys!: number
+  @Field(() => LongScalar, { description: 'Download URLs ever made.' })
+  totalDownloads!: number
+}
+
+@ObjectType({ description: 'Calls by operation.' })
+export class CallsByOperation {
+  @Field(() => LongScalar, { description: 'Uploads and dry runs.' })
+  upload!: number
+  @Field(() => LongScalar, { description: 'Download URLs.' })
+  download!: number
+  @Field(() => LongScalar, { description: 'Reads.' })
+  metadata!: number
+  @Field(() => LongScalar, { description: 'Deletions.' })
+  delete!: number
+}
+
+@ObjectType({ description: 'Calls by outcome.' })
+export class CallsByStatus {
+  @Field(() => LongScalar, { description: 'Those that succeeded.' })
+  success!: number
+  @Field(() => LongScalar, { description: 'Those that failed.' })
+  failure!: number
+}
+
+@ObjectType({ description: 'Calls by API key, of today (UTC) and yesterday.' })
+export class ApiCallStats {
+  @Field(() => LongScalar, { description: 'Calls today.' })
+  today!: number
+  @Field(() => LongScalar, { description: 'Calls yesterday.' })
+  yesterday!: number
+  @Field(() => Float, { description: 'Today against yesterday, in percent, to one decimal.' })
+  changePercent!: number
+  @Field(() => CallsByOperation, { description: 'Today’s, by operation.' })
+  byOperation!: CallsByOperation
+  @Field(() => CallsByStatus, { description: 'Today’s, by outcome.' })
+  byStatus!: CallsByStatus
+}
+
+@ObjectType({ description: 'What one context holds.' })
+export class ContextStorage {
+  @Field(() => String, { description: 'Its key.' })
+  contextKey!: string
+  @Field(() => String, { description: 'Its display name.' })
+  contextName!: string
+  @Field(() => LongScalar, { description: 'Files.' })
+  count!: number
+  @Field(() => LongScalar, { description: 'Bytes.' })
+  totalBytes!: number
+}
+
+@ObjectType({ description: 'What is stored.' })
+export class StorageStats {
+  @Field(() => LongScalar, { description: 'Bytes held now.' })
+  totalBytes!: number
+  @Field(() => String, { description: 'The same for people, base 1024.' })
+  totalFormatted!: string
+  @Field(() => [ContextStorage], { description: 'The three largest contexts.' })
+  byContext!: ContextStorage[]
+}
+
+@ObjectType({ description: 'The tenant’s quota.' })
+export class StorageQuota {
+  @Field(() => Int, { description: 'MB of 1,048,576 bytes.' })
+  quotaMb!: number
+  @Field(() => LongScalar, { description: 'Bytes in use.' })
+  usedBytes!: number
+  @Field(() => String, { description: 'The same for people.' })
+  usedFormatted!: string
+  @Field(() => Float, { description: 'Use, in percent, to two decimals.' })
+  usedPercent!: number
+  @Field(() => LongScalar, { description: 'Bytes left.' })
+  remainingBytes!: number
+  @Field(() => String, { description: 'The same for people.' })
+  remainingFormatted!: string
+}
+
+@ObjectType({ description: 'Files that were accepted.' })
+export class FilesUploaded {
+  @Field(() => LongScalar, { description: 'Ever, deleted ones included.' })
+  total!: number
+  @Field(() => LongScalar, { description: 'Today.' })
+  today!: number
+  @Field(() => LongScalar, { description: 'Yesterday.' })
+  yesterday!: number
+  @Field(() => Float, { description: 'Today against yesterday, in percent.' })
+  changePercent!: number
+}
+
+@ObjectType({ description: 'Blocked files by reason, of all time.' })
+export class BlockedByReason {
+  @Field(() => LongScalar, { description: 'Blank files.' })
+  blankFile!: number
+  @Field(() => LongScalar, { description: 'Corrupt files.' })
+  corruptFile!: number
+  @Field(() => LongScalar, { description: 'Viruses.' })
+  virusDetected!: number
+  @Field(() => LongScalar, { description: 'Extensions.' })
+  invalidExtension!: number
+  @Field(() => LongScalar, { description: 'Sizes.' })
+  sizeExceeded!: number
+}
+
+@ObjectType({ description: 'Files that a check refused.' })
+export class SecurityStats {
+  @Field(() => LongScalar, { description: 'Ever.' })
+  filesBlockedTotal!: number
+  @Field(() => LongScalar, { description: 'Today.' })
+  blockedToday!: number
+  @Field(() => LongScalar, { description: 'Yesterday.' })
+  blockedYesterday!: number
+  @Field(() => Float, { description: 'Today against yesterday, in percent.' })
+  changePercent!: number
+  @Field(() => BlockedByReason, { description: 'All of them, by reason.' })
+  byReason!: BlockedByReason
+}
+
+@ObjectType({ description: 'The statistics overview (spec §2).' })
+export class Stats {
+  @Field(() => StatsOverview, { description: 'What there is in all.' })
+  overview!: StatsOverview
+  @Field(() => ApiCallStats, { description: 'Calls.' })
+  apiCalls!: ApiCallStats
+  @Field(() => StorageStats, { description: 'Storage.' })
+  storage!: StorageStats
+  @Field(() => StorageQuota, { description: 'Quota.' })
+  storageQuota!: StorageQuota
+  @Field(() => FilesUploaded, { description: 'Uploads.' })
+  filesUploaded!: FilesUploaded
+  @Field(() => SecurityStats, { description: 'What was blocked.' })
+  security!: SecurityStats
+}
+
+export enum ChartPeriod {
+  hourly = 'hourly',
+  daily = 'daily',
+  weekly = 'weekly',
+}
+registerEnumType(ChartPeriod, {
+  name: 'ChartPeriod',
+  description: 'How long one point of a chart is.',
+  valuesConfig: {
+    hourly: { description: 'An hour.' },
+    daily: { description: 'A UTC day.' },
+    weekly: { description: 'A week, from Monday.' },
+  },
+})
+
+export enum StorageChartPeriod {
+  daily = 'daily',
+  weekly = 'weekly',
+}
+registerEnumType(StorageChartPeriod, {
+  name: 'StorageChartPeriod',
+  description: 'How long one point of the storage chart is.',
+  valuesConfig: { daily: { description: 'A UTC day.' }, weekly: { description: 'A week, from Monday.' } },
+})
+
+@ArgsType()
+export class ChartArgs {
+  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'How long one point is.' })
+  period!: ChartPeriod
+  @Field(() => Int, { nullable: true, description: 'Days of the window: 1 to 365; 7 unless given, 30 for weekly.' })
+  @Optional()
+  @Whole(1, 365)
+  days?: number | null
+}
+
+@ArgsType()
+export class StorageChartArgs {
+  @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'How long one point is.' })
+  period!: StorageChartPeriod
+  @Field(() => Int, { nullable: true, description: 'Days of the window: 1 to 365; 7 unless given, 30 for weekly.' })
+  @Optional()
+  @Whole(1, 365)
+  days?: number | null
+}
+
+@ObjectType({ description: 'The calls of one bucket.' })
+export class ApiCallsPoint {
+  @Field(() => Date, { description: 'When the bucket begins.' })
+  timestamp!: Date
+  @Field(() => LongScalar, { description: 'Calls.' })
+  total!: number
+  @Field(() => LongScalar, { description: 'Those that succeeded.' })
+  success!: number
+  @Field(() => LongScalar, { description: 'Those that failed.' })
+  failure!: number
+  @Field(() => CallsByOperation, { description: 'By operation.' })
+  byOperation!: CallsByOperation
+}
+
+@ObjectType({ description: 'What was stored at the end of one bucket.' })
+export class StoragePoint {
+  @Field(() => Date, { description: 'When the bucket begins.' })
+  timestamp!: Date
+  @Field(() => LongScalar, { description: 'Bytes at its end.' })
+  totalBytes!: number
+  @Field(() => LongScalar, { description: 'Files at its end.' })
+  filesCount!: number
+}
+
+@ObjectType({ description: 'The uploads of one bucket.' })
+export class UploadsPoint {
+  @Field(() => Date, { description: 'When the bucket begins.' })
+  timestamp!: Date
+  @Field(() => LongScalar, { description: 'Files accepted.' })
+  count!: number
+  @Field(() => LongScalar, { description: 'Their bytes.' })
+  totalBytes!: number
+}
+
+@ObjectType({ description: 'Calls over time (spec §4).' })
+export class ApiCallsChart {
+  @Field(() => ChartPeriod, { description: 'How long one point is.' })
+  period!: ChartPeriod
+  @Field(() => [ApiCallsPoint], { description: 'Ascending, none missing, the current one last.' })
+  dataPoints!: ApiCallsPoint[]
+}
+
+@ObjectType({ description: 'Storage over time (spec §4).' })
+export class StorageChart {
+  @Field(() => StorageChartPeriod, { description: 'How long one point is.' })
+  period!: StorageChartPeriod
+  @Field(() => [StoragePoint], { description: 'Ascending, none missing, the current one last.' })
+  dataPoints!: StoragePoint[]
+}
+
+@ObjectType({ description: 'Uploads over time (spec §4).' })
+export class UploadsChart {
+  @Field(() => ChartPeriod, { description: 'How long one point is.' })
+  period!: ChartPeriod
+  @Field(() => [UploadsPoint], { description: 'Ascending, none missing, the current one last.' })
+  dataPoints!: UploadsPoint[]
+}
+
+@ObjectType({ description: 'All calls of one context.' })
+export class ContextApiCalls {
+  @Field(() => String, { description: 'Its key.' })
+  contextKey!: string
+  @Field(() => String, { description: 'Its display name.' })
+  contextName!: string
+  @Field(() => LongScalar, { description: 'Calls.' })
+  total!: number
+  @Field(() => LongScalar, { description: 'Those that succeeded.' })
+  success!: number
+  @Field(() => LongScalar, { description: 'Those that failed.' })
+  failure!: number
+  @Field(() => CallsByOperation, { description: 'By operation.' })
+  byOperation!: CallsByOperation
+}
+
+@ObjectType({ description: 'The files of one context.' })
+export class ContextFiles {
+  @Field(() => String, { description: 'Its key.' })
+  contextKey!: string
+  @Field(() => String, { description: 'Its display name.' })
+  contextName!: string
+  @Field(() => LongScalar, { description: 'Files held now.' })
+  fileCount!: number
+  @Field(() => LongScalar, { description: 'Bytes held now.' })
+  totalBytes!: number
+  @Field(() => String, { description: 'The same for people.' })
+  totalFormatted!: string
+}

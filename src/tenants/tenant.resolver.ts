@@ -1,0 +1,26 @@
+import { Arg, Mutation, Query, Resolver } from 'type-graphql'
+import type { Actor } from '../auth/actor.js'
+import { By, Requires } from '../graphql/requires.js'
+import type { TenantService } from './tenant.service.js'
+import { Tenant, UpdateTenantInput } from './tenant.type.js'
+
+@Resolver(() => Tenant)
+export class TenantResolver {
+  readonly #tenants: TenantService
+
+  constructor(tenants: TenantService) {
+    this.#tenants = tenants
+  }
+
+  @Requires('admin')
+  @Query(() => Tenant, { description: 'The tenant that the credential belongs to.' })
+  tenant(@By() actor: Actor) {
+    return this.#tenants.get(actor)
+  }
+
+  @Requires('admin')
+  @Mutation(() => Tenant, { description: 'Changes the tenant’s name or quota.' })
+  updateTenant(@By() actor: Actor, @Arg('input', () => UpdateTenantInput) input: UpdateTenantInput) {
+    return this.#tenants.update(actor, input)
+  }
+}

@@ -1,0 +1,161 @@
+import { type Actor, systemActor } from '../auth/actor.js'
+import { announce } from '../auth/identity-listener.js'
+import type { Database } from '../db/client.js'
+import { badUserInput, conflict, notFound } from '../errors.js'
+import { idTime, isId, newId } from '../ids.js'
+import type { AuditRow } from '../ledger/entry.js'
+import type { Ledger } from '../ledger/ledger.js'
+import type { Tenant, UpdateTenantInput } from './tenant.type.js'
+
+/** Tenants: made, suspended, resumed and deleted by the operator; named and sized by their own admins. */
+export class TenantService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+
+  constructor(parts: { db: Database; ledger: Ledger }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+  }
+
+  async get(actor: Actor): Promise<Tenant> {
+    const { rows } = await this.#db.pool.query<Tenant>({
+      name: 'tenant-by-id',
+      text: `SELECT t.tenant_id AS "tenantId", t.name, t.storage_quota_mb AS "storageQuotaMb", coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt", t.updated_at AS "updatedAt"
+        FROM tenants t LEFT JOIN file_totals h ON h.tenant_id = t.tenant_id AND h.context_id = '' AND h.uploaded_by = '' WHERE t.tenant_id = $1`,
+      values: [actor.tenantId],
+    })
+    if (!rows[0]) throw notFound('tenant', actor.tenantId)
+    return rows[0]
+  }
+
+  async update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
+    const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+    await this.#ledger.change(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM tenants WHERE tenant_id = ${actor.tenantId} FOR UPDATE`
+      const before = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
+      const after = await tx.tenant.update({ where: { tenantId: actor.tenantId }, data: { ...changes, updatedAt: new Date() } })
+      const changed: Record<string, unknown> = {}
+      if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }
+      if (before.storageQuotaMb !== after.storageQuotaMb)
+        changed.storage_quota_mb = { previous: before.storageQuotaMb, new: after.storageQuotaMb }
+      return {
+        result: undefined,
+        entry: Object.keys(changed).length > 0 ? { audit: [auditOf(actor, 'updated', after, { changed })] } : {},
+      }
+    })
+    return this.get(actor)
+  }
+
+  /** What the tenant's quota leaves, in bytes: what an upload's Content-Length is held against before its body is read. */
+  async remainingBytes(tenantId: string): Promise<number> {
+    const { rows } = await this.#db.pool.query<{ remaining: number }>({
+      name: 'tenant-remaining',
+      text: `SELECT t.storage_quota_mb * 1048576::bigint - coalesce(h.bytes, 0) AS remaining
+        FROM tenants t LEFT JOIN file_totals h ON h.tenant_id = t.tenant_id AND h.context_id = '' AND h.uploaded_by = '' WHERE t.tenant_id = $1`,
+      values: [tenantId],
+    })
+    return Math.max(0, Number(rows[0]?.remaining ?? 0))
+  }
+
+  /** By the operator alone. */
+  async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
+    const fault = [...name].length < 1 || [...name].length > 255 || name.includes('\0')
+    if (fault) throw badUserInput([{ field: 'name', message: 'must be text of 1 to 255 characters' }])
+    if (quotaMb !== undefined && !(Number.isInteger(quotaMb) && quotaMb >= 1 && quotaMb <= 2_147_483_647))
+      throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
+    const tenantId = newId('ten')
+    const now = idTime(tenantId)
+    return this.#ledger.change(async (tx) => {
+      const row = await tx.tenant.create({
+        data: { tenantId, name, ...(quotaMb && { storageQuotaMb: quotaMb }), createdAt: now, updatedAt: now },
+      })
+      await tx.fileTotal.create({ data: { tenantId, contextId: '', uploadedBy: '' } })
+      return {
+        result: { tenantId, name },
+        entry: { audit: [auditOf(systemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })] },
+      }
+    })
+  }
+
+  async list(): Promise<
+    { tenantId: string; name: string; status: string; storageQuotaMb: number; storageUsedBytes: number; createdAt: Date }[]
+  > {
+    const { rows } = await this.#db.pool.query(
+      `SELECT t.tenant_id AS "tenantId", t.name, t.status, t.storage_quota_mb AS "storageQuotaMb", coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt"
+       FROM tenants t LEFT JOIN file_totals h ON h.tenant_id = t.tenant_id AND h.context_id = '' AND h.uploaded_by = '' ORDER BY t.tenant_id`,
+    )
+    return rows
+  }
+
+  /** Every credential then gets a clear 403; nothing is deleted. */
+  suspend = (tenantId: string) => this.#move(tenantId, 'suspended', 'disabled')
+  resume = (tenantId: string) => this.#move(tenantId, 'active', 'enabled')
+
+  /** Deletes the tenant with all it owns; `name` must be typed again. Its blobs go into the garbage journal, due now. */
+  async delete(tenantId: string, name: string): Promise<{ tenantId: string; files: number }> {
+    const tenant = isId('ten', tenantId) ? await this.#db.prisma.tenant.findUnique({ where: { tenantId } }) : null
+    if (!tenant) throw notFound('tenant', tenantId)
+    if (tenant.name !== name)
+      throw conflict(`The name of tenant '${tenantId}' is not '${name}'; type it exactly to delete the tenant with all it owns.`)
+    return this.#db.prisma.$transaction(
+      async (tx) => {
+        // First, so that every credential dies and no upload is admitted from here on.
+        await tx.tenant.update({ where: { tenantId }, data: { status: 'suspended' } })
+        await tx.$queryRaw`SELECT 1 FROM file_totals WHERE tenant_id = ${tenantId} AND context_id = '' AND uploaded_by = '' FOR UPDATE`
+        const files =
+          await tx.$executeRaw`INSERT INTO blob_garbage (blob_path, due_at) SELECT blob_path, now() FROM files WHERE tenant_id = ${tenantId} ON CONFLICT (blob_path) DO UPDATE SET due_at = now()`
+        for (const table of [
+          'files',
+          'call_logs',
+          'audit_logs',
+          'usage_counters',
+          'file_totals',
+          'audit_counters',
+          'idempotency_keys',
+        ])
+          await tx.$executeRawUnsafe(`DELETE FROM ${table} WHERE tenant_id = $1`, tenantId)
+        // Users, their sessions, keys and contexts go with it.
+        await tx.tenant.delete({ where: { tenantId } })
+        await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'tenant', tenantId)
+        return { tenantId, files }
+      },
+      { timeout: 600_000 },
+    )
+  }
+
+  async #move(
+    tenantId: string,
+    status: 'active' | 'suspended',
+    action: AuditRow['action'],
+  ): Promise<{ tenantId: string; status: string }> {
+    if (!isId('ten', tenantId)) throw notFound('tenant', tenantId)
+    return this.#ledger.change(async (tx) => {
+      const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
+      if (locked.length === 0) throw notFound('tenant', tenantId)
+      const before = await tx.tenant.findUniqueOrThrow({ where: { tenantId } })
+      if (before.status === status) throw conflict(`Tenant '${tenantId}' is ${status} already.`)
+      const after = await tx.tenant.update({ where: { tenantId }, data: { status, updatedAt: new Date() } })
+      await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'tenant', tenantId)
+      return {
+        result: { tenantId, status },
+        entry: { audit: [auditOf(systemActor(tenantId), action, after, { previous_status: before.status, new_status: status })] },
+      }
+    })
+  }
+}
+
+const auditOf = (
+  actor: Actor,
+  action: AuditRow['action'],
+  tenant: { tenantId: string; name: string },
+  details: Record<string, unknown>,
+): AuditRow => ({
+  actor,
+  tenantId: tenant.tenantId,
+  auditType: 'tenant',
+  action,
+  entityType: 'tenant',
+  entityId: tenant.tenantId,
+  entityName: tenant.name,
+  details,
+})

@@ -1,0 +1,31 @@
+import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { NotNull, Text, Whole } from '../graphql/rules.js'
+import { LongScalar } from '../graphql/scalars.js'
+
+@ObjectType({ description: 'The tenant that the credential belongs to (contract §3).' })
+export class Tenant {
+  @Field(() => ID, { description: 'Shape ten_….' })
+  tenantId!: string
+  @Field(() => String, { description: '1 to 255 characters.' })
+  name!: string
+  @Field(() => Int, { description: 'Quota of all its files, in MB of 1,048,576 bytes.' })
+  storageQuotaMb!: number
+  @Field(() => LongScalar, { description: 'Bytes of all its files, exact.' })
+  storageUsedBytes!: number
+  @Field(() => Date, { description: 'When it was created.' })
+  createdAt!: Date
+  @Field(() => Date, { description: 'When it was last changed.' })
+  updatedAt!: Date
+}
+
+@InputType({ description: 'What is to change; what is left out stays.' })
+export class UpdateTenantInput {
+  @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
+  @NotNull()
+  @Text(1, 255)
+  name?: string
+  @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1.' })
+  @NotNull()
+  @Whole(1, 2_147_483_647)
+  storageQuotaMb?: number
+}

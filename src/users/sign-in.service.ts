@@ -1,0 +1,164 @@
+import type { Actor, Origin, Scope } from '../auth/actor.js'
+import { announce } from '../auth/identity-listener.js'
+import type { Passwords } from '../auth/passwords.js'
+import type { RateLimits } from '../auth/rate-limits.js'
+import { type Sessions, sessionSeconds } from '../auth/sessions.js'
+import type { Database } from '../db/client.js'
+import { forbidden, unauthenticated } from '../errors.js'
+import { idTime, isId, newId } from '../ids.js'
+import type { AuditRow } from '../ledger/entry.js'
+import type { Ledger } from '../ledger/ledger.js'
+import type { UserService } from './user.service.js'
+import type { SignIn, User } from './user.type.js'
+
+/** The service's own sign-in: e-mail and password for a session of 12 hours. */
+export class SignInService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #passwords: Passwords
+  readonly #sessions: Sessions
+  readonly #limits: RateLimits
+  readonly #users: UserService
+  readonly #forget: (sessionId: string) => void
+
+  constructor(parts: {
+    db: Database
+    ledger: Ledger
+    passwords: Passwords
+    sessions: Sessions
+    limits: RateLimits
+    users: UserService
+    forget: (sessionId: string) => void
+  }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#passwords = parts.passwords
+    this.#sessions = parts.sessions
+    this.#limits = parts.limits
+    this.#users = parts.users
+    this.#forget = parts.forget
+  }
+
+  /** Throws 401 without telling whether the address or the password was wrong, and 429 after too many attempts. */
+  async signIn(
+    origin: Origin,
+    { email, password, tenantId }: { email: string; password: string; tenantId?: string | null },
+  ): Promise<SignIn> {
+    const attempt = await this.#limits.signIn(email, origin.ip)
+    const candidates = await this.#db.prisma.user.findMany({
+      where: { email: email.toLowerCase(), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
+      include: { tenant: true },
+      orderBy: { userId: 'asc' },
+      take: 10,
+    })
+    let found: (typeof candidates)[number] | undefined
+    // With no candidate a decoy is verified, so that the time taken does not tell.
+    for (const candidate of candidates.length > 0 ? candidates : [undefined])
+      if (await this.#passwords.verify(candidate?.passwordHash ?? null, password)) found ??= candidate
+    if (found?.status !== 'active') throw unauthenticated('The e-mail address or the password is wrong.')
+    if (found.tenant.status !== 'active') throw forbidden('This tenant is suspended; ask whoever runs this service.')
+    await attempt.succeeded()
+    const actor: Actor = {
+      tenantId: found.tenantId,
+      kind: 'user',
+      id: found.userId,
+      name: found.name,
+      email: found.email,
+      scopes: found.scopes as Scope[],
+      contexts: null,
+      ...origin,
+    }
+    const sessionId = newId('ses')
+    const now = idTime(sessionId)
+    const { token, expiresAt } = await this.#sessions.issue(found, sessionId)
+    await this.#ledger.change(async (tx) => {
+      await tx.session.create({
+        data: {
+          sessionId,
+          userId: found.userId,
+          createdAt: now,
+          expiresAt: new Date(Math.max(expiresAt.getTime(), now.getTime() + sessionSeconds * 1000)),
+        },
+      })
+      if (this.#passwords.needsRehash(found.passwordHash!))
+        await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: await this.#passwords.hash(password) } })
+      return { result: undefined, entry: { audit: [auditOf(actor, 'created', sessionId)] } }
+    })
+    const user: User = {
+      userId: found.userId,
+      email: found.email,
+      name: found.name,
+      scopes: actor.scopes as Scope[],
+      status: found.status as User['status'],
+      createdAt: found.createdAt,
+      updatedAt: found.updatedAt,
+    }
+    return { token, expiresAt, user }
+  }
+
+  /** Ends the session of this token, at once on every replica. False where the token has no session of ours. */
+  async signOut(actor: Actor): Promise<boolean> {
+    if (!actor.sessionId) return false
+    await this.#revoke(actor, [actor.sessionId])
+    return true
+  }
+
+  /** Ends every other session of the user, since whoever knew the old password may hold one. */
+  async changePassword(
+    actor: Actor,
+    { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
+  ): Promise<boolean> {
+    if (actor.kind !== 'user') throw forbidden('Only a dashboard user has a password.')
+    const attempt = await this.#limits.signIn(actor.email ?? actor.id, actor.ip)
+    const user = await this.#db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
+    if (!user || !(await this.#passwords.verify(user.passwordHash, currentPassword)))
+      throw forbidden('The current password is wrong.')
+    await attempt.succeeded()
+    await this.#users.setPassword(actor, actor.id, newPassword)
+    const others = await this.#db.prisma.session.findMany({
+      where: {
+        userId: actor.id,
+        revokedAt: null,
+        expiresAt: { gt: new Date() },
+        ...(actor.sessionId && { sessionId: { not: actor.sessionId } }),
+      },
+    })
+    await this.#revoke(
+      actor,
+      others.map(({ sessionId }) => sessionId),
+    )
+    return true
+  }
+
+  /** Drops the sessions that ended more than a day ago; gives how many. */
+  async sweep(): Promise<number> {
+    const { count } = await this.#db.prisma.session.deleteMany({
+      where: { expiresAt: { lt: new Date(Date.now() - 86_400_000) } },
+    })
+    return count
+  }
+
+  async #revoke(actor: Actor, sessionIds: string[]): Promise<void> {
+    if (sessionIds.length === 0) return
+    await this.#ledger.change(async (tx) => {
+      await tx.session.updateMany({
+        where: { userId: actor.id, sessionId: { in: sessionIds }, revokedAt: null },
+        data: { revokedAt: new Date() },
+      })
+      for (const id of sessionIds) await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', id)
+      return { result: undefined, entry: { audit: sessionIds.map((id) => auditOf(actor, 'revoked', id)) } }
+    })
+    for (const id of sessionIds) this.#forget(id)
+  }
+}
+
+const auditOf = (actor: Actor, action: AuditRow['action'], sessionId: string): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'tenant',
+  action,
+  entityType: 'session',
+  entityId: sessionId,
+  entityName: actor.name,
+  details: { user_id: actor.id },
+})

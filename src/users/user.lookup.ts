@@ -1,0 +1,87 @@
+import type { Pool } from 'pg'
+import { systemActor } from '../auth/actor.js'
+import type { OutsideUserFacts } from '../auth/outside-tokens.js'
+import type { SessionRecord, UserRecord } from '../auth/token-record.js'
+import { idTime, isId, newId } from '../ids.js'
+import type { Ledger } from '../ledger/ledger.js'
+
+const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus"`
+
+/** A session with its user as they are now. */
+export const loadSession =
+  (pool: Pool) =>
+  async (sessionId: string): Promise<SessionRecord | null> => {
+    const { rows } = await pool.query<UserRecord & { sessionId: string; expiresAt: Date; revokedAt: Date | null }>({
+      name: 'session-by-id',
+      text: `SELECT s.session_id AS "sessionId", s.expires_at AS "expiresAt", s.revoked_at AS "revokedAt", ${userColumns}
+        FROM sessions s JOIN users u USING (user_id) JOIN tenants t USING (tenant_id) WHERE s.session_id = $1`,
+      values: [sessionId],
+    })
+    const row = rows[0]
+    if (!row) return null
+    const { sessionId: id, expiresAt, revokedAt, ...user } = row
+    return { sessionId: id, expiresAt, revokedAt, user }
+  }
+
+/** The user that an outside provider vouches for, made on first sight; null where the tenant is unknown. */
+export const userOnFirstSight =
+  (pool: Pool, ledger: Ledger) =>
+  async ({ issuer, subject, tenantId, scopes, email, name }: OutsideUserFacts): Promise<UserRecord | null> => {
+    if (!isId('ten', tenantId)) return null
+    const find = async () => {
+      const { rows } = await pool.query<UserRecord>(
+        `SELECT ${userColumns} FROM users u JOIN tenants t USING (tenant_id) WHERE u.tenant_id = $1 AND u.issuer = $2 AND u.subject = $3`,
+        [tenantId, issuer, subject],
+      )
+      return rows[0] ?? null
+    }
+    const known = await find()
+    // The provider decides what its users may do, with every token; what it does not say stays as it is here.
+    if (known) return scopes ? { ...known, scopes } : known
+    const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
+    if (tenant.rowCount === 0) return null
+    const userId = newId('usr')
+    const now = idTime(userId)
+    await ledger
+      .change(async (tx) => {
+        // Another user may have that address by the service's own sign-in: they are two, until an operator makes them one.
+        const taken = email ? await tx.user.findFirst({ where: { tenantId, email: email.toLowerCase() } }) : null
+        const address = email && !taken ? email.toLowerCase() : `${subject}@${issuer}`
+        const row = await tx.user.create({
+          data: {
+            userId,
+            tenantId,
+            email: address,
+            name: name ?? email ?? subject,
+            scopes: scopes ?? [],
+            issuer,
+            subject,
+            createdAt: now,
+            updatedAt: now,
+          },
+        })
+        const details = { issuer, subject, email: row.email, scopes: row.scopes }
+        return {
+          result: undefined,
+          entry: {
+            audit: [
+              {
+                actor: systemActor(tenantId),
+                tenantId,
+                auditType: 'tenant',
+                action: 'created',
+                entityType: 'user',
+                entityId: userId,
+                entityName: row.name,
+                details,
+              },
+            ],
+          },
+        }
+      })
+      // Seen for the first time twice at once: the other one made it.
+      .catch((error: { code?: string }) => {
+        if (error.code !== 'P2002') throw error
+      })
+    return find()
+  }

@@ -1,0 +1,98 @@
+import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
+import type { Actor } from '../auth/actor.js'
+import type { Call } from '../graphql/call.js'
+import { By, CurrentCall, Requires } from '../graphql/requires.js'
+import type { SignInService } from './sign-in.service.js'
+import type { UserService } from './user.service.js'
+import {
+  ChangePasswordArgs,
+  InvitedUser,
+  InviteUserInput,
+  Me,
+  SignIn,
+  SignInArgs,
+  UpdateUserInput,
+  User,
+  UserPage,
+  UsersArgs,
+} from './user.type.js'
+
+@Resolver(() => User)
+export class UserResolver {
+  readonly #users: UserService
+  readonly #signIns: SignInService
+
+  constructor(users: UserService, signIns: SignInService) {
+    this.#users = users
+    this.#signIns = signIns
+  }
+
+  @Requires('any')
+  @Query(() => Me, { description: 'Whose the credential is: a dashboard user, or an API key.' })
+  me(@By() { id, kind, tenantId, name, email, scopes }: Actor) {
+    return {
+      id,
+      type: kind,
+      tenantId,
+      userId: kind === 'user' ? id : null,
+      apiKeyId: kind === 'api_key' ? id : null,
+      name,
+      email,
+      scopes,
+    }
+  }
+
+  @Requires('admin')
+  @Query(() => UserPage, { description: 'The tenant’s dashboard users, newest first.' })
+  users(@By() actor: Actor, @Args(() => UsersArgs) args: UsersArgs) {
+    return this.#users.list(actor.tenantId, args)
+  }
+
+  @Requires('public')
+  @Mutation(() => SignIn, { description: 'Begins a session of 12 hours.' })
+  signIn(@CurrentCall() call: Call, @Args(() => SignInArgs) args: SignInArgs) {
+    return this.#signIns.signIn(call.origin, args)
+  }
+
+  @Requires('any')
+  @Mutation(() => Boolean, {
+    description: 'Ends the session of this token, at once. False where the token has no session of ours.',
+  })
+  signOut(@By() actor: Actor) {
+    return this.#signIns.signOut(actor)
+  }
+
+  @Requires('any')
+  @Mutation(() => Boolean, { description: 'Changes the password of the user who is signed in, and ends his other sessions.' })
+  changePassword(@By() actor: Actor, @Args(() => ChangePasswordArgs) args: ChangePasswordArgs) {
+    return this.#signIns.changePassword(actor, args)
+  }
+
+  @Requires('admin')
+  @Mutation(() => InvitedUser, { description: 'Makes a dashboard user.' })
+  inviteUser(@By() actor: Actor, @Arg('input', () => InviteUserInput) input: InviteUserInput) {
+    return this.#users.create(actor, input)
+  }
+
+  @Requires('admin')
+  @Mutation(() => User, { description: 'Changes a dashboard user’s name or scopes.' })
+  updateUser(
+    @By() actor: Actor,
+    @Arg('userId', () => ID) userId: string,
+    @Arg('input', () => UpdateUserInput) input: UpdateUserInput,
+  ) {
+    return this.#users.update(actor, userId, input)
+  }
+
+  @Requires('admin')
+  @Mutation(() => User, { description: 'Disables a dashboard user; his sessions are refused at once.' })
+  disableUser(@By() actor: Actor, @Arg('userId', () => ID) userId: string) {
+    return this.#users.disable(actor, userId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => User, { description: 'Enables a disabled dashboard user.' })
+  enableUser(@By() actor: Actor, @Arg('userId', () => ID) userId: string) {
+    return this.#users.enable(actor, userId)
+  }
+}

@@ -1,0 +1,157 @@
+import type { Actor, Scope } from '../auth/actor.js'
+import { announce } from '../auth/identity-listener.js'
+import { generatePassword, type Passwords } from '../auth/passwords.js'
+import type { Database } from '../db/client.js'
+import { conflict, notFound } from '../errors.js'
+import { type Page, pageOf } from '../graphql/page.js'
+import { idTime, isId, newId } from '../ids.js'
+import type { AuditRow } from '../ledger/entry.js'
+import type { Ledger, Transaction } from '../ledger/ledger.js'
+import type { InviteUserInput, UpdateUserInput, User } from './user.type.js'
+
+/** Dashboard users: invited, changed, disabled. How they sign in is sign-in.service.ts. */
+export class UserService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #passwords: Passwords
+  readonly #forget: (userId: string) => void
+
+  constructor(parts: { db: Database; ledger: Ledger; passwords: Passwords; forget: (userId: string) => void }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#passwords = parts.passwords
+    this.#forget = parts.forget
+  }
+
+  /** Throws 409 where the tenant has a user of that e-mail address. The password is in the answer only where it was made here. */
+  async create(actor: Actor, input: InviteUserInput): Promise<{ user: User; password: string | null }> {
+    const made = input.password ? null : generatePassword()
+    const passwordHash = await this.#passwords.hash(input.password ?? made!)
+    const userId = newId('usr')
+    const now = idTime(userId)
+    const email = input.email.toLowerCase()
+    try {
+      const user = await this.#ledger.change(async (tx) => {
+        const row = await tx.user.create({
+          data: {
+            userId,
+            tenantId: actor.tenantId,
+            email,
+            name: input.name,
+            passwordHash,
+            scopes: [...new Set(input.scopes)],
+            createdAt: now,
+            updatedAt: now,
+          },
+        })
+        return { result: faceOf(row), entry: { audit: [auditOf(actor, 'created', row, { email, scopes: row.scopes })] } }
+      })
+      return { user, password: made }
+    } catch (error) {
+      if ((error as { code?: string }).code === 'P2002')
+        throw conflict(`User '${email}' exists already in this tenant.`, { email })
+      throw error
+    }
+  }
+
+  async get(actor: Actor, userId: string): Promise<User> {
+    const row = isId('usr', userId) ? await this.#db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId } }) : null
+    if (!row) throw notFound('user', userId)
+    return faceOf(row)
+  }
+
+  async list(
+    tenantId: string,
+    { page, pageSize, status }: { page: number; pageSize: number; status?: 'active' | 'disabled' | null },
+  ): Promise<Page<User>> {
+    const where = { tenantId, ...(status && { status }) }
+    const [rows, total] = await Promise.all([
+      this.#db.prisma.user.findMany({ where, orderBy: { userId: 'desc' }, skip: (page - 1) * pageSize, take: pageSize }),
+      this.#db.prisma.user.count({ where }),
+    ])
+    return pageOf(rows.map(faceOf), total, { page, pageSize })
+  }
+
+  update(actor: Actor, userId: string, input: UpdateUserInput): Promise<User> {
+    return this.#change(actor, userId, (before) => ({
+      data: {
+        ...(input.name !== undefined && { name: input.name }),
+        ...(input.scopes !== undefined && { scopes: [...new Set(input.scopes)] }),
+      },
+      audit: (after) =>
+        auditOf(actor, 'updated', after, {
+          changed: { name: { previous: before.name, new: after.name }, scopes: { previous: before.scopes, new: after.scopes } },
+        }),
+    }))
+  }
+
+  disable = (actor: Actor, userId: string) => this.#move(actor, userId, 'disabled', 'disabled')
+  enable = (actor: Actor, userId: string) => this.#move(actor, userId, 'active', 'enabled')
+
+  async setPassword(actor: Actor, userId: string, password: string): Promise<void> {
+    const passwordHash = await this.#passwords.hash(password)
+    await this.#change(actor, userId, () => ({
+      data: { passwordHash },
+      audit: (after) => auditOf(actor, 'updated', after, { changed: { password: true } }),
+    }))
+  }
+
+  #move(actor: Actor, userId: string, status: 'active' | 'disabled', action: AuditRow['action']): Promise<User> {
+    return this.#change(actor, userId, (before) => {
+      if (before.status === status) throw conflict(`User '${userId}' is ${status} already.`, { user_id: userId, status })
+      return {
+        data: { status },
+        audit: (after) => auditOf(actor, action, after, { previous_status: before.status, new_status: status }),
+      }
+    })
+  }
+
+  async #change(
+    actor: Actor,
+    userId: string,
+    plan: (before: Row) => { data: Partial<Row>; audit: (after: Row) => AuditRow },
+  ): Promise<User> {
+    const row = await this.#ledger.change(async (tx: Transaction) => {
+      const locked = isId('usr', userId)
+        ? await tx.$queryRaw<
+            unknown[]
+          >`SELECT 1 FROM users WHERE tenant_id = ${actor.tenantId} AND user_id = ${userId} FOR UPDATE`
+        : []
+      if (locked.length === 0) throw notFound('user', userId)
+      const { data, audit } = plan(await tx.user.findUniqueOrThrow({ where: { userId } }))
+      const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
+      await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)
+      return { result: after, entry: { audit: [audit(after)] } }
+    })
+    this.#forget(userId)
+    return faceOf(row)
+  }
+}
+
+type Row = Awaited<ReturnType<Database['prisma']['user']['findMany']>>[number]
+
+const faceOf = ({ userId, email, name, scopes, status, createdAt, updatedAt }: Row): User => ({
+  userId,
+  email,
+  name,
+  scopes: scopes as Scope[],
+  status: status as User['status'],
+  createdAt,
+  updatedAt,
+})
+
+const auditOf = (
+  actor: Actor,
+  action: AuditRow['action'],
+  user: { tenantId: string; userId: string; name: string },
+  details: Record<string, unknown>,
+): AuditRow => ({
+  actor,
+  tenantId: user.tenantId,
+  auditType: 'tenant',
+  action,
+  entityType: 'user',
+  entityId: user.userId,
+  entityName: user.name,
+  details,
+})

@@ -1,0 +1,148 @@
+import { ArgsType, Field, ID, InputType, ObjectType, registerEnumType } from 'type-graphql'
+import { ScopeName } from '../api-keys/api-key.type.js'
+import { PerformerTypeName } from '../audit-logs/audit-log.type.js'
+import { type Scope, scopes } from '../auth/actor.js'
+import { passwordFault } from '../auth/passwords.js'
+import { PageArgs, pageType } from '../graphql/page.js'
+import { NotNull, Optional, Rule, Text } from '../graphql/rules.js'
+
+export enum UserStatusName {
+  active = 'active',
+  disabled = 'disabled',
+}
+registerEnumType(UserStatusName, {
+  name: 'UserStatus',
+  description: 'Whether a user may sign in.',
+  valuesConfig: { active: { description: 'He may.' }, disabled: { description: 'He may not, and his sessions are refused.' } },
+})
+
+@ObjectType({ description: 'A dashboard user.' })
+export class User {
+  @Field(() => ID, { description: 'Shape usr_….' })
+  userId!: string
+  @Field(() => String, { description: 'Unique in the tenant.' })
+  email!: string
+  @Field(() => String, { description: '1 to 255 characters.' })
+  name!: string
+  @Field(() => [ScopeName], { description: 'What he may do.' })
+  scopes!: Scope[]
+  @Field(() => UserStatusName, { description: 'Whether he may sign in.' })
+  status!: UserStatusName
+  @Field(() => Date, { description: 'When he was made.' })
+  createdAt!: Date
+  @Field(() => Date, { description: 'When he was last changed.' })
+  updatedAt!: Date
+}
+
+export const UserPage = pageType(User, 'User')
+
+@ObjectType({ description: 'A session that has begun.' })
+export class SignIn {
+  @Field(() => String, { description: 'Goes into Authorization: Bearer ….' })
+  token!: string
+  @Field(() => Date, { description: 'When the session ends.' })
+  expiresAt!: Date
+  @Field(() => User, { description: 'Who signed in.' })
+  user!: User
+}
+
+@ObjectType({ description: 'An invited user, with the password where one was made: shown this once.' })
+export class InvitedUser {
+  @Field(() => User, { description: 'The user.' })
+  user!: User
+  @Field(() => String, { nullable: true, description: 'The password that was made for him; null where one was given.' })
+  password!: string | null
+}
+
+@ObjectType({ description: 'Whose the credential is: a dashboard user, or an API key.' })
+export class Me {
+  @Field(() => ID, { description: 'Shape usr_… or key_….' })
+  id!: string
+  @Field(() => PerformerTypeName, { description: 'What the audit trail would call it.' })
+  type!: PerformerTypeName
+  @Field(() => ID, { description: 'Whose tenant: shape ten_….' })
+  tenantId!: string
+  @Field(() => ID, { nullable: true, description: 'Shape usr_…; null for an API key.' })
+  userId!: string | null
+  @Field(() => ID, { nullable: true, description: 'Shape key_…; null for a user.' })
+  apiKeyId!: string | null
+  @Field(() => String, { description: 'The name of the user or the key.' })
+  name!: string
+  @Field(() => String, { nullable: true, description: 'The user’s e-mail address; null for an API key.' })
+  email!: string | null
+  @Field(() => [ScopeName], { description: 'What it may do.' })
+  scopes!: Scope[]
+}
+
+const scopeList = () =>
+  Rule(
+    'scopes',
+    (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
+    `must be one or more of ${scopes.join(', ')}`,
+  )
+const password = () =>
+  Rule(
+    'password',
+    (value) => typeof value === 'string' && passwordFault(value) === undefined,
+    'must have at least 8 characters and at most 512 bytes',
+  )
+
+export const isEmail = (value: unknown): boolean =>
+  typeof value === 'string' && value.length <= 254 && /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
+
+@InputType({ description: 'A new dashboard user.' })
+export class InviteUserInput {
+  @Field(() => String, { description: 'Unique in the tenant; kept in lower case.' })
+  @Rule('email', isEmail, 'must be an e-mail address such as ada@example.com')
+  email!: string
+  @Field(() => String, { description: '1 to 255 characters.' })
+  @Text(1, 255)
+  name!: string
+  @Field(() => [ScopeName], { description: 'What he may do.' })
+  @scopeList()
+  scopes!: Scope[]
+  @Field(() => String, { nullable: true, description: 'At least 8 characters; one is made where none is given.' })
+  @Optional()
+  @password()
+  password?: string | null
+}
+
+@InputType({ description: 'What is to change; what is left out stays.' })
+export class UpdateUserInput {
+  @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
+  @NotNull()
+  @Text(1, 255)
+  name?: string
+  @Field(() => [ScopeName], { nullable: true, description: 'What he may do.' })
+  @NotNull()
+  @scopeList()
+  scopes?: Scope[]
+}
+
+@ArgsType()
+export class UsersArgs extends PageArgs {
+  @Field(() => UserStatusName, { nullable: true, description: 'Only those of that status.' })
+  status?: UserStatusName
+}
+
+@ArgsType()
+export class SignInArgs {
+  @Field(() => String, { description: 'The user’s e-mail address.' })
+  @Text(1, 254)
+  email!: string
+  @Field(() => String, { description: 'His password.' })
+  @Text(1, 1024)
+  password!: string
+  @Field(() => ID, { nullable: true, description: 'The tenant, where the same person is a user of several.' })
+  tenantId?: string | null
+}
+
+@ArgsType()
+export class ChangePasswordArgs {
+  @Field(() => String, { description: 'The password as it is.' })
+  @Text(1, 1024)
+  currentPassword!: string
+  @Field(() => String, { description: 'The password as it is to be: at least 8 characters.' })
+  @password()
+  newPassword!: string
+}

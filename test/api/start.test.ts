@@ -1,0 +1,206 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
+import { freePort, runCommand, Service } from '../support/service.js'
+
+const scratch = mkdtempSync(join(tmpdir(), 'assay start '))
+const services: Service[] = []
+afterEach(async () => {
+  for (const service of services.splice(0)) await service.stop('SIGKILL')
+})
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+let count = 0
+/** SCANNER_URL: what this is about is not the scanner, which takes its time to load. */
+const environment = async (more: NodeJS.ProcessEnv = {}) => ({
+  PORT: await freePort(),
+  DATA_DIR: join(scratch, `data ${++count}`),
+  SCANNER_URL: 'none:',
+  ...more,
+})
+
+async function start(env: Awaited<ReturnType<typeof environment>>): Promise<Service> {
+  const service = await Service.start(env)
+  services.push(service)
+  return service
+}
+
+const keyIn = (stdout: string) => /API key\s+(\S+)/.exec(stdout)?.[1]
+const postgresOf = (env: { DATA_DIR: string }) =>
+  Number(readFileSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
+// A zombie has no command line; who reaps it is not our concern.
+const runs = (pid: number) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
+
+async function status(service: Service, key: string, path = '/api/v1/contexts'): Promise<number> {
+  const answer = await fetch(`${service.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
+  await answer.body?.cancel()
+  return answer.status
+}
+
+describe('the first start', () => {
+  test('shows a key, a user and a curl line that work; the next start shows none of them, and they still do', async () => {
+    const env = await environment()
+    const first = await start(env)
+    const key = keyIn(first.stdout)!
+    expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
+    expect(first.stdout).toMatch(/Sign-in\s+admin@localhost\s+\S+/)
+    for (const part of ['Database', 'Store', 'Scanner']) expect(first.stdout).toContain(`  ${part}`)
+    const pasted = first.stdout.trimEnd().split('\n').at(-1)!.trim()
+    expect(pasted).toMatch(/^curl /)
+    const { stdout } = await promisify(execFile)('sh', ['-c', pasted])
+    expect(JSON.parse(stdout)).toMatchObject({ data: { data: [], pagination: { total_items: 0 } } })
+    const postgres = postgresOf(env)
+    expect(await first.stop()).toMatchObject({ status: 0, stderr: '' })
+    expect(runs(postgres)).toBe(false)
+
+    const second = await start(env)
+    expect(keyIn(second.stdout)).toBeUndefined()
+    expect(second.stdout).not.toContain(key)
+    expect(await status(second, key)).toBe(200)
+  })
+
+  test('takes the key and the user that the operator chose', async () => {
+    const env = await environment({
+      BOOTSTRAP_API_KEY: 'chosen-by-the-operator',
+      BOOTSTRAP_ADMIN_EMAIL: 'me@example.com',
+      BOOTSTRAP_ADMIN_PASSWORD: 'correct horse battery',
+    })
+    const service = await start(env)
+    expect(await status(service, 'chosen-by-the-operator')).toBe(200)
+    const answer = await fetch(`${service.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        query: 'mutation { signIn(email: "me@example.com", password: "correct horse battery") { token } }',
+      }),
+    })
+    expect(await answer.json()).toMatchObject({ data: { signIn: { token: expect.any(String) } } })
+    // Secrets that the operator has already need not stand in a log.
+    expect(service.stdout).not.toContain('correct horse battery')
+  })
+})
+
+describe('what cannot start says why in one sentence, ends with status 1, and leaves nothing behind', () => {
+  test('a port in use', async () => {
+    const env = await environment()
+    const other = createServer().listen(Number(env.PORT), '127.0.0.1')
+    await once(other, 'listening')
+    const { status, stderr } = await Service.run(env).ended
+    other.close()
+    expect([status, stderr]).toEqual([
+      1,
+      `PORT ${env.PORT} is in use on 127.0.0.1; stop the program that listens there, or set another PORT.\n`,
+    ])
+    expect(existsSync(env.DATA_DIR)).toBe(false)
+  })
+
+  test('a DATA_DIR in use', async () => {
+    const env = await environment()
+    const first = await start(env)
+    const { status, stderr } = await Service.run({ ...env, PORT: await freePort() }).ended
+    expect([status, stderr]).toEqual([
+      1,
+      `DATA_DIR '${env.DATA_DIR}' is in use by the Assay service with process id ${first.child.pid}; stop that one, or set another DATA_DIR.\n`,
+    ])
+    expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
+  })
+
+  test('a bad variable', async () => {
+    const env = await environment({ MAX_UPLOAD_MB: 'lots' })
+    const { status, stderr } = await Service.run(env).ended
+    expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'; it must be a whole number from 1 to 1048576.\n"])
+    expect(existsSync(env.DATA_DIR)).toBe(false)
+  })
+
+  test('a database that is not there', async () => {
+    const env = await environment({
+      DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await freePort()}/x`,
+      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+    })
+    const { status, stderr } = await Service.run(env).ended
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/^The database me@127\.0\.0\.1:\d+\/x cannot be reached \(.*ECONNREFUSED.*\); check DATABASE_URL\.\n$/)
+  })
+})
+
+describe('the end', () => {
+  test('SIGTERM: no new calls, the running one is answered, PostgreSQL stops cleanly, status 0', async () => {
+    const env = await environment()
+    const service = await start(env)
+    const body = JSON.stringify({ context_key: 'last', display_name: 'Last', allowed_extensions: ['txt'], max_file_size_mb: 1 })
+    const call = request(`${service.url}/api/v1/contexts`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${keyIn(service.stdout)}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        expect: '100-continue',
+      },
+    })
+    call.flushHeaders()
+    await once(call, 'continue')
+    call.write(body.slice(0, 10))
+
+    service.child.kill('SIGTERM')
+    await service.says('SIGTERM: finishing')
+    const late = connect(service.port, '127.0.0.1')
+    const [error] = await once(late, 'error')
+    // Reset, where it came into the queue just before the door was shut.
+    expect(['ECONNREFUSED', 'ECONNRESET']).toContain(error.code)
+
+    call.end(body.slice(10))
+    const [answer] = await once(call, 'response')
+    expect(answer.statusCode).toBe(201)
+    answer.resume()
+    expect(await service.ended).toMatchObject({ status: 0, stderr: '' })
+    expect(readFileSync(join(env.DATA_DIR, 'postgres.log'), 'utf8').trimEnd()).toMatch(/database system is shut down$/)
+  })
+
+  test('SIGTERM while it is still starting', async () => {
+    const env = await environment()
+    const service = Service.run(env)
+    services.push(service)
+    await service.says('Starting PostgreSQL')
+    service.child.kill('SIGTERM')
+    expect(await service.ended).toMatchObject({ status: 0, stderr: '' })
+    expect(existsSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'))).toBe(false)
+    expect(existsSync(join(env.DATA_DIR, 'postgres.lock'))).toBe(false)
+  })
+
+  test('kill -9: the next start has everything, beside a second service of the same clone', async () => {
+    const env = await environment()
+    const first = await start(env)
+    const neighbour = await start(await environment())
+    const key = keyIn(first.stdout)!
+    const orphan = postgresOf(env)
+    await first.stop('SIGKILL')
+    const second = await start(env)
+    expect(await status(second, key)).toBe(200)
+    while (runs(orphan)) await sleep(20)
+    expect(await status(neighbour, keyIn(neighbour.stdout)!)).toBe(200)
+    expect(await status(neighbour, key)).toBe(401)
+  })
+})
+
+describe('npm run admin', () => {
+  test('works on the embedded database without a service, and beside one; standard output is one JSON object', async () => {
+    const env = await environment()
+    const alone = await runCommand(['admin', 'tenant', 'create', '--name', 'Alone'], env)
+    expect(alone).toMatchObject({ status: 0 })
+    expect(JSON.parse(alone.stdout)).toMatchObject({ name: 'Alone', api_key: expect.any(String) })
+    expect(existsSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'))).toBe(false)
+
+    const service = await start(env)
+    expect(await status(service, JSON.parse(alone.stdout).api_key)).toBe(200)
+    const beside = await runCommand(['admin', 'tenant', 'create', '--name', 'Beside'], env)
+    expect(beside).toMatchObject({ status: 0 })
+    expect(await status(service, JSON.parse(beside.stdout).api_key)).toBe(200)
+  })
+})
