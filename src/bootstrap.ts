@@ -27,26 +27,43 @@ export async function bootstrap(
   try {
     await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
     if (await isDone(database)) return undefined
+    await note(database, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
     // A tenant without a user: the last start was killed in between. What it had made is completed.
     const tenantId = rows[0]?.tenant_id ?? (await rooms.tenants.create({ name: 'Default' })).tenantId
     const actor = systemActor(tenantId)
     const secret = config.bootstrap.apiKey ?? newApiKeySecret()
-    await rooms.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret })
+    // The last start may have been killed after it had made this very key, where the operator chose its secret.
+    await rooms.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
+      if (!config.bootstrap.apiKey || (error as { code?: string }).code !== 'P2002') throw error
+    })
     const { password } = await rooms.users.create(actor, {
       email: config.bootstrap.adminEmail,
       name: 'Administrator',
       scopes: [...scopes],
       password: config.bootstrap.adminPassword ?? null,
     })
+    await note(database, { done: true })
     return { apiKey: secret, adminEmail: config.bootstrap.adminEmail, adminPassword: password ?? undefined }
   } finally {
     await client.end()
   }
 }
 
-// Done is when there is a user as well, which is made last; a second tenant is the operator's own.
+const stateKey = 'first_start'
+
+// A tenant alone tells nothing: the operator's command line may have made it before the service was ever started.
 async function isDone(database: Database): Promise<boolean> {
-  const [tenants, users] = await Promise.all([database.prisma.tenant.count(), database.prisma.user.count()])
-  return tenants > 1 || (tenants === 1 && users > 0)
+  const state = await database.prisma.serviceState.findUnique({ where: { key: stateKey } })
+  if (state) return (state.value as { done: boolean }).done
+  return (await database.prisma.tenant.count()) > 0
+}
+
+async function note({ prisma }: Database, value: { done: boolean }): Promise<void> {
+  const updatedAt = new Date()
+  await prisma.serviceState.upsert({
+    where: { key: stateKey },
+    create: { key: stateKey, value, updatedAt },
+    update: { value, updatedAt },
+  })
 }

@@ -34,6 +34,8 @@ export interface Config {
   readonly rulesDir: string | undefined
   readonly maxUploadMb: number
   readonly maxUploadsAtOnce: number
+  /** How long a client may stop sending before it is dropped. */
+  readonly uploadIdleSeconds: number
   readonly validationWorkers: number
   readonly bootstrap: {
     readonly apiKey: string | undefined
@@ -99,6 +101,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
     maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: 1_048_576, fallback: 1024 }),
     maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
+    uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     validationWorkers: read.integer('VALIDATION_WORKERS', {
       from: 1,
       to: 64,

@@ -1,13 +1,25 @@
 /** The steps of an upload and of a delete between which a process may die: what each leaves must mend itself. */
 export const faultPoints = [
+  // An upload, in the order of its steps; `store.` is the local store's part of it, `commit.` the ledger's.
   'upload.spooled',
+  'upload.journaling',
   'upload.judged',
   'upload.journaled',
+  'store.durable',
+  'store.placed',
   'upload.stored',
+  'commit.begun',
+  'commit.written',
+  'commit.durable',
   'upload.committed',
+  // A delete, which goes through `commit.` as well.
   'delete.found',
   'delete.committed',
+  // A sweep of what is due.
+  'sweep.taken',
   'sweep.removed',
+  'sweep.forgotten',
+  'sweep.committed',
 ] as const
 export type FaultPoint = (typeof faultPoints)[number]
 

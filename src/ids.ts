@@ -1,8 +1,21 @@
+import { randomFillSync } from 'node:crypto'
 import { decodeTime, monotonicFactory } from 'ulid'
 
 export type IdPrefix = 'key' | 'file' | 'ctx' | 'ten' | 'usr' | 'aud' | 'call' | 'req' | 'ses' | 'sig'
 
-const next = monotonicFactory()
+// The library asks for randomness a byte at a time; a pool makes that one call to the kernel for hundreds of ids.
+const pool = Buffer.alloc(4096)
+let used = pool.length
+
+function random(): number {
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  return pool[used++]! / 256
+}
+
+const next = monotonicFactory(random)
 
 /** A new id: the prefix and a lower-case ULID (contract §4). Ids of one process ascend, so that they order rows by age. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${next().toLowerCase()}`

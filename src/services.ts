@@ -67,7 +67,8 @@ export async function openServices({
     pool,
     redisUrl: config.redisUrl,
     perMinute: config.rateLimitPerMinute,
-    uploadsByTenant: config.maxUploadsAtOnce,
+    // No tenant takes all of them; by default half is 128, twice what must never be refused.
+    uploadsByTenant: Math.ceil(config.maxUploadsAtOnce / 2),
     uploadsInAll: config.maxUploadsAtOnce,
     onError,
   })
@@ -84,6 +85,7 @@ export async function openServices({
     peppers: identity.peppers,
     contexts,
     forget: (id) => identity.forget('api_key', id),
+    lastUse: (id) => identity.lastUsed.latest(id),
   })
   const passwords = new Passwords()
   const users = new UserService({ db: database, ledger, passwords, forget: (id) => identity.forget('user', id) })

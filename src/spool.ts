@@ -61,7 +61,7 @@ export class Spool {
   async take(source: AsyncIterable<Buffer>, limit: () => number): Promise<Spooled> {
     const hash = createHash('sha256')
     const file = join(this.directory, newId('req'))
-    let handle: FileHandle | undefined
+    let writer: BehindWriter | undefined
     let pieces: Buffer[] = []
     let size = 0
     let reserved = 0
@@ -70,44 +70,39 @@ export class Spool {
       reserved = 0
       pieces = []
     }
-    const discard = async () => {
+    const discard = async (): Promise<Spooled> => {
       release()
-      await handle?.close().catch(() => {})
-      if (handle) await rm(file, { force: true })
+      await writer?.abandon()
+      if (writer) await rm(file, { force: true })
+      return { sizeBytes: size, dispose: async () => {} }
     }
     try {
       for await (const piece of source) {
         size += piece.length
-        if (size > limit()) {
-          await discard()
-          return { sizeBytes: size, dispose: async () => {} }
-        }
+        if (size > limit()) return await discard()
         hash.update(piece)
-        if (!handle && size <= this.#memoryLimit && this.#inMemory + piece.length <= this.#memoryBudget) {
+        if (!writer && size <= this.#memoryLimit && this.#inMemory + piece.length <= this.#memoryBudget) {
           pieces.push(piece)
           reserved += piece.length
           this.#inMemory += piece.length
           continue
         }
-        if (!handle) {
-          handle = await open(file, 'wx+', 0o600)
-          if (pieces.length > 0) await handle.writev(pieces)
+        if (!writer) {
+          writer = new BehindWriter(await open(file, 'wx', 0o600))
+          for (const early of pieces) await writer.write(early)
           release()
         }
-        await writeWhole(handle, piece)
+        await writer.write(piece)
       }
       // The limit may have been told after the last byte.
-      if (size > limit()) {
-        await discard()
-        return { sizeBytes: size, dispose: async () => {} }
-      }
+      if (size > limit()) return await discard()
       const sha256 = hash.digest('hex')
-      if (!handle) {
+      if (!writer) {
         const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size)
         pieces = []
         return { content: memoryContent(bytes, sha256), sizeBytes: size, dispose: async () => release() }
       }
-      await handle.close()
+      await writer.end()
       return { content: fileContent(file, size, sha256), sizeBytes: size, dispose: () => rm(file, { force: true }) }
     } catch (error) {
       await discard()
@@ -118,8 +113,63 @@ export class Spool {
   }
 }
 
-async function writeWhole(handle: FileHandle, piece: Buffer): Promise<void> {
-  for (let at = 0; at < piece.length; ) at += (await handle.write(piece, at, piece.length - at)).bytesWritten
+const writtenAtOnce = 512 * 1024
+
+/** Writes one batch while the next is received: disk and network do not wait for each other, and no more than two batches are held. */
+class BehindWriter {
+  readonly #handle: FileHandle
+  #batch: Buffer[] = []
+  #size = 0
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle
+  }
+
+  /** Resolves when there is room for more. */
+  async write(piece: Buffer): Promise<void> {
+    this.#batch.push(piece)
+    this.#size += piece.length
+    if (this.#size >= writtenAtOnce) await this.#flush()
+  }
+
+  async end(): Promise<void> {
+    await this.#flush()
+    await this.#writing
+    await this.#handle.close()
+  }
+
+  async abandon(): Promise<void> {
+    await this.#writing.catch(() => {})
+    await this.#handle.close().catch(() => {})
+  }
+
+  async #flush(): Promise<void> {
+    await this.#writing
+    const batch = this.#batch
+    this.#batch = []
+    this.#size = 0
+    this.#writing = writeWhole(this.#handle, batch)
+    // Told by whoever waits for it next; until then it must not count as unhandled.
+    this.#writing.catch(() => {})
+  }
+}
+
+async function writeWhole(handle: FileHandle, batch: Buffer[]): Promise<void> {
+  for (let rest = batch; rest.length > 0; ) {
+    const { bytesWritten } = await handle.writev(rest)
+    rest = afterBytes(rest, bytesWritten)
+  }
+}
+
+/** What a short write left over. */
+function afterBytes(pieces: Buffer[], written: number): Buffer[] {
+  let skip = written
+  return pieces.flatMap((piece) => {
+    const taken = Math.min(skip, piece.length)
+    skip -= taken
+    return taken === piece.length ? [] : [piece.subarray(taken)]
+  })
 }
 
 /** Content that is in memory already. */

@@ -21,6 +21,8 @@ export class ApiKeyService {
   readonly #contexts: FileContextService
   /** Told of every change once it is committed, so that this process forgets at once what others forget by NOTIFY. */
   readonly #forget: (apiKeyId: string) => void
+  /** The latest use that is not written yet. */
+  readonly #lastUse: (apiKeyId: string) => Date | undefined
 
   constructor(parts: {
     db: Database
@@ -28,12 +30,14 @@ export class ApiKeyService {
     peppers: Peppers
     contexts: FileContextService
     forget: (apiKeyId: string) => void
+    lastUse: (apiKeyId: string) => Date | undefined
   }) {
     this.#db = parts.db
     this.#ledger = parts.ledger
     this.#peppers = parts.peppers
     this.#contexts = parts.contexts
     this.#forget = parts.forget
+    this.#lastUse = parts.lastUse
   }
 
   /** The secret is in the answer and nowhere else. `secret` only for the first key, whose secret the operator may choose. */
@@ -86,12 +90,12 @@ export class ApiKeyService {
       ? await this.#db.prisma.apiKey.findFirst({ where: { tenantId: actor.tenantId, apiKeyId } })
       : null
     if (!row) throw notFound('API key', apiKeyId)
-    return faceOf(row)
+    return this.#faceOf(row)
   }
 
   async byIds(tenantId: string, apiKeyIds: readonly string[]): Promise<Map<string, ApiKey>> {
     const rows = await this.#db.prisma.apiKey.findMany({ where: { tenantId, apiKeyId: { in: [...apiKeyIds] } } })
-    return new Map(rows.map((row) => [row.apiKeyId, faceOf(row)]))
+    return new Map(rows.map((row) => [row.apiKeyId, this.#faceOf(row)]))
   }
 
   async list(
@@ -103,7 +107,11 @@ export class ApiKeyService {
       this.#db.prisma.apiKey.findMany({ where, orderBy: { apiKeyId: 'desc' }, skip: (page - 1) * pageSize, take: pageSize }),
       this.#db.prisma.apiKey.count({ where }),
     ])
-    return pageOf(rows.map(faceOf), total, { page, pageSize })
+    return pageOf(
+      rows.map((row) => this.#faceOf(row)),
+      total,
+      { page, pageSize },
+    )
   }
 
   /** Throws 409 where the key is not disabled. */
@@ -175,7 +183,13 @@ export class ApiKeyService {
       }
     })
     this.#forget(apiKeyId)
-    return faceOf(row)
+    return this.#faceOf(row)
+  }
+
+  #faceOf(row: Row): ApiKey {
+    const lastUsedAt = this.#lastUse(row.apiKeyId) ?? row.lastUsedAt
+    const { restricted, contextIds, metadata } = row
+    return { ...row, lastUsedAt, metadata, contextIds: restricted ? contextIds : null } as ApiKey
   }
 
   async #lock(tx: Transaction, actor: Actor, apiKeyId: string): Promise<Row> {
@@ -204,9 +218,6 @@ export class ApiKeyService {
 }
 
 type Row = Awaited<ReturnType<Database['prisma']['apiKey']['findMany']>>[number]
-
-const faceOf = (row: Row): ApiKey =>
-  ({ ...row, metadata: row.metadata as Record<string, unknown>, contextIds: row.restricted ? row.contextIds : null }) as ApiKey
 
 const announceKey = (tx: Transaction, apiKeyId: string) =>
   announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'api_key', apiKeyId)

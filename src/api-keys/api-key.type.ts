@@ -38,7 +38,7 @@ registerEnumType(ApiKeyStatus, {
   },
 })
 
-@ObjectType({ description: 'An API key, without its secret, which nobody can retrieve.' })
+@ObjectType({ simpleResolvers: true, description: 'An API key, without its secret, which nobody can retrieve.' })
 export class ApiKey {
   @Field(() => ID, { description: 'Shape key_….' })
   apiKeyId!: string
@@ -52,7 +52,7 @@ export class ApiKey {
   status!: ApiKeyStatus
   @Field(() => Date, { nullable: true, description: 'When it expires; null: never.' })
   expiresAt!: Date | null
-  @Field(() => Date, { nullable: true, description: 'When it was last used, to the minute.' })
+  @Field(() => Date, { nullable: true, description: 'When it was last used; what other replicas saw follows within seconds.' })
   lastUsedAt!: Date | null
   @Field(() => JsonObjectScalar, { description: 'The caller’s own facts.' })
   metadata!: Record<string, unknown>
@@ -66,7 +66,7 @@ export class ApiKey {
   contextIds!: string[] | null
 }
 
-@ObjectType({ description: 'A new key with its secret, which is shown this once.' })
+@ObjectType({ simpleResolvers: true, description: 'A new key with its secret, which is shown this once.' })
 export class CreatedApiKey {
   @Field(() => ID, { description: 'Shape key_….' })
   apiKeyId!: string
@@ -92,6 +92,7 @@ export class CreateApiKeyInput {
     'scopes',
     (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
     `must be one or more of ${scopes.join(', ')}`,
+    { minItems: 1 },
   )
   scopes!: Scope[]
   @Field(() => Int, { nullable: true, description: '1 to 365; null: it never expires.' })
@@ -104,7 +105,12 @@ export class CreateApiKeyInput {
   metadata?: Record<string, unknown> | null
   @Field(() => [String], { nullable: true, description: 'Keys of the only contexts that it may see; null: all.' })
   @Optional()
-  @Rule('contexts', (value) => Array.isArray(value) && value.length >= 1 && value.length <= 100, 'must be 1 to 100 context keys')
+  @Rule(
+    'contexts',
+    (value) => Array.isArray(value) && value.length >= 1 && value.length <= 100,
+    'must be 1 to 100 context keys',
+    { minItems: 1, maxItems: 100 },
+  )
   contexts?: string[] | null
 }
 

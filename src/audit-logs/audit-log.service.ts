@@ -1,8 +1,9 @@
 import type { Actor } from '../auth/actor.js'
-import type { Database } from '../db/client.js'
+import type { Database, Queries } from '../db/client.js'
 import { type Connection, connectionOf, idOfCursor, type Page, pageOf } from '../graphql/page.js'
 import { firstIdAt } from '../ids.js'
 import { dayOf, totalBucket } from '../ledger/counters.js'
+import type { AuditAction, AuditType } from '../ledger/entry.js'
 import type { AuditLog } from './audit-log.type.js'
 
 export interface AuditFilter {
@@ -37,7 +38,7 @@ export class AuditLogService {
     const rows =
       offset >= totalItems
         ? []
-        : await this.rows(actor.tenantId, filter, {
+        : await this.#rows(this.#db.pool, actor.tenantId, filter, {
             limit: Math.min(pageSize, totalItems - offset),
             ...(await this.#start(actor.tenantId, filter, offset)),
           })
@@ -51,20 +52,33 @@ export class AuditLogService {
     const until = idOfCursor(after)
     const rows = isImpossible(filter)
       ? []
-      : await this.rows(actor.tenantId, filter, { limit: first + 1, ...(until && { until }) })
+      : await this.#rows(this.#db.pool, actor.tenantId, filter, { limit: first + 1, ...(until && { until }) })
     return connectionOf(rows, { first, ...(after && { after }) }, (row) => row.auditId)
   }
 
-  /** Rows from the newest on, or from `until` (an id, exclusive). For exports and connections. */
-  async rows(
+  /** All entries up to now, newest first, in batches, for exports: each a short statement of its own. */
+  async *batches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
+    if (isImpossible(filter)) return
+    for (let until = firstIdAt('aud', new Date()); ; ) {
+      const rows = await this.#rows(connection, actor.tenantId, filter, { limit: size, until })
+      if (rows.length > 0) yield rows
+      if (rows.length < size) return
+      until = rows.at(-1)!.auditId
+    }
+  }
+
+  /** Rows from the newest on, or from `until` (an id, exclusive). */
+  async #rows(
+    database: Queries,
     tenantId: string,
     filter: AuditFilter,
     { limit, offset = 0, until }: { limit: number; offset?: number; until?: string },
   ): Promise<AuditLog[]> {
     const { conditions, values } = this.#where(tenantId, filter)
     if (until) conditions.push(`audit_id < $${values.push(until)}`)
-    const { rows } = await this.#db.pool.query<AuditLog>(
-      `SELECT ${columns} FROM audit_logs WHERE ${conditions.join(' AND ')} ORDER BY audit_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
+    const most = `$${values.push(offset + limit)}`
+    const { rows } = await database.query<AuditLog>(
+      `SELECT ${columns} FROM ${source(filter, conditions, most)} ORDER BY audit_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
       values,
     )
     return rows
@@ -76,7 +90,7 @@ export class AuditLogService {
   }
 
   async #total(tenantId: string, filter: AuditFilter): Promise<number> {
-    if (filter.entityId || filter.entityType) {
+    if (byEntity(filter)) {
       // One thing's history is short, and has an index of its own.
       const { conditions, values } = this.#where(tenantId, filter)
       const { rows } = await this.#db.pool.query<{ entries: number }>(
@@ -95,7 +109,7 @@ export class AuditLogService {
 
   /** Where a page begins: the counters tell on which day, so that no page skips more than a day's rows. */
   async #start(tenantId: string, filter: AuditFilter, offset: number): Promise<{ offset: number; until?: string }> {
-    if (filter.entityId || filter.entityType || offset === 0) return { offset }
+    if (byEntity(filter) || offset === 0) return { offset }
     let skipped = 0
     for (let before: Date | null = null; ; ) {
       const { rows }: { rows: { bucket: Date; entries: number }[] } = await this.#db.pool.query(
@@ -116,8 +130,8 @@ export class AuditLogService {
     const values: unknown[] = [tenantId]
     const conditions = ['tenant_id = $1']
     const horizon = this.horizon()
-    if (filter.auditType) conditions.push(`audit_type = $${values.push(filter.auditType)}::audit_type`)
-    if (filter.action) conditions.push(`action = $${values.push(filter.action)}::audit_action`)
+    if (filter.auditType && byEntity(filter)) conditions.push(`audit_type = $${values.push(filter.auditType)}::audit_type`)
+    if (filter.action && byEntity(filter)) conditions.push(`action = $${values.push(filter.action)}::audit_action`)
     if (filter.entityId) conditions.push(`entity_id = $${values.push(filter.entityId)}`)
     if (filter.entityType) conditions.push(`entity_type = $${values.push(filter.entityType)}`)
     if (horizon) conditions.push(`audit_id >= $${values.push(firstIdAt('aud', horizon))}`)
@@ -128,3 +142,20 @@ export class AuditLogService {
 // Text that no id ever is cannot match, and must not reach SQL.
 const isImpossible = ({ entityId }: AuditFilter): boolean =>
   typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
+
+const byEntity = (filter: AuditFilter): boolean => Boolean(filter.entityId || filter.entityType)
+
+const types = ['api_key', 'file', 'context', 'tenant'] satisfies AuditType[]
+const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted'] satisfies AuditAction[]
+
+/** One ordered index scan for each pair of type and action, merged: one index serves both filters, alone or together. */
+function source(filter: AuditFilter, conditions: string[], most: string): string {
+  const rows = (more: string) =>
+    `(SELECT * FROM audit_logs WHERE ${conditions.join(' AND ')}${more} ORDER BY audit_id DESC LIMIT ${most}) entries`
+  if (byEntity(filter) || (!filter.auditType && !filter.action)) return rows('')
+  const pairs = types
+    .filter((type) => !filter.auditType || type === filter.auditType)
+    .flatMap((type) => actions.filter((action) => !filter.action || action === filter.action).map((action) => [type, action]))
+  return `(VALUES ${pairs.map(([type, action]) => `('${type}'::audit_type, '${action}'::audit_action)`).join(', ')}) AS pair(ty, ac)
+    CROSS JOIN LATERAL ${rows(' AND audit_type = pair.ty AND action = pair.ac')}`
+}

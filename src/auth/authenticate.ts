@@ -26,7 +26,8 @@ export interface Authenticators {
   onKeyUsed?(apiKeyId: string): void
 }
 
-const suspended = 'This tenant is suspended; ask whoever runs this service.'
+/** What every credential of such a tenant is told. */
+export const suspendedTenant = 'This tenant is suspended; ask whoever runs this service.'
 
 /**
  * Who is calling, from `request.rawHeaders`: names and values in turn, as they came. Not from `headers`, where Node keeps the
@@ -47,7 +48,7 @@ export async function authenticate(rawHeaders: readonly string[], origin: Origin
 function byKey(key: ApiKeyRecord | null, origin: Origin, by: Authenticators): Authentication {
   if (!key) return { outcome: 'refused', message: 'This API key is unknown.' }
   const known = { tenantId: key.tenantId, apiKeyId: key.apiKeyId, name: key.name }
-  if (key.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspended, known }
+  if (key.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspendedTenant, known }
   const fault = keyFault(key, Date.now())
   if (fault) return { outcome: 'refused', message: fault, known }
   by.onKeyUsed?.(key.apiKeyId)
@@ -71,7 +72,7 @@ async function byToken(token: string, origin: Origin, tokens: Tokens): Promise<A
     throw error
   }
   const { user, sessionId, issuer } = record
-  if (user.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspended }
+  if (user.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspendedTenant }
   if (user.status !== 'active') return { outcome: 'refused', message: 'This user is disabled.' }
   const { tenantId, userId: id, name, email, scopes } = user
   const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }

@@ -9,6 +9,7 @@ const everyMs = 5_000
 /** `last_used_at` without a write per call: the latest use of each key, written together every few seconds. */
 export class LastUsed {
   private uses = new Map<string, number>()
+  private beingWritten = new Map<string, number>()
   private timer: NodeJS.Timeout | undefined
   private writing: Promise<void> = Promise.resolve()
 
@@ -28,7 +29,7 @@ export class LastUsed {
 
   /** The use that is not written yet, so that a reader on this replica sees it already. */
   latest(apiKeyId: string): Date | undefined {
-    const at = this.uses.get(apiKeyId)
+    const at = this.uses.get(apiKeyId) ?? this.beingWritten.get(apiKeyId)
     return at === undefined ? undefined : new Date(at)
   }
 
@@ -47,6 +48,7 @@ export class LastUsed {
     const uses = this.uses
     if (uses.size === 0) return
     this.uses = new Map()
+    this.beingWritten = uses
     try {
       // In the order of the ids, so that two replicas never wait for each other in a circle.
       const sorted = [...uses].sort(([one], [other]) => (one < other ? -1 : 1))
@@ -54,6 +56,8 @@ export class LastUsed {
     } catch (error) {
       for (const [id, at] of uses) if (!this.uses.has(id)) this.uses.set(id, at)
       this.onError?.(error as Error)
+    } finally {
+      this.beingWritten = new Map()
     }
   }
 }

@@ -113,8 +113,15 @@ function claimOf(payload: JWTPayload, name: string): unknown {
   return at
 }
 
+// No control characters, which PostgreSQL in part refuses; no half surrogates, which it would make one and the same character.
 const nonEmpty = (claim: unknown): string | null =>
-  typeof claim === 'string' && claim.trim() !== '' && claim.length <= 255 ? claim : null
+  typeof claim === 'string' &&
+  claim.trim() !== '' &&
+  claim.length <= 255 &&
+  claim.isWellFormed() &&
+  !/[\u0000-\u001f\u007f]/.test(claim)
+    ? claim
+    : null
 
 // Providers put scopes of their own beside ours (openid, profile): those are left aside.
 function scopesOf(claim: unknown): Scope[] | null {

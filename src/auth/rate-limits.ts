@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Pool } from 'pg'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
-import { rateLimited } from '../errors.js'
+import { type AssayError, rateLimited } from '../errors.js'
 import type { Actor } from './actor.js'
 import { SharedCounts } from './shared-counts.js'
 import { UploadSlots } from './upload-slots.js'
@@ -15,6 +15,8 @@ export interface RateState {
   remaining: number
   resetSeconds: number
   windowSeconds: number
+  /** Where the limit is passed: the 429 to throw. Not thrown here, since that answer carries these figures as well. */
+  refusal?: AssayError
 }
 
 export interface RateLimitsOptions {
@@ -62,13 +64,17 @@ export class RateLimits {
   }
 
   /** Counts a call of an authenticated actor. */
-  async call({ id, tenantId }: Actor): Promise<RateState> {
+  async call({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>): Promise<RateState> {
     const { perMinute } = this.limits
     const [ofKey, ofTenant] = await Promise.all([this.counters.key.add(id), this.counters.tenant.add(tenantId)])
     const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
-    if (ofKey.count > perMinute) throw tooManyCalls('this credential', key)
+    if (ofKey.count > perMinute) {
+      // What is refused here was not done: the tenant's other keys must not pay for it.
+      await this.counters.tenant.add(tenantId, -1)
+      return { ...key, refusal: tooManyCalls('this credential', key) }
+    }
     const tenant = stateOf('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
-    if (ofTenant.count > tenant.limit) throw tooManyCalls('this tenant', tenant)
+    if (ofTenant.count > tenant.limit) return { ...tenant, refusal: tooManyCalls('this tenant', tenant) }
     return tenant.remaining < key.remaining ? tenant : key
   }
 
@@ -114,7 +120,7 @@ export const rateLimitHeaders = ({
   remaining,
   resetSeconds,
   windowSeconds,
-}: RateState): Record<string, string> => ({
+}: Omit<RateState, 'refusal'>): Record<string, string> => ({
   'RateLimit-Policy': `"${policy}";q=${limit};w=${windowSeconds}`,
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })

@@ -1,11 +1,15 @@
-import type { Pool } from 'pg'
+import type { Queries } from '../db/client.js'
 import { firstIdAt } from '../ids.js'
 import { dayOf, hourOf, totalBucket } from '../ledger/counters.js'
 import type { Operation } from '../ledger/entry.js'
+import { type Span, spansOf } from './call-log-spans.js'
 import type { CallLogFilter, Window } from './call-log-window.js'
 
 const operations: Operation[] = ['upload', 'download', 'metadata', 'delete']
 const statuses = ['success', 'failure'] as const
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const bucketsAtOnce = 400
 
 /** The operation and status pairs that a filter asks for. */
 export const pairsOf = (filter: CallLogFilter): { operation: Operation; status: 'success' | 'failure' }[] =>
@@ -21,96 +25,155 @@ const sumOf = (filter: CallLogFilter): string =>
     .map(({ operation, status }) => `${operation}_${status}`)
     .join(' + ')
 
+/** Where in the log a page lies: between these bounds, behind so many newer rows. */
+export interface Place {
+  from: Date | null
+  until: Date | null
+  skip: number
+}
+
+interface Bucket {
+  from: Date
+  until: Date
+  calls: number
+}
+
 /** Counts calls from the counters: days in the middle, hours at the edges, rows only for the broken hours of a date filter. */
 export class CallLogCounts {
-  readonly #pool: Pool
+  readonly #database: Queries
 
-  constructor(pool: Pool) {
-    this.#pool = pool
+  constructor(database: Queries) {
+    this.#database = database
   }
 
+  /** In one statement, so that all of it is of one moment. */
   async total(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
-    const subject = filter.apiKeyId ?? ''
-    if (!window.from && !window.until) return this.#buckets(tenantId, subject, filter, 'total', totalBucket, new Date(1))
-    const from = window.from ?? new Date(0)
-    const until = window.until ?? new Date(Date.now() + 86_400_000)
-    if (from >= until) return 0
-    const firstHour = new Date(Math.ceil(from.getTime() / 3_600_000) * 3_600_000)
-    const lastHour = hourOf(until)
-    if (firstHour >= lastHour) return this.#rows(tenantId, filter, from, until)
-    const firstDay = new Date(Math.ceil(firstHour.getTime() / 86_400_000) * 86_400_000)
-    const lastDay = dayOf(lastHour)
-    const whole =
-      firstDay < lastDay
-        ? [
-            this.#buckets(tenantId, subject, filter, 'hour', firstHour, firstDay),
-            this.#buckets(tenantId, subject, filter, 'day', firstDay, lastDay),
-            this.#buckets(tenantId, subject, filter, 'hour', lastDay, lastHour),
-          ]
-        : [this.#buckets(tenantId, subject, filter, 'hour', firstHour, lastHour)]
-    const parts = await Promise.all([
-      ...whole,
-      this.#rows(tenantId, filter, from, firstHour),
-      this.#rows(tenantId, filter, lastHour, until),
-    ])
-    return parts.reduce((sum, part) => sum + part, 0)
-  }
-
-  /**
-   * Where the row that `offset` newer ones precede must be: the newest bucket of that grain for which they do not suffice,
-   * and how many of them lie in later ones. Null where there are not so many rows. Reads buckets from the newest on, in batches.
-   */
-  async locate(
-    tenantId: string,
-    filter: CallLogFilter,
-    grain: 'day' | 'hour',
-    window: Window,
-    offset: number,
-  ): Promise<{ bucket: Date; skipped: number } | null> {
-    let before = window.until
-    let skipped = 0
-    for (;;) {
-      const { rows } = await this.#pool.query<{ bucket: Date; calls: number }>(
-        `SELECT bucket, ${sumOf(filter)} AS calls FROM usage_counters
-         WHERE tenant_id = $1 AND subject = $2 AND grain = $3::usage_grain AND ($4::timestamptz IS NULL OR bucket < $4) AND ($5::timestamptz IS NULL OR bucket >= $5)
-         ORDER BY bucket DESC LIMIT 400`,
-        [tenantId, filter.apiKeyId ?? '', grain, before, window.from],
-      )
-      for (const row of rows) {
-        if (skipped + Number(row.calls) > offset) return { bucket: row.bucket, skipped }
-        skipped += Number(row.calls)
-        before = row.bucket
-      }
-      if (rows.length < 400) return null
-    }
-  }
-
-  async #buckets(
-    tenantId: string,
-    subject: string,
-    filter: CallLogFilter,
-    grain: string,
-    from: Date,
-    until: Date,
-  ): Promise<number> {
-    if (from >= until) return 0
-    const { rows } = await this.#pool.query<{ calls: number }>(
-      `SELECT coalesce(sum(${sumOf(filter)}), 0)::bigint AS calls FROM usage_counters WHERE tenant_id = $1 AND subject = $2 AND grain = $3::usage_grain AND bucket >= $4 AND bucket < $5`,
-      [tenantId, subject, grain, from, until],
-    )
+    const values: unknown[] = [tenantId]
+    const spans =
+      window.from || window.until
+        ? spansOf(window).map((span) => (span.by === 'rows' ? rowsOf(span, filter, values) : bucketsOf(span, filter, values)))
+        : [bucketsOf({ by: 'total', from: totalBucket, until: new Date(1) }, filter, values)]
+    if (spans.length === 0) return 0
+    const { rows } = await this.#database.query<{ calls: number }>(`SELECT (${spans.join(' + ')})::bigint AS calls`, values)
     return Number(rows[0]!.calls)
   }
 
-  // At most an hour's rows, by an index, and only where a date filter breaks an hour.
-  async #rows(tenantId: string, filter: CallLogFilter, from: Date, until: Date): Promise<number> {
-    if (from >= until) return 0
-    const { rows } = await this.#pool.query<{ calls: number }>(
-      `SELECT count(*) AS calls FROM call_logs WHERE tenant_id = $1 AND call_id >= $2 AND call_id < $3
-        AND ($4::text IS NULL OR api_key_id = $4) AND ($5::text IS NULL OR operation = $5::operation) AND ($6::text IS NULL OR status = $6::call_status)`,
-      [tenantId, ...boundsOf(from, until), filter.apiKeyId ?? null, filter.operation ?? null, filter.status ?? null],
+  /**
+   * Where the page of `limit` rows behind the newest `offset` lies, so that no page skips more than an hour's rows, and no
+   * partition is opened that holds none of it. Null where there are not so many rows.
+   */
+  async place(
+    tenantId: string,
+    filter: CallLogFilter,
+    window: Window,
+    { offset, limit }: { offset: number; limit: number },
+  ): Promise<Place | null> {
+    let passed = 0
+    let first: { bucket: Bucket; passed: number } | undefined
+    let oldest: Bucket | undefined
+    for await (const bucket of this.#newestFirst(tenantId, filter, window)) {
+      if (bucket.calls === 0) continue
+      if (!first && passed + bucket.calls > offset) first = await this.#finer(tenantId, filter, { bucket, passed, offset })
+      passed += bucket.calls
+      oldest = bucket
+      if (passed >= offset + limit) break
+    }
+    if (!first || !oldest) return null
+    return { from: latest(window.from, oldest.from), until: first.bucket.until, skip: offset - first.passed }
+  }
+
+  /** The day on which the oldest call of a tenant lies that the counters know of. */
+  async oldest(tenantId: string): Promise<Date | null> {
+    const { rows } = await this.#database.query<{ bucket: Date }>(
+      `SELECT bucket FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = 'day' ORDER BY bucket LIMIT 1`,
+      [tenantId],
     )
+    return rows[0]?.bucket ?? null
+  }
+
+  /** A day before which none of the newest `most` calls of any of these keys lies; null where there are no calls. */
+  async newestDays(tenantId: string, apiKeyIds: readonly string[], most: number): Promise<Date | null> {
+    const { rows } = await this.#database.query<{ bucket: Date | null }>(
+      `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
+         SELECT bucket FROM usage_counters WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOf({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
+      [tenantId, apiKeyIds, most],
+    )
+    return rows[0]?.bucket ?? null
+  }
+
+  /** From the newest on: the rows of the hour that the bound breaks, the hours of the day that it breaks, then days. */
+  async *#newestFirst(tenantId: string, filter: CallLogFilter, { from, until }: Window): AsyncGenerator<Bucket> {
+    const brokenHour = until && hourOf(until)
+    const brokenDay = brokenHour && dayOf(brokenHour)
+    if (until && brokenHour && brokenHour < until)
+      yield { from: brokenHour, until, calls: await this.#rows(tenantId, filter, { from: brokenHour, until }) }
+    if (brokenDay && brokenDay < brokenHour)
+      yield* this.#buckets(tenantId, filter, { by: 'hour', from: latest(brokenDay, from && hourOf(from)), until: brokenHour })
+    yield* this.#buckets(tenantId, filter, { by: 'day', from: from && dayOf(from), until: brokenDay })
+  }
+
+  /** The hour of a day in which the row behind `offset` newer ones lies. */
+  async #finer(tenantId: string, filter: CallLogFilter, at: { bucket: Bucket; passed: number; offset: number }) {
+    let { bucket, passed } = at
+    const { from, until } = bucket
+    if (until.getTime() - from.getTime() === dayMs)
+      for await (const hour of this.#buckets(tenantId, filter, { by: 'hour', from, until })) {
+        if (passed + hour.calls > at.offset) {
+          bucket = hour
+          break
+        }
+        passed += hour.calls
+      }
+    return { bucket, passed }
+  }
+
+  async *#buckets(
+    tenantId: string,
+    filter: CallLogFilter,
+    { by, from, until }: { by: 'hour' | 'day'; from: Date | null; until: Date | null },
+  ): AsyncGenerator<Bucket> {
+    const length = by === 'hour' ? hourMs : dayMs
+    for (let before = until; ; ) {
+      const { rows } = await this.#database.query<{ bucket: Date; calls: number }>(
+        `SELECT bucket, (${sumOf(filter)}) AS calls FROM usage_counters
+         WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket < coalesce($3::timestamptz, 'infinity') AND bucket >= coalesce($4::timestamptz, '-infinity')
+         ORDER BY bucket DESC LIMIT ${bucketsAtOnce}`,
+        [tenantId, filter.apiKeyId ?? '', before, from],
+      )
+      for (const { bucket, calls } of rows)
+        yield { from: bucket, until: new Date(bucket.getTime() + length), calls: Number(calls) }
+      if (rows.length < bucketsAtOnce) return
+      before = rows.at(-1)!.bucket
+    }
+  }
+
+  async #rows(tenantId: string, filter: CallLogFilter, span: { from: Date; until: Date }): Promise<number> {
+    const values: unknown[] = [tenantId]
+    const { rows } = await this.#database.query<{ calls: number }>(`SELECT ${rowsOf(span, filter, values)} AS calls`, values)
     return Number(rows[0]!.calls)
   }
 }
 
-const boundsOf = (from: Date, until: Date): [string, string] => [firstIdAt('call', from), firstIdAt('call', until)]
+function bucketsOf(
+  { by, from, until }: { by: Span['by'] | 'total'; from: Date; until: Date },
+  filter: CallLogFilter,
+  values: unknown[],
+): string {
+  return `(SELECT coalesce(sum(${sumOf(filter)}), 0) FROM usage_counters WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
+    AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
+}
+
+// At most an hour's rows, by an index, and only where a date filter breaks an hour.
+function rowsOf({ from, until }: { from: Date; until: Date }, filter: CallLogFilter, values: unknown[]): string {
+  const conditions = [
+    'tenant_id = $1',
+    `call_id >= $${values.push(firstIdAt('call', from))}`,
+    `call_id < $${values.push(firstIdAt('call', until))}`,
+  ]
+  if (filter.apiKeyId) conditions.push(`api_key_id = $${values.push(filter.apiKeyId)}`)
+  if (filter.operation) conditions.push(`operation = $${values.push(filter.operation)}::operation`)
+  if (filter.status) conditions.push(`status = $${values.push(filter.status)}::call_status`)
+  return `(SELECT count(*) FROM call_logs WHERE ${conditions.join(' AND ')})`
+}
+
+const latest = (a: Date | null, b: Date | null): Date | null => (!a ? b : !b ? a : a > b ? a : b)

@@ -1,8 +1,9 @@
 import type { Actor } from '../auth/actor.js'
-import type { Database } from '../db/client.js'
+import type { Database, Queries } from '../db/client.js'
 import type { ValidationReport } from '../files/checks/check.js'
 import { type Connection, connectionOf, idOfCursor, type Page, pageOf } from '../graphql/page.js'
 import { firstIdAt, idTime, isId } from '../ids.js'
+import { monthStart } from '../ledger/partitions.js'
 import type { CallLog } from './call-log.type.js'
 import { CallLogCounts, pairsOf } from './call-log-counts.js'
 import { type CallLogFilter, idBounds, logHorizon, type Window, windowOf } from './call-log-window.js'
@@ -28,37 +29,56 @@ export class CallLogService {
     { page, pageSize, ...filter }: CallLogFilter & { page: number; pageSize: number },
   ): Promise<Page<CallLog>> {
     if (isImpossible(filter)) return pageOf<CallLog>([], 0, { page, pageSize })
-    const window = windowOf(filter, logHorizon(this.#retentionDays))
+    const window = this.#window(filter)
     const totalItems = await this.#counts.total(actor.tenantId, filter, window)
     const offset = (page - 1) * pageSize
-    const rows =
-      offset >= totalItems
-        ? []
-        : await this.#pageRows(actor.tenantId, filter, window, { offset, limit: Math.min(pageSize, totalItems - offset) })
+    const limit = Math.min(pageSize, totalItems - offset)
+    const place = limit > 0 ? await this.#counts.place(actor.tenantId, filter, window, { offset, limit }) : null
+    const rows = place
+      ? await select(this.#db.pool, actor.tenantId, filter, { ...idBounds(place), limit, offset: place.skip })
+      : []
     return pageOf(rows, totalItems, { page, pageSize })
   }
 
+  /** The same at any depth, and whatever came meanwhile. */
   async connection(
     actor: Actor,
     { first, after, ...filter }: CallLogFilter & { first: number; after?: string },
   ): Promise<Connection<CallLog>> {
-    const from = idOfCursor(after)
-    const { from: oldest, until } = idBounds(windowOf(filter, logHorizon(this.#retentionDays)))
-    const newest = from && (!until || from < until) ? from : until
-    const rows = isImpossible(filter)
-      ? []
-      : await this.#newestFirst(actor.tenantId, filter, { from: oldest, until: newest, limit: first + 1 })
+    const cursor = idOfCursor(after)
+    const window = this.#window(filter)
+    if (cursor && (!window.until || idTime(cursor) < window.until)) window.until = new Date(idTime(cursor).getTime() + 1)
+    const limit = first + 1
+    const place = isImpossible(filter) ? null : await this.#counts.place(actor.tenantId, filter, window, { offset: 0, limit })
+    const rows: CallLog[] = []
+    if (place) {
+      const { from, until } = idBounds(place)
+      const bound = cursor && (!until || cursor < until) ? cursor : until
+      rows.push(...(await select(this.#db.pool, actor.tenantId, filter, { from, until: bound, limit })))
+      // The cursor's own millisecond was counted too: where that made the stretch too short, the rest lies before it.
+      if (rows.length < limit && from)
+        rows.push(
+          ...(await select(this.#db.pool, actor.tenantId, filter, {
+            from: idBounds(window).from,
+            until: from,
+            limit: limit - rows.length,
+          })),
+        )
+    }
     return connectionOf(rows, { first, ...(after && { after }) }, (call) => call.callId)
   }
 
-  /** The newest calls of several keys, for relations: one statement, whatever their number. */
+  /** The newest calls of several keys, for relations: two statements, whatever their number. */
   async recentByKeys(tenantId: string, apiKeyIds: readonly string[], most: number): Promise<Map<string, CallLog[]>> {
+    const byKey = new Map<string, CallLog[]>(apiKeyIds.map((id) => [id, []]))
+    const oldest = await this.#counts.newestDays(tenantId, apiKeyIds, most)
+    if (!oldest) return byKey
+    const horizon = this.#window({}).from
     const { rows } = await this.#db.pool.query<CallLog>(
       `SELECT c.* FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT ${columns} FROM (${branches({}, 'k.id', '', '$3')}) newest ORDER BY call_id DESC LIMIT $3) c`,
-      [tenantId, apiKeyIds, most],
+         SELECT ${columns} FROM ${source({}, { key: 'k.id', bounds: 'AND call_id >= $4', most: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
+      [tenantId, apiKeyIds, most, firstIdAt('call', horizon && horizon > oldest ? horizon : oldest)],
     )
-    const byKey = new Map<string, CallLog[]>(apiKeyIds.map((id) => [id, []]))
     for (const row of rows) byKey.get(row.apiKeyId)!.push(row)
     return byKey
   }
@@ -72,76 +92,66 @@ export class CallLogService {
     return new Map(rows.map((row) => [row.call_id, row.validation]))
   }
 
-  /** Rows from the newest on, between bounds of ids (`from` inclusive, `until` exclusive). For exports and connections. */
-  async rows(
-    tenantId: string,
-    filter: CallLogFilter,
-    { from, until, limit, offset = 0 }: { from: string | null; until: string | null; limit: number; offset?: number },
-  ): Promise<CallLog[]> {
-    const values: unknown[] = [tenantId]
-    const key = filter.apiKeyId ? `$${values.push(filter.apiKeyId)}` : null
-    const bounds = `${from ? ` AND call_id >= $${values.push(from)}` : ''}${until ? ` AND call_id < $${values.push(until)}` : ''}`
-    const most = `$${values.push(offset + limit)}`
-    const { rows } = await this.#db.pool.query<CallLog>(
-      `SELECT ${columns} FROM (${branches(filter, key, bounds, most)}) calls ORDER BY call_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
-      values,
-    )
-    return rows
-  }
-
-  // Nearly always the next rows are close by: a month's partitions are asked first, all of them only where that was too little.
-  async #newestFirst(
-    tenantId: string,
-    filter: CallLogFilter,
-    bounds: { from: string | null; until: string | null; limit: number },
-  ): Promise<CallLog[]> {
-    const near = firstIdAt('call', new Date((bounds.until ? idTime(bounds.until).getTime() : Date.now()) - 31 * 86_400_000))
-    if (!bounds.from || bounds.from < near) {
-      const rows = await this.rows(tenantId, filter, { ...bounds, from: near })
-      if (rows.length === bounds.limit) return rows
+  /**
+   * All rows up to now, newest first, in batches, for exports. A month at a time by key, each batch a short statement of its
+   * own: nothing holds a snapshot or a lock for as long as the client takes to read.
+   */
+  async *batches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
+    if (isImpossible(filter)) return
+    const now = new Date()
+    const window = this.#window(filter)
+    const until = window.until && window.until < now ? window.until : now
+    const oldest = await new CallLogCounts(connection).oldest(actor.tenantId)
+    const from = window.from && oldest && window.from > oldest ? window.from : oldest
+    if (!from) return
+    for (let month = monthStart(until); monthStart(month, 1) > from; month = monthStart(month, -1)) {
+      const bounds = idBounds({ from: month > from ? month : from, until })
+      for (let before = bounds.until; ; ) {
+        const rows = await select(connection, actor.tenantId, filter, { from: bounds.from, until: before, limit: size })
+        if (rows.length > 0) yield rows
+        if (rows.length < size) break
+        before = rows.at(-1)!.callId
+      }
+      until.setTime(Math.min(until.getTime(), month.getTime()))
     }
-    return this.rows(tenantId, filter, bounds)
   }
 
-  async #pageRows(
-    tenantId: string,
-    filter: CallLogFilter,
-    window: Window,
-    { offset, limit }: { offset: number; limit: number },
-  ): Promise<CallLog[]> {
-    const day = await this.#counts.locate(tenantId, filter, 'day', startOfDays(window), offset)
-    // A window that breaks a day makes the day's counter too large by the rows outside: then rows are skipped one by one, within the window.
-    if (!day || window.until) return this.rows(tenantId, filter, { ...idBounds(window), limit, offset })
-    const until = new Date(day.bucket.getTime() + 86_400_000)
-    const hour = await this.#counts.locate(tenantId, filter, 'hour', { from: day.bucket, until }, offset - day.skipped)
-    const end = hour ? new Date(hour.bucket.getTime() + 3_600_000) : until
-    const skipped = day.skipped + (hour?.skipped ?? 0)
-    // The day of the page's last row is the other bound: the partitions of all other months are not even opened.
-    const last = await this.#counts.locate(tenantId, filter, 'day', startOfDays(window), offset + limit - 1)
-    const from = last && (!window.from || last.bucket > window.from) ? last.bucket : window.from
-    return this.rows(tenantId, filter, { ...idBounds({ from, until: end }), limit, offset: offset - skipped })
+  #window(filter: CallLogFilter): Window {
+    return windowOf(filter, logHorizon(this.#retentionDays))
   }
 }
 
-const startOfDays = ({ from }: Window): Window => ({
-  from: from && new Date(Math.floor(from.getTime() / 86_400_000) * 86_400_000),
-  until: null,
-})
-
 // An id that is none matches nothing (contract §1).
 const isImpossible = ({ apiKeyId }: CallLogFilter): boolean => typeof apiKeyId === 'string' && !isId('key', apiKeyId)
+
+/** Rows from the newest on, between bounds of ids (`from` inclusive, `until` exclusive). */
+async function select(
+  database: Queries,
+  tenantId: string,
+  filter: CallLogFilter,
+  { from, until, limit, offset = 0 }: { from: string | null; until: string | null; limit: number; offset?: number },
+): Promise<CallLog[]> {
+  const values: unknown[] = [tenantId]
+  const key = filter.apiKeyId ? `$${values.push(filter.apiKeyId)}` : null
+  const bounds = `${from ? `AND call_id >= $${values.push(from)}` : ''} ${until ? `AND call_id < $${values.push(until)}` : ''}`
+  const most = `$${values.push(offset + limit)}`
+  const { rows } = await database.query<CallLog>(
+    `SELECT ${columns} FROM ${source(filter, { key, bounds, most })} ORDER BY call_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
+    values,
+  )
+  return rows
+}
 
 /**
  * One ordered index scan for each pair of operation and status, merged: two indexes serve every combination of filters, and
  * none of them ever reads a row that it then throws away.
  */
-function branches(filter: CallLogFilter, key: string | null, bounds: string, most: string): string {
+function source(filter: CallLogFilter, { key, bounds, most }: { key: string | null; bounds: string; most: string }): string {
   if (!key && !filter.operation && !filter.status)
-    return `(SELECT * FROM call_logs WHERE tenant_id = $1${bounds} ORDER BY call_id DESC LIMIT ${most})`
-  return pairsOf(filter)
-    .map(
-      ({ operation, status }) =>
-        `(SELECT * FROM call_logs WHERE tenant_id = $1${key ? ` AND api_key_id = ${key}` : ''} AND operation = '${operation}' AND status = '${status}'${bounds} ORDER BY call_id DESC LIMIT ${most})`,
-    )
-    .join(' UNION ALL ')
+    return `(SELECT * FROM call_logs WHERE tenant_id = $1 ${bounds} ORDER BY call_id DESC LIMIT ${most}) calls`
+  const pairs = pairsOf(filter).map(({ operation, status }) => `('${operation}'::operation, '${status}'::call_status)`)
+  // LATERAL, and not a union: planned once, whatever the number of pairs and partitions.
+  return `(VALUES ${pairs.join(', ')}) AS pair(op, st) CROSS JOIN LATERAL (
+    SELECT * FROM call_logs WHERE tenant_id = $1 ${key ? `AND api_key_id = ${key}` : ''} AND operation = pair.op AND status = pair.st ${bounds}
+    ORDER BY call_id DESC LIMIT ${most}) calls`
 }

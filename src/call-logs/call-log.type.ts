@@ -29,7 +29,7 @@ registerEnumType(CallStatusName, {
   valuesConfig: { success: { description: 'As asked.' }, failure: { description: 'Refused or failed.' } },
 })
 
-@ObjectType({ description: 'A call by API key, whatever its outcome (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'A call by API key, whatever its outcome (spec §2).' })
 export class CallLog {
   @Field(() => ID, { description: 'Shape call_….' })
   callId!: string
@@ -66,7 +66,9 @@ const moment = () =>
     (value) =>
       typeof value === 'string' &&
       /^\d{4}-\d{2}-\d{2}($|T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$)/.test(value) &&
-      !Number.isNaN(Date.parse(value)),
+      !Number.isNaN(Date.parse(value)) &&
+      // JavaScript reads the 30th of February as the 2nd of March.
+      new Date(value.slice(0, 10)).toISOString().startsWith(value.slice(0, 10)),
     'must be ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z',
   )
 

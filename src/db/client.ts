@@ -7,6 +7,11 @@ export interface PoolLogger {
   warn(facts: object, message: string): void
 }
 
+/** What runs a statement: the pool, or one connection. */
+export interface Queries {
+  query<T extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
+}
+
 export interface Database {
   readonly pool: pg.Pool
   /** On the very same pool: one limit on connections, one place where an outage shows. */

@@ -1,5 +1,6 @@
-import { Arg, Args, ArgsType, Field, Mutation, Query, Resolver } from 'type-graphql'
+import { Arg, Args, ArgsType, Field, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Actor } from '../auth/actor.js'
+import { batched } from '../graphql/batched.js'
 import type { Call } from '../graphql/call.js'
 import { PageArgs } from '../graphql/page.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
@@ -7,6 +8,7 @@ import type { IdempotencyService } from '../idempotency/idempotency.service.js'
 import type { FileContextService } from './file-context.service.js'
 import {
   ContextStatus,
+  ContextUsage,
   CreateContextInput,
   DeletedContext,
   FileContext,
@@ -79,5 +81,11 @@ export class FileContextResolver {
   @Mutation(() => DeletedContext, { description: 'Deletes a context that holds no files.' })
   deleteContext(@By() actor: Actor, @Arg('contextKey', () => String) contextKey: string) {
     return this.#contexts.delete(actor, contextKey)
+  }
+
+  @Requires('metadata')
+  @FieldResolver(() => ContextUsage, { nullable: true, description: 'What it holds, and how it is used.' })
+  usage(@CurrentCall() call: Call, @Root() context: FileContext) {
+    return batched(call, 'FileContext.usage', context.contextId, (ids) => this.#contexts.usages(context.tenantId, ids))
   }
 }

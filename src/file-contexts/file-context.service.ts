@@ -1,11 +1,11 @@
 import { type Actor, maySeeContext } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
-import { badUserInput, conflict, notFound } from '../errors.js'
+import { conflict, type FieldFault, notFound } from '../errors.js'
 import { type Page, pageOf } from '../graphql/page.js'
 import { idTime, newId } from '../ids.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
-import type { CreateContextInput, FileContext, UpdateContextInput } from './file-context.type.js'
+import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
 
@@ -14,11 +14,20 @@ export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
+  readonly #found = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
     this.#db = parts.db
     this.#ledger = parts.ledger
     this.#maxUploadMb = parts.maxUploadMb
+  }
+
+  /** What the operator's MAX_UPLOAD_MB finds at fault, which the type alone cannot know. */
+  faultsOf(input: object): FieldFault[] {
+    const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
+    return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
+      ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}` }]
+      : []
   }
 
   /** Throws 409 where the tenant has that key already. */
@@ -27,7 +36,6 @@ export class FileContextService {
     input: CreateContextInput,
     answer?: (context: FileContext) => IdempotentAnswer,
   ): Promise<FileContext> {
-    this.#assertUploadLimit(input.maxFileSizeMb)
     const contextId = newId('ctx')
     const now = idTime(contextId)
     try {
@@ -83,10 +91,34 @@ export class FileContextService {
     return row && maySeeContext(actor, row.contextId) ? row : undefined
   }
 
+  /** As `find`, but once for each actor, which is once for each request: an upload asks while its parts arrive, and again when they are there. */
+  findOnce(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+    const known = this.#found.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
+    this.#found.set(actor, known)
+    const found = known.get(contextKey) ?? this.find(actor, contextKey)
+    known.set(contextKey, found)
+    return found
+  }
+
   /** Several at once, by id, for relations. */
   async byIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
     const rows = await this.#db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
     return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
+  }
+
+  /** What contexts hold and how they are used, by id, for relations: from the counters. */
+  async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
+    const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
+      `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
+         greatest(0, c.storage_quota_mb * 1048576::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
+         coalesce(u.invalid_extension + u.size_exceeded + u.blank_file + u.corrupt_file + u.virus_detected, 0)::bigint AS "filesBlocked",
+         coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
+       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id AND t.uploaded_by = ''
+       LEFT JOIN usage_counters u ON u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total'
+       WHERE c.tenant_id = $1 AND c.context_id = ANY($2)`,
+      [tenantId, contextIds],
+    )
+    return new Map(rows.map(({ contextId, ...usage }) => [contextId, usage]))
   }
 
   async list(
@@ -111,15 +143,15 @@ export class FileContextService {
   }
 
   async update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
-    if (input.maxFileSizeMb !== undefined) this.#assertUploadLimit(input.maxFileSizeMb)
     const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as UpdateContextInput
     if (changes.allowedExtensions) changes.allowedExtensions = normalExtensions(changes.allowedExtensions)
     return this.#ledger.change(async (tx) => {
       const where = {
         tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
       }
-      // Locked, so that what the audit entry calls previous is what this change replaced.
-      await tx.$queryRaw`SELECT 1 FROM file_contexts WHERE tenant_id = ${actor.tenantId} AND context_key = ${where.tenantId_contextKey.contextKey} FOR UPDATE`
+      // Locked, so that what the audit entry calls previous is what this change replaced. Not against the foreign keys of files:
+      // the ledger holds counters while it inserts them, and this waits for counters while it holds the context.
+      await tx.$queryRaw`SELECT 1 FROM file_contexts WHERE tenant_id = ${actor.tenantId} AND context_key = ${where.tenantId_contextKey.contextKey} FOR NO KEY UPDATE`
       const before = await tx.fileContext.findUnique({ where })
       if (!before || !maySeeContext(actor, before.contextId)) throw notFound('context', contextKey)
       const row = await tx.fileContext.update({
@@ -160,11 +192,6 @@ export class FileContextService {
     })
     const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))
     return rows.map((row) => faceOf(row, used.get(row.contextId) ?? 0))
-  }
-
-  #assertUploadLimit(megabytes: number): void {
-    if (megabytes > this.#maxUploadMb)
-      throw badUserInput([{ field: 'max_file_size_mb', message: `must be between 1 and ${this.#maxUploadMb}` }])
   }
 }
 

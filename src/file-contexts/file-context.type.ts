@@ -15,7 +15,10 @@ registerEnumType(ContextStatus, {
   valuesConfig: { active: { description: 'It takes uploads.' }, disabled: { description: 'It takes none; its files stay.' } },
 })
 
-@ObjectType({ description: 'A set of upload rules, and the place of the files that passed them (spec §2).' })
+@ObjectType({
+  simpleResolvers: true,
+  description: 'A set of upload rules, and the place of the files that passed them (spec §2).',
+})
 export class FileContext {
   @Field(() => ID, { description: 'Shape ctx_….' })
   contextId!: string
@@ -53,12 +56,28 @@ export class FileContext {
   updatedAt!: Date
 }
 
-@ObjectType({ description: 'A context that was deleted.' })
+@ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })
 export class DeletedContext {
   @Field(() => ID, { description: 'Shape ctx_….' })
   contextId!: string
   @Field(() => String, { description: 'Its key, free again.' })
   contextKey!: string
+}
+
+@ObjectType({ simpleResolvers: true, description: 'What a context holds, and how it is used.' })
+export class ContextUsage {
+  @Field(() => LongScalar, { description: 'Files that it holds now.' })
+  fileCount!: number
+  @Field(() => LongScalar, { description: 'Their bytes.' })
+  totalBytes!: number
+  @Field(() => LongScalar, { description: 'Bytes that its quota leaves.' })
+  remainingBytes!: number
+  @Field(() => LongScalar, { description: 'Files ever accepted.' })
+  filesUploaded!: number
+  @Field(() => LongScalar, { description: 'Files ever blocked.' })
+  filesBlocked!: number
+  @Field(() => LongScalar, { description: 'Calls by API key that were about it.' })
+  calls!: number
 }
 
 export const FileContextPage = pageType(FileContext, 'FileContext')
@@ -72,6 +91,7 @@ const extensions = () =>
       value.length <= 100 &&
       value.every((item) => typeof item === 'string' && /^\.?[A-Za-z0-9]{1,16}$/.test(item)),
     'must be 1 to 100 extensions of 1 to 16 letters and digits, such as "pdf"',
+    { minItems: 1, maxItems: 100, items: { type: 'string', pattern: '^\\.?[A-Za-z0-9]{1,16}$' } },
   )
 const template = () =>
   Rule(
@@ -88,6 +108,7 @@ export class CreateContextInput {
     'contextKey',
     (value) => typeof value === 'string' && /^[a-z][a-z0-9_]{0,62}$/.test(value),
     'must be a lower-case letter followed by up to 62 lower-case letters, digits or underscores',
+    { pattern: '^[a-z][a-z0-9_]{0,62}$' },
   )
   contextKey!: string
   @Field(() => String, { description: '1 to 255 characters.' })

@@ -13,6 +13,7 @@ import {
   FilePage,
   FilesArgs,
   FilesConnectionArgs,
+  Uploader,
   UploadFileArgs,
   ValidateFileArgs,
   ValidationReportType,
@@ -89,5 +90,11 @@ export class FileResolver {
   @FieldResolver(() => ValidationReportType, { nullable: true, description: 'The report that was kept with it.' })
   validation(@CurrentCall() call: Call, @Root() file: File) {
     return batched(call, 'File.validation', file.fileId, (ids) => this.#files.validations(file.tenantId, ids))
+  }
+
+  @Requires('metadata')
+  @FieldResolver(() => Uploader, { nullable: true, description: 'Who uploaded it; null where that key or user is gone.' })
+  uploader(@CurrentCall() call: Call, @Root() file: File) {
+    return batched(call, 'File.uploader', file.uploadedBy, (ids) => this.#files.uploaders(file.tenantId, ids))
   }
 }

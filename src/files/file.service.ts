@@ -9,7 +9,7 @@ import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from './checks/check.js'
-import type { DownloadUrl, File } from './file.type.js'
+import type { DownloadUrl, File, Uploader } from './file.type.js'
 
 /** Spec §8: how long a download URL lives. */
 export const downloadSeconds = 300
@@ -79,6 +79,16 @@ export class FileService {
       values: [tenantId, fileIds],
     })
     return new Map(rows.map((file) => [file.fileId, file]))
+  }
+
+  /** Keys and users by id, for relations; one that is gone is missing. */
+  async uploaders(tenantId: string, ids: readonly string[]): Promise<Map<string, Uploader>> {
+    const { rows } = await this.#db.pool.query<Uploader>(
+      `SELECT api_key_id AS id, 'api_key' AS type, name FROM api_keys WHERE tenant_id = $1 AND api_key_id = ANY($2)
+       UNION ALL SELECT user_id, 'user', name FROM users WHERE tenant_id = $1 AND user_id = ANY($2)`,
+      [tenantId, ids],
+    )
+    return new Map(rows.map((row) => [row.id, row]))
   }
 
   /** Newest first. */

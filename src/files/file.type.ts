@@ -4,7 +4,7 @@ import { Metadata, Optional, Text } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
 import { type IncomingFile, UploadScalar } from '../graphql/upload.js'
 
-@ObjectType({ description: 'A file that passed its context’s rules and is kept (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'A file that passed its context’s rules and is kept (spec §2).' })
 export class File {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
@@ -36,7 +36,7 @@ export class File {
   tenantId!: string
 }
 
-@ObjectType({ description: 'A pre-signed, short-lived URL (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'A pre-signed, short-lived URL (spec §4).' })
 export class DownloadUrl {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
@@ -48,10 +48,20 @@ export class DownloadUrl {
   originalFilename!: string
 }
 
-@ObjectType({ description: 'A file that was deleted.' })
+@ObjectType({ simpleResolvers: true, description: 'A file that was deleted.' })
 export class DeletedFile {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
+}
+
+@ObjectType({ simpleResolvers: true, description: 'Who uploaded a file, as he or it is called now.' })
+export class Uploader {
+  @Field(() => ID, { description: 'Shape key_… or usr_….' })
+  id!: string
+  @Field(() => String, { description: 'api_key or user.' })
+  type!: string
+  @Field(() => String, { description: 'The name of the key or the user.' })
+  name!: string
 }
 
 export const FilePage = pageType(File, 'File')
@@ -103,7 +113,7 @@ registerEnumType(ValidationOutcome, {
   valuesConfig: { accepted: { description: 'It passed every check.' }, rejected: { description: 'A check failed.' } },
 })
 
-@ObjectType({ description: 'One check of a validation report.' })
+@ObjectType({ simpleResolvers: true, description: 'One check of a validation report.' })
 export class ValidationCheck {
   @Field(() => CheckName, { description: 'The block reason that it decides.' })
   check!: CheckName
@@ -117,7 +127,7 @@ export class ValidationCheck {
   durationMs!: number
 }
 
-@ObjectType({ description: 'Which scanner judged, with which signatures.' })
+@ObjectType({ simpleResolvers: true, description: 'Which scanner judged, with which signatures.' })
 export class ScanEngine {
   @Field(() => String, { description: 'Its name.' })
   name!: string
@@ -129,7 +139,10 @@ export class ScanEngine {
   signaturesDate!: Date | null
 }
 
-@ObjectType('ValidationReport', { description: 'What validation saw (contract §6): kept with every attempt.' })
+@ObjectType('ValidationReport', {
+  simpleResolvers: true,
+  description: 'What validation saw (contract §6): kept with every attempt.',
+})
 export class ValidationReportType {
   @Field(() => ValidationOutcome, { description: 'Accepted or rejected.' })
   outcome!: ValidationOutcome

@@ -86,7 +86,7 @@ export class UploadService {
   }
 
   async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }) {
-    const context = await this.#contexts.find(attempt.actor, input.context)
+    const context = await this.#contexts.findOnce(attempt.actor, input.context)
     if (!context) throw notFound('context', input.context)
     attempt.involve({ context })
     if (context.status !== 'active')
@@ -115,6 +115,7 @@ export class UploadService {
       template: context.storagePathTemplate,
       createdAt,
     })
+    faultPoint('upload.journaling')
     // Before the blob: whatever happens from here on, its path is known and will be swept. It need not wait for the verdict.
     const journaled = spooled.content
       ? this.#ledger.commit({ journal: [{ blobPath, dueAt: new Date(Date.now() + uploadMs) }] })

@@ -14,6 +14,8 @@ export interface Gate {
   record(entry: Entry): Promise<void>
   /** Counts the call against its limits; throws `rate_limited`. */
   admit(call: Call, actor: Actor): void | Promise<void>
+  /** What only this deployment's settings find at fault in an input object; told together with all other faults. */
+  faultsOf(input: object): FieldFault[]
 }
 
 /** One incoming request (what GraphQL calls context; here that word belongs to the domain). */
@@ -38,6 +40,7 @@ export class Call {
   readonly memo = new Map<unknown, unknown>()
   // TypeScript's private and not JavaScript's: Apollo Server copies its context value, and a copy has no #fields.
   private readonly attempts = new Map<string, Attempt>()
+  private countedAhead = false
 
   constructor(facts: {
     id: string
@@ -71,6 +74,13 @@ export class Call {
 
   attemptOf(info: GraphQLResolveInfo): Attempt | undefined {
     return this.attempts.get(String(rootKey(info)))
+  }
+
+  /** Counts this call against its limits; throws `rate_limited`. REST does so before it reads a body: then its root field does not count again. */
+  async admit(actor: Actor, { ahead = false }: { ahead?: boolean } = {}): Promise<void> {
+    const counted = this.countedAhead
+    this.countedAhead = ahead
+    if (!counted) await this.gate.admit(this, actor)
   }
 
   /** True once any root field was reached: then its middleware has logged, or will. */

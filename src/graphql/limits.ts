@@ -1,70 +1,185 @@
 import {
-  type ASTVisitor,
-  type FieldNode,
+  type DocumentNode,
+  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLSchema,
   Kind,
-  type OperationDefinitionNode,
-  type ValidationContext,
+  Lexer,
+  parse,
+  type SelectionNode,
+  type SelectionSetNode,
+  Source,
+  TokenKind,
 } from 'graphql'
 import { type ComplexityEstimatorArgs, getComplexity } from 'graphql-query-complexity'
+import { badUserInput } from '../errors.js'
 
 const mostDepth = 12
-const mostFields = 2_000
-const mostRootFields = 20
+/** The standard introspection query unwraps types nine times. */
+const mostIntrospectionDepth = 24
+const mostSelections = 1_000
+export const mostRootFields = 20
+const mostIntrospections = 2
 const mostDirectives = 50
+/** Of braces, brackets and parentheses: a parser's stack. */
+const mostNesting = 100
 /** Objects and values that an answer may have, as far as the document tells: nested lists of 100 multiply. */
 const mostCost = 50_000
-
+/** What is long belongs into variables. */
+const mostCharacters = 100_000
 /** Tokens of a document: what a parser may be given to chew on. */
 export const mostTokens = 8_000
 
-const tooMuch = (message: string) => new GraphQLError(message, { extensions: { code: 'BAD_USER_INPUT' } })
+const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
 
-/** A validation rule: depth, number of fields, root fields and directives. Aliases count as the fields that they are. */
-export function sizeRule(context: ValidationContext): ASTVisitor {
-  let directives = 0
-  return {
-    Directive: () => {
-      if (++directives === mostDirectives + 1)
-        context.reportError(tooMuch(`A document may have at most ${mostDirectives} directives.`))
-    },
-    OperationDefinition: (operation) => {
-      if (operation.selectionSet.selections.length > mostRootFields)
-        context.reportError(tooMuch(`An operation may ask for at most ${mostRootFields} root fields.`))
-      const size = measure(context, operation)
-      if (size.depth > mostDepth) context.reportError(tooMuch(`An operation may be at most ${mostDepth} levels deep.`))
-      else if (size.fields > mostFields) context.reportError(tooMuch(`An operation may ask for at most ${mostFields} fields.`))
-    },
+/**
+ * Refuses a document that would cost more to understand than it may. Before graphql-js validates it, because two of its rules
+ * run out of stack on fragments in circles, and others grow with the square of what is repeated. Each part of the document is
+ * looked at once, whatever it multiplies to. Gives the parsed document, for the log of what is refused; undefined where it cannot be parsed.
+ */
+export function screenDocument(text: string): {
+  document: DocumentNode | undefined
+  fault: ReturnType<typeof tooMuch> | undefined
+} {
+  const fault = faultOfTokens(text)
+  if (fault) return { document: undefined, fault }
+  try {
+    const document = parse(text, { maxTokens: mostTokens, noLocation: true })
+    return { document, fault: new Screen(document).fault() }
+  } catch {
+    // Apollo Server parses it again, and tells what is wrong.
+    return { document: undefined, fault: undefined }
   }
 }
 
-// Stops as soon as either bound is broken, so that fragments that spread each other many times cost no more than a plain document.
-function measure(context: ValidationContext, operation: OperationDefinitionNode): { depth: number; fields: number } {
-  let fields = 0
-  let deepest = 0
-  const walk = (
-    selections: OperationDefinitionNode['selectionSet']['selections'],
-    depth: number,
-    open: ReadonlySet<string>,
-  ): void => {
-    for (const selection of selections) {
-      if (fields > mostFields || deepest > mostDepth) return
-      if (selection.kind === Kind.FIELD) {
-        // What introspection asks of itself is bounded by the schema.
-        if (selection.name.value.startsWith('__')) continue
-        fields++
-        deepest = Math.max(deepest, depth)
-        walk((selection as FieldNode).selectionSet?.selections ?? [], depth + 1, open)
-      } else if (selection.kind === Kind.INLINE_FRAGMENT) walk(selection.selectionSet.selections, depth, open)
-      else if (!open.has(selection.name.value)) {
-        const fragment = context.getFragment(selection.name.value)
-        if (fragment) walk(fragment.selectionSet.selections, depth, new Set([...open, selection.name.value]))
-      }
+/** Its recursion may be trusted with what is left. */
+function faultOfTokens(text: string): ReturnType<typeof tooMuch> | undefined {
+  if (text.length > mostCharacters)
+    return tooMuch(`must have at most ${mostCharacters} characters; give what is long as a variable`)
+  const lexer = new Lexer(new Source(text))
+  let nesting = 0
+  let directives = 0
+  try {
+    for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
+      if (tokens >= mostTokens) return tooMuch(`must have at most ${mostTokens} tokens`)
+      const { kind } = lexer.token
+      if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) nesting++
+      if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R) nesting--
+      if (kind === TokenKind.AT) directives++
+      if (nesting > mostNesting) return tooMuch(`must be nested at most ${mostNesting} deep`)
+      if (directives > mostDirectives) return tooMuch(`must have at most ${mostDirectives} directives`)
+    }
+  } catch {
+    // A syntax error: the parser tells it.
+  }
+  return undefined
+}
+
+interface Size {
+  depth: number
+  selections: number
+  rootFields: number
+  introspections: number
+}
+
+const onceEach = 'must ask the schema for each of its fields once, without aliases'
+
+const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
+
+class Screen {
+  readonly #fragments = new Map<string, FragmentDefinitionNode>()
+  readonly #sizes = new Map<string, Size>()
+  readonly #open = new Set<string>()
+  #fault: string | undefined
+
+  constructor(private readonly document: DocumentNode) {
+    for (const node of document.definitions)
+      if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node)
+  }
+
+  fault(): ReturnType<typeof tooMuch> | undefined {
+    for (const node of this.document.definitions) {
+      if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
+      const size = this.#sizeOf(node.selectionSet)
+      if (
+        node.kind === Kind.FRAGMENT_DEFINITION &&
+        node.typeCondition.name.value.startsWith('__') &&
+        this.#repeats(node.selectionSet)
+      )
+        this.#refuse(onceEach)
+      if (size.introspections > mostIntrospections) this.#refuse(`must ask for the schema at most ${mostIntrospections} times`)
+      if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > mostRootFields)
+        this.#refuse(`must ask for at most ${mostRootFields} root fields`)
+      const depth = size.introspections > 0 ? mostIntrospectionDepth : mostDepth
+      if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.#refuse(`must be at most ${depth} levels deep`)
+      if (size.selections > mostSelections)
+        this.#refuse(`must ask for at most ${mostSelections} fields, fragments counted where they are used`)
+      if (this.#fault) return tooMuch(this.#fault)
+    }
+    return undefined
+  }
+
+  #refuse(message: string): void {
+    this.#fault ??= message
+  }
+
+  #sizeOf({ selections }: SelectionSetNode, level = 0): Size {
+    if (this.#fault) return nothing
+    if (level > mostNesting) {
+      this.#refuse(`must be nested at most ${mostNesting} deep`)
+      return nothing
+    }
+    const sizes = selections.map((selection) => this.#sizeOfOne(selection, level))
+    const sum = (of: (size: Size) => number) => sizes.reduce((total, size) => total + of(size), 0)
+    return {
+      depth: sizes.reduce((deepest, { depth }) => Math.max(deepest, depth), 0),
+      selections: sum((size) => size.selections),
+      rootFields: sum((size) => size.rootFields),
+      introspections: sum((size) => size.introspections),
     }
   }
-  walk(operation.selectionSet.selections, 1, new Set())
-  return { depth: deepest, fields }
+
+  #sizeOfOne(selection: SelectionNode, level: number): Size {
+    if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#sizeOfSpread(selection.name.value, level)
+    const inner = selection.selectionSet ? this.#sizeOf(selection.selectionSet, level + 1) : nothing
+    if (selection.kind === Kind.INLINE_FRAGMENT) return { ...inner, selections: inner.selections + 1 }
+    const introspects = selection.name.value === '__schema' || selection.name.value === '__type'
+    if (introspects && selection.selectionSet && this.#repeats(selection.selectionSet)) this.#refuse(onceEach)
+    return {
+      depth: inner.depth + 1,
+      selections: inner.selections + 1,
+      rootFields: 1,
+      introspections: inner.introspections + (introspects ? 1 : 0),
+    }
+  }
+
+  #sizeOfSpread(name: string, level: number): Size {
+    const fragment = this.#fragments.get(name)
+    if (!fragment) return { ...nothing, selections: 1 }
+    const known = this.#sizes.get(name)
+    if (known) return known
+    if (this.#open.has(name)) {
+      this.#refuse(`must not have fragments in circles ('${name.slice(0, 100)}')`)
+      return nothing
+    }
+    this.#open.add(name)
+    const inner = this.#sizeOf(fragment.selectionSet, level + 1)
+    this.#open.delete(name)
+    const size = { ...inner, selections: inner.selections + 1 }
+    this.#sizes.set(name, size)
+    return size
+  }
+
+  // What introspection lists is as long as the schema: one alias more of a list within a list multiplies it.
+  #repeats({ selections }: SelectionSetNode): boolean {
+    return selections.some(
+      (selection) =>
+        (selection.kind === Kind.FIELD && selection.alias !== undefined) ||
+        (selection.kind !== Kind.FRAGMENT_SPREAD &&
+          selection.selectionSet !== undefined &&
+          this.#repeats(selection.selectionSet)),
+    )
+  }
 }
 
 /** Throws where the operation asks for more than an answer may hold. */
@@ -79,11 +194,21 @@ export function refuseByCost(
     variables: request.variables ?? {},
     estimators: [estimate],
   })
-  if (cost > mostCost) throw tooMuch(`This asks for about ${cost} values; ${mostCost} are the most. Ask for smaller pages.`)
+  if (cost <= mostCost) return
+  throw new GraphQLError(`This asks for about ${cost} values; ${mostCost} are the most. Ask for smaller pages.`, {
+    extensions: { code: 'BAD_USER_INPUT' },
+  })
 }
 
 function estimate({ args, childComplexity }: ComplexityEstimatorArgs): number {
+  return 1 + itemsOf(args) * childComplexity
+}
+
+function itemsOf(args: Record<string, unknown>): number {
   const asked = args.first ?? args.pageSize
-  const items = typeof asked === 'number' && asked > 0 ? Math.min(asked, 100) : 1
-  return 1 + items * childComplexity
+  if (typeof asked === 'number') return Math.min(Math.max(asked, 1), 100)
+  // A point of a chart is a few numbers of one row: eight of them weigh as much as an item of a list.
+  if (typeof args.days === 'number')
+    return Math.ceil((Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)) / 8)
+  return 1
 }

@@ -1,52 +1,223 @@
+import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import busboy from 'busboy'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import { AssayError, badUserInput } from '../errors.js'
-import type { Spool } from '../spool.js'
-import { IncomingFile } from './upload.js'
+import { unsupported, watchBody } from '../rest/body.js'
+import type { Spool, Spooled } from '../spool.js'
+import { IncomingFile, spooledWithin } from './upload.js'
 
-/** Reads the multipart request specification through graphql-upload-ts; its files become ours. Throws 400 for what is broken. */
-export async function readMultipartRequest(
+const mostFiles = 10
+const mostFieldBytes = 1_000_000
+
+export interface GraphqlMultipartOptions {
+  spool: Spool
+  /** Bytes that no file may exceed, whatever its context. */
+  ceiling: number
+  /** How long the client may send nothing. */
+  idleMs: number
+}
+
+/**
+ * Reads the multipart request specification. What `operations` and `map` mean is graphql-upload-ts's to say; the files are ours,
+ * since it would write every one of them, however small or unwanted, whole to the system's temporary folder. Gives the request as
+ * soon as its files begin: they go on streaming into the spool while it runs. Throws 400 for what is broken.
+ */
+export function readMultipartRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { spool, ceiling }: { spool: Spool; ceiling: number },
+  options: GraphqlMultipartOptions,
 ): Promise<unknown> {
-  let body: unknown
-  try {
-    // One byte more than the limit gets through, so that the spool sees that it was too much and tells so by its own name.
-    body = await processRequest(request as never, response, { maxFileSize: ceiling + 1, maxFiles: 10, maxFieldSize: 1_000_000 })
-  } catch (error) {
-    throw badUserInput([
-      {
-        field: 'body',
-        message: `must follow the GraphQL multipart request specification (${(error as Error).message.slice(0, 200)})`,
-      },
-    ])
+  return new Reader(request, response, options).read()
+}
+
+interface Part {
+  filename: string
+  /** Asked for with every piece: the context's, once the resolver knows it. */
+  limit: () => number
+  received: Promise<Spooled>
+}
+
+/** A file that the map announces: there, once its part begins. */
+class Expected {
+  readonly part: Promise<Part>
+  arrive!: (part: Part) => void
+  fail!: (error: unknown) => void
+  arrived = false
+
+  constructor() {
+    this.part = new Promise((resolve, reject) => {
+      this.arrive = (part) => {
+        this.arrived = true
+        resolve(part)
+      }
+      this.fail = reject
+    })
+    // Told where it is asked for; nobody may ask.
+    this.part.catch(() => {})
   }
-  return replaced(body, spool)
+
+  /** As the resolvers see it. */
+  incoming(): IncomingFile {
+    const name = this.part.then(({ filename }) => filename)
+    name.catch(() => {})
+    return new IncomingFile(name, async (limit) => {
+      const part = await this.part
+      const ceiling = part.limit()
+      part.limit = () => Math.min(ceiling, limit())
+      return spooledWithin(await part.received, limit())
+    })
+  }
 }
 
-function replaced(value: unknown, spool: Spool): unknown {
-  if (value instanceof Upload) return incoming(value, spool)
-  if (Array.isArray(value)) return value.map((item) => replaced(item, spool))
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, spool)]))
-  return value
-}
+class Reader {
+  readonly #request: IncomingMessage
+  readonly #options: GraphqlMultipartOptions
+  readonly #texts: { name: string; value: string }[] = []
+  readonly #expected = new Map<string, Expected>()
+  readonly #parser: busboy.Busboy
+  readonly #received: Promise<Spooled>[] = []
+  #stream: Readable | undefined
+  #beginning: Promise<void> | undefined
+  #unwatch = () => {}
+  #resolve!: (body: unknown) => void
+  #reject!: (error: unknown) => void
 
-function incoming(upload: Upload, spool: Spool): IncomingFile {
-  const file = (upload as unknown as { promise: Promise<{ filename: string; createReadStream(): AsyncIterable<Buffer> }> })
-    .promise
-  const name = file.then(({ filename }) => filename)
-  // Told again where it is asked for; here only kept from counting as unhandled.
-  name.catch(() => {})
-  return new IncomingFile(name, async (limit) => {
+  constructor(request: IncomingMessage, response: ServerResponse, options: GraphqlMultipartOptions) {
+    this.#request = request
+    this.#options = options
+    this.#parser = openParser(request)
+    // Whatever no resolver asked for is given back when the answer has gone out, or its client has.
+    response.once('close', () => void this.#end(clientGoneOrDone()))
+  }
+
+  read(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+      this.#unwatch = watchBody(this.#request, this.#options.idleMs, (error) => this.#fail(error))
+      this.#parser.on('field', (name, value, { valueTruncated }) => this.#onField(name, value, valueTruncated))
+      this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
+      this.#parser.once('filesLimit', () => this.#fail(broken(`at most ${mostFiles} files may be sent`)))
+      this.#parser.on('error', (error) => this.#fail(broken((error as Error).message)))
+      this.#parser.once('close', () => void this.#complete())
+      this.#request.pipe(this.#parser)
+    })
+  }
+
+  #onField(name: string | undefined, value: string, truncated: boolean): void {
+    if (truncated) this.#fail(broken(`'${String(name).slice(0, 100)}' is longer than ${mostFieldBytes} bytes`))
+    if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
+  }
+
+  #onFile(name: string | undefined, stream: Readable, filename: string): void {
+    stream.on('error', () => {})
+    this.#stream = stream
+    // Until the map is understood the part waits, unread.
+    void this.#begin().then(() => {
+      const expected = this.#expected.get(name ?? '')
+      if (!expected || expected.arrived) return void stream.resume()
+      const part: Part = { filename, limit: () => this.#options.ceiling, received: undefined as never }
+      part.received = this.#options.spool.take(stream as AsyncIterable<Buffer>, () => part.limit())
+      this.#received.push(part.received)
+      part.received.then(
+        ({ content }) => content ?? this.#fail(broken('another file of this request was too large')),
+        (error) => this.#fail(error),
+      )
+      expected.arrive(part)
+    })
+  }
+
+  /** What is asked, once: when the first file begins, or at the end where there is none. */
+  #begin(): Promise<void> {
+    this.#beginning ??= this.#understand()
+    return this.#beginning
+  }
+
+  async #understand(): Promise<void> {
     try {
-      return await spool.take((await file).createReadStream(), limit)
+      const body = await requestOf(this.#texts)
+      const map = this.#texts.find(({ name }) => name === 'map')!
+      for (const [field, paths] of Object.entries(JSON.parse(map.value) as Record<string, string[]>)) {
+        const expected = new Expected()
+        this.#expected.set(field, expected)
+        for (const path of paths) replace(body, path.split('.'), expected)
+      }
+      this.#resolve(body)
     } catch (error) {
-      if (error instanceof AssayError) throw error
-      // graphql-upload-ts cut it off at the ceiling: told as what it is, by the check of sizes.
-      if ((error as { status?: number }).status === 413) return { sizeBytes: Math.max(limit(), 0) + 1, dispose: async () => {} }
-      throw badUserInput([{ field: 'file', message: `was not received whole (${(error as Error).message.slice(0, 200)})` }])
+      this.#fail(broken((error as Error).message))
     }
-  })
+  }
+
+  async #complete(): Promise<void> {
+    await this.#begin()
+    this.#unwatch()
+    const missing = badUserInput([{ field: 'file', message: 'is announced by the map, but not in the request' }])
+    for (const expected of this.#expected.values()) expected.fail(missing)
+  }
+
+  /** Nothing more is read: of what is not there yet, nothing will come. */
+  #fail(error: unknown): void {
+    this.#unwatch()
+    this.#request.unpipe(this.#parser)
+    this.#stream?.destroy(error as Error)
+    for (const expected of this.#expected.values()) expected.fail(error)
+    this.#reject(error)
+    this.#parser.destroy()
+  }
+
+  async #end(error: AssayError): Promise<void> {
+    this.#fail(error)
+    for (const received of this.#received) {
+      await received.then(
+        (spooled) => spooled.dispose(),
+        () => {},
+      )
+    }
+  }
 }
+
+function openParser(request: IncomingMessage): busboy.Busboy {
+  if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? ''))
+    throw unsupported('A GraphQL upload must be multipart/form-data with a boundary.')
+  try {
+    return busboy({
+      headers: request.headers,
+      preservePath: true,
+      defParamCharset: 'utf8',
+      highWaterMark: 256 * 1024,
+      fileHwm: 256 * 1024,
+      limits: { fieldSize: mostFieldBytes, fields: 16, files: mostFiles, parts: mostFiles + 16, headerPairs: 32 },
+    })
+  } catch (error) {
+    throw broken((error as Error).message)
+  }
+}
+
+/** The request with an `Upload` at each place of the map, as graphql-upload-ts reads and checks it. */
+function requestOf(texts: readonly { name: string; value: string }[]): Promise<unknown> {
+  const boundary = `assay-${randomUUID()}`
+  const parts = texts.map(
+    ({ name, value }) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  )
+  const fields = Object.assign(Readable.from([Buffer.from(`${parts.join('')}--${boundary}--\r\n`)]), {
+    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+  })
+  const options = { maxFieldSize: mostFieldBytes, maxFiles: mostFiles }
+  return processRequest(fields as never, new EventEmitter() as never, options)
+}
+
+function replace(body: unknown, path: string[], expected: Expected): void {
+  let at = body as Record<string, unknown>
+  for (const step of path.slice(0, -1)) at = at[step] as Record<string, unknown>
+  if (at[path.at(-1)!] instanceof Upload) at[path.at(-1)!] = expected.incoming()
+}
+
+const clientGoneOrDone = () => badUserInput([{ field: 'file', message: 'was not received before the request ended' }])
+
+const broken = (why: string): AssayError =>
+  badUserInput([
+    { field: 'body', message: `must follow the GraphQL multipart request specification (${why.slice(0, 200)})` },
+  ])

@@ -26,7 +26,7 @@ export class ConnectionArgs {
   after?: string
 }
 
-@ObjectType({ description: 'Where a page stands in its list (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'Where a page stands in its list (spec §2).' })
 export class Pagination {
   @Field(() => Int, { description: 'This page, from 1.' })
   page!: number
@@ -58,7 +58,7 @@ export function pageOf<T>(data: T[], totalItems: number, { page, pageSize }: { p
 
 /** The GraphQL type of a page of `item`. */
 export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
-  @ObjectType(`${name}Page`, { description: `A page of a list of ${name} items.` })
+  @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of a list of ${name} items.` })
   class PageOfItems {
     @Field(() => [item], { description: 'The items, newest first unless said otherwise.' })
     data!: T[]
@@ -68,7 +68,7 @@ export function pageType<T extends object>(item: ClassType<T>, name: string): Cl
   return PageOfItems
 }
 
-@ObjectType({ description: 'Where a connection can go on (Relay cursor connections).' })
+@ObjectType({ simpleResolvers: true, description: 'Where a connection can go on (Relay cursor connections).' })
 export class PageInfo {
   @Field(() => Boolean, { description: 'Whether more items follow.' })
   hasNextPage!: boolean
@@ -87,14 +87,14 @@ export interface Connection<T> {
 
 /** The GraphQL type of a connection over `item`. */
 export function connectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
-  @ObjectType(`${name}Edge`, { description: `A ${name} and its place in the list.` })
+  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A ${name} and its place in the list.` })
   class Edge {
     @Field(() => item, { description: 'The item.' })
     node!: T
     @Field(() => String, { description: 'Its place in the list.' })
     cursor!: string
   }
-  @ObjectType(`${name}Connection`, { description: `A list of ${name} items that costs the same at any depth.` })
+  @ObjectType(`${name}Connection`, { simpleResolvers: true, description: `A list of ${name} items that costs the same at any depth.` })
   class ConnectionOfItems {
     @Field(() => [Edge], { description: 'The items with their cursors, newest first.' })
     edges!: Edge[]

@@ -30,7 +30,9 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
 /** True for faults of ours, which the log needs whole. */
 export const isOurFault = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
-  if (cause instanceof GraphQLError && cause.originalError === undefined && cause.extensions.code !== undefined) return false
+  // What has no path was found in the document or its variables, before anything of ours ran.
+  if (cause instanceof GraphQLError && cause.originalError === undefined && (cause.path === undefined || cause.extensions.code !== undefined))
+    return false
   return publicError(cause).code === 'internal_server_error'
 }
 

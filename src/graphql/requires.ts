@@ -26,10 +26,10 @@ export function Requires(access: Access, { tenantWide = false }: { tenantWide?: 
     let result: unknown
     try {
       const actor = call.requireActor()
+      await call.admit(actor)
       if (access !== 'any') requireScope(actor, access)
       if (tenantWide && actor.contexts)
         throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')
-      await call.gate.admit(call, actor)
       result = await next()
     } catch (error) {
       if (!attempt.settled) await recordFailure(attempt, error)

@@ -1,13 +1,25 @@
 import { IsOptional, ValidateBy, ValidateIf, type ValidationError, validateSync } from 'class-validator'
+import { Extensions } from 'type-graphql'
 import { badUserInput, type FieldFault } from '../errors.js'
 import { isStorable } from '../ledger/database-json.js'
 import type { Call } from './call.js'
 
 type Judge = (value: unknown) => boolean
 
-/** A rule for one field: `message` completes "page_size …". */
-export const Rule = (name: string, judge: Judge, message: string): PropertyDecorator =>
-  ValidateBy({ name, validator: { validate: judge, defaultMessage: () => message } })
+/** A rule for one field: `message` completes "page_size …"; `jsonSchema` is what of it the OpenAPI document can say. */
+export const Rule = (
+  name: string,
+  judge: Judge,
+  message: string,
+  jsonSchema: Record<string, unknown> = {},
+): PropertyDecorator => {
+  const validate = ValidateBy({ name, validator: { validate: judge, defaultMessage: () => message } })
+  const tell = Extensions({ jsonSchema })
+  return (target, key) => {
+    validate(target, key)
+    tell(target, key as string)
+  }
+}
 
 /** Text of so many characters (code points), which PostgreSQL can keep. */
 export const Text = (min: number, max: number): PropertyDecorator =>
@@ -20,6 +32,7 @@ export const Text = (min: number, max: number): PropertyDecorator =>
       [...value].length >= min &&
       [...value].length <= max,
     min === 0 ? `must be text of at most ${max} characters` : `must be text of ${min} to ${max} characters`,
+    { ...(min > 0 && { minLength: min }), maxLength: max },
   )
 
 /** A whole number from `min` to `max`. */
@@ -28,9 +41,12 @@ export const Whole = (min: number, max: number): PropertyDecorator =>
     'whole',
     (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
     `must be between ${min} and ${max}`,
+    { minimum: min, maximum: max },
   )
 
 const metadataBytes = 16 * 1024
+// Beyond some thousands of levels neither JSON.stringify nor jsonb has stack enough.
+const metadataLevels = 500
 
 /** An object of the caller's own, of at most 16 KiB as JSON (contract §4). */
 export const Metadata = (): PropertyDecorator =>
@@ -40,10 +56,23 @@ export const Metadata = (): PropertyDecorator =>
       typeof value === 'object' &&
       value !== null &&
       !Array.isArray(value) &&
+      isWithinLevels(value, metadataLevels) &&
       isStorable(value) &&
       Buffer.byteLength(JSON.stringify(value)) <= metadataBytes,
-    'must be a JSON object of at most 16 KiB, without NUL characters',
+    'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters',
   )
+
+/** Level by level, since a recursion would need the very stack that is to be spared. */
+function isWithinLevels(value: object, most: number): boolean {
+  let level: object[] = [value]
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > most) return false
+    level = level.flatMap((item) => Object.values(item).filter((member): member is object => isNested(member)))
+  }
+  return true
+}
+
+const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /** May be left out; null counts as left out. */
 export const Optional = IsOptional
@@ -56,9 +85,10 @@ export function validateArguments(value: unknown, type: unknown, { context: call
   // A lone scalar has no rules of its own; the input object beside it tells all faults.
   if (!isObject(value)) return
   const prefix = typeof type === 'function' && type.name.endsWith('Input') ? 'input.' : ''
-  const found = validateSync(value, { forbidUnknownValues: false, stopAtFirstError: true }).flatMap((error) =>
-    faultsOf(error, prefix),
-  )
+  const found = [
+    ...validateSync(value, { forbidUnknownValues: false, stopAtFirstError: true }).flatMap((error) => faultsOf(error, prefix)),
+    ...call.gate.faultsOf(value).map((fault) => ({ ...fault, field: `${prefix}${fault.field}` })),
+  ]
   const faults = [...call.inputFaults]
   for (const fault of found) {
     const field = call.spelling(fault.field)

@@ -3,9 +3,9 @@ import { ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/dis
 import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default'
 import type { Request, Response } from 'express'
 import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
-import { publicError } from '../errors.js'
+import { type PublicError, publicError } from '../errors.js'
 import type { Call } from './call.js'
-import { mostTokens, refuseByCost, sizeRule } from './limits.js'
+import { mostRootFields, mostTokens, refuseByCost, screenDocument } from './limits.js'
 import { formatError, isOurFault } from './public-errors.js'
 import { type Access, operationOf, recordFailure } from './requires.js'
 
@@ -31,8 +31,8 @@ export async function openGraphql(parts: GraphqlParts): Promise<{ handle: Graphq
     allowBatchedHttpRequests: false,
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: mostTokens },
+    // Recursion and everything else that a document multiplies: limits.ts, before Apollo Server sees it.
     maxRecursiveSelections: true,
-    validationRules: [sizeRule],
     formatError,
     plugins: [
       parts.explorer
@@ -42,7 +42,23 @@ export async function openGraphql(parts: GraphqlParts): Promise<{ handle: Graphq
     ],
   })
   await server.start()
-  return { handle: (request, response, call, body) => answer(server, request, response, call, body), close: () => server.stop() }
+  return {
+    handle: async (request, response, call, body) => {
+      await refuseBombs(parts.schema, call, body)
+      await answer(server, request, response, call, body)
+    },
+    close: () => server.stop(),
+  }
+}
+
+async function refuseBombs(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
+  const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
+  if (typeof query !== 'string') return
+  const { document, fault } = screenDocument(query)
+  if (!fault) return
+  if (document)
+    await logUnreached(schema, call, document, typeof operationName === 'string' ? operationName : null, publicError(fault))
+  throw fault
 }
 
 async function answer(
@@ -59,7 +75,7 @@ async function answer(
     httpGraphQLRequest: {
       method: request.method.toUpperCase(),
       headers,
-      search: new URL(request.originalUrl, 'http://localhost').search,
+      search: searchOf(request.originalUrl),
       body,
     },
     context: async () => call,
@@ -75,6 +91,8 @@ async function answer(
   for await (const chunk of result.body.asyncIterator) response.write(chunk)
   response.end()
 }
+
+const searchOf = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
 /** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
 function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
@@ -94,12 +112,23 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
           told?.extensions?.code === 'BAD_USER_INPUT'
             ? { code: 'bad_user_input' as const, message: told.message, details: {} }
             : publicError(errors[0]?.originalError ?? errors[0])
-        for (const { key, access } of rootFields(parts.schema, document, request.operationName)) {
-          const operation = operationOf(access)
-          if (operation) await recordFailure(call.begin(key, operation), errors[0], fault)
-        }
+        await logUnreached(parts.schema, call, document, request.operationName, fault)
       },
     }),
+  }
+}
+
+async function logUnreached(
+  schema: GraphQLSchema,
+  call: Call,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+  fault: PublicError,
+): Promise<void> {
+  // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
+  for (const { key, access } of rootFields(schema, document, operationName).slice(0, mostRootFields)) {
+    const operation = operationOf(access)
+    if (operation) await recordFailure(call.begin(key, operation), fault, fault)
   }
 }
 

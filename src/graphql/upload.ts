@@ -22,6 +22,10 @@ export class IncomingFile {
   }
 }
 
+/** Without its content where that is more than `limit`: what is known by then may be less than what was allowed to stream. */
+export const spooledWithin = (spooled: Spooled, limit: number): Spooled =>
+  spooled.content && spooled.sizeBytes <= limit ? spooled : { sizeBytes: spooled.sizeBytes, dispose: () => spooled.dispose() }
+
 /** A file of the multipart request specification, or a part of a REST upload. */
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
   name: 'Upload',

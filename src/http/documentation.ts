@@ -1,5 +1,69 @@
-import type { Express } from 'express'
+import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Express, RequestHandler } from 'express'
 import type { GraphQLSchema } from 'graphql'
+import { AssayError, notFound } from '../errors.js'
+import { apiPrefix, openApiDocument } from './openapi.js'
 
-/** The OpenAPI document and the page that shows it. */
-export function mountDocumentation(_app: Express, _schema: GraphQLSchema): void {}
+const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+const ours = fileURLToPath(new URL('./docs', import.meta.url))
+
+/** What the page is made of, and nothing else of Swagger UI's package. */
+const assets = new Map([
+  ['swagger-ui.css', swaggerUi],
+  ['swagger-ui-bundle.js', swaggerUi],
+  ['favicon-32x32.png', swaggerUi],
+  ['start.js', ours],
+])
+
+// Swagger UI sets styles on elements by script, which needs no leave; its pictures are data: URLs in its stylesheet.
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us. For anybody. */
+export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
+  const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
+  const etag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"`
+  app
+    .route(`${apiPrefix}/openapi.json`)
+    .get((request, response) => {
+      response.set({ ETag: etag, 'Cache-Control': 'no-cache' })
+      if (request.fresh) response.status(304).end()
+      else response.type('application/json').send(json)
+    })
+    .all(onlyGet)
+  app
+    .route('/docs')
+    .get((request, response) => {
+      // With a slash at its end the page's relative addresses would lead elsewhere.
+      if (request.path.endsWith('/')) return response.redirect(308, '../docs')
+      response.set('Content-Security-Policy', pagePolicy)
+      response.sendFile('index.html', { root: ours, cacheControl: false })
+    })
+    .all(onlyGet)
+  app
+    .route('/docs/:file')
+    .get((request, response) => {
+      const root = assets.get(request.params.file)
+      if (root === undefined) throw notFound('page', request.path)
+      response.sendFile(request.params.file, { root, maxAge: '1h' })
+    })
+    .all(onlyGet)
+}
+
+const onlyGet: RequestHandler = (request, response) => {
+  response.setHeader('Allow', 'GET, HEAD')
+  throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, HEAD.`, {
+    details: { allowed: ['GET', 'HEAD'] },
+  })
+}

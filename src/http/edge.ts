@@ -21,11 +21,14 @@ import { recordFailure } from '../graphql/requires.js'
 import type { GraphqlHandler } from '../graphql/server.js'
 import { newId } from '../ids.js'
 import type { Metrics } from '../metrics.js'
-import { drainRest, readJson, wantBody } from '../rest/body.js'
+import { readJson, wantBody } from '../rest/body.js'
 import { sendError } from '../rest/envelope.js'
 import type { RestHandler } from '../rest/router.js'
+import { admitUpload, recordOversized, type UploadLimits } from '../rest/upload-admission.js'
 import type { Spool } from '../spool.js'
+import { isLingering, settleEarlyAnswers } from './early-answers.js'
 import type { Health } from './health.js'
+import { targetOf } from './target.js'
 
 /** What the HTTP edge is handed. */
 export interface EdgeParts {
@@ -42,8 +45,7 @@ export interface EdgeParts {
   health: Health
   metrics: Metrics
   spool: Spool
-  uploadSlot(actor: { tenantId: string }): () => void
-  maxUploadMb: number
+  uploads: UploadLimits
   corsOrigins: string[]
   trustProxy: false | number | string[]
   explorer: boolean
@@ -111,11 +113,16 @@ export function createEdge(parts: EdgeParts): Express {
 /** The request's id, and one line of log when it is answered: never a query string, which may be a signed URL. */
 function identify({ logger, metrics }: EdgeParts): RequestHandler {
   return (request, response, next) => {
+    // Sent after a request whose answer ended the connection.
+    if (isLingering(request.socket)) return void request.resume()
+    settleEarlyAnswers(request, response)
     const known = request as Known
     known.callId = newId('req')
     response.setHeader('X-Request-Id', known.callId)
     const start = performance.now()
     const path = request.path
+    // Now: once the answer has closed, the socket that it is read from may be gone.
+    const { ip } = request
     response.once('close', () => {
       const ms = performance.now() - start
       const edge = path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other'
@@ -127,10 +134,13 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
           path: path.slice(0, 200),
           status: response.statusCode,
           ms: Math.round(ms * 10) / 10,
-          ip: request.ip,
+          ip,
           ...(!response.writableFinished && { aborted: true }),
         })
     })
+    // RFC 9112 §3.2. Node's own check is off, because it answers with nothing at all.
+    if (request.headers.host === undefined && request.httpVersion === '1.1')
+      return next(badUserInput([{ field: 'Host', message: 'must be sent' }]))
     next()
   }
 }
@@ -163,7 +173,7 @@ function restDoor(parts: EdgeParts): RequestHandler {
     const call = await callOf(parts, request)
     const key = request.headers['idempotency-key']
     if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
-    await parts.rest(request, response, call, new URL(request.originalUrl, 'http://localhost'))
+    await parts.rest(request, response, call, targetOf(request))
   }
 }
 
@@ -196,21 +206,19 @@ function graphqlDoor(parts: EdgeParts): RequestHandler {
     const call = await callOf(parts, request)
     let release = () => {}
     try {
-      let body: unknown = Object.fromEntries(new URLSearchParams(new URL(request.originalUrl, 'http://localhost').search))
+      let body: unknown = Object.fromEntries(targetOf(request).query)
       if (request.method === 'POST') {
         if (/^multipart\//i.test(request.headers['content-type'] ?? '')) {
           release = await admitMultipart(parts, request, call)
-          wantBody(request, response)
-          body = await readMultipartRequest(request, response, { spool: parts.spool, ceiling: parts.maxUploadMb * 1_048_576 })
+          body = await receiveMultipart(parts, request, response, call)
         } else {
           wantBody(request, response)
-          body = await readJson(request)
+          body = await readJson(request, parts.uploads.idleMs)
         }
       }
       await parts.graphql(request, response, call, body)
     } finally {
       release()
-      drainRest(request, response)
     }
   }
 }
@@ -219,6 +227,7 @@ function graphqlDoor(parts: EdgeParts): RequestHandler {
 async function admitMultipart(parts: EdgeParts, request: Request, call: Call): Promise<() => void> {
   try {
     const actor = call.requireActor()
+    await call.admit(actor, { ahead: true })
     requireScope(actor, 'upload')
     if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
       throw badUserInput([
@@ -227,7 +236,20 @@ async function admitMultipart(parts: EdgeParts, request: Request, call: Call): P
           message: 'must be sent with a multipart request, against cross-site request forgery',
         },
       ])
-    return parts.uploadSlot(actor)
+    return await admitUpload(parts.uploads, request, { actor, kept: true })
+  } catch (error) {
+    const attempt = call.begin('multipart', 'upload')
+    if (error instanceof AssayError && error.code === 'size_exceeded') await recordOversized(attempt, error)
+    else await recordFailure(attempt, error)
+    throw error
+  }
+}
+
+async function receiveMultipart(parts: EdgeParts, request: Request, response: Response, call: Call): Promise<unknown> {
+  const { maxUploadMb, idleMs } = parts.uploads
+  try {
+    wantBody(request, response)
+    return await readMultipartRequest(request, response, { spool: parts.spool, ceiling: maxUploadMb * 1_048_576, idleMs })
   } catch (error) {
     await recordFailure(call.begin('multipart', 'upload'), error)
     throw error
@@ -248,10 +270,8 @@ function fail({ logger }: EdgeParts, error: unknown, request: Known, response: R
     return
   }
   const graphql = request.path.startsWith('/graphql')
-  if (!request.complete) response.setHeader('Connection', 'close')
   if (graphql) sendGraphqlError(response, told)
   else sendError(request as IncomingMessage, response as ServerResponse, told, request.callId)
-  drainRest(request, response)
 }
 
 function sendGraphqlError(response: Response, told: PublicError): void {

@@ -14,7 +14,18 @@ export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   #last: { at: number; answer: Promise<{ ready: boolean; checks: Record<string, Condition> }> } | undefined
 
-  constructor({ pool, storage, scanner }: { pool: Pool; storage: BlobStorage; scanner: VirusScanner }) {
+  constructor({
+    pool,
+    storage,
+    scanner,
+    storageFindings,
+  }: {
+    pool: Pool
+    storage: BlobStorage
+    scanner: VirusScanner
+    /** What the reconciler found and nobody mended yet: told here, though the service works on. */
+    storageFindings: () => Promise<number>
+  }) {
     this.#checks = {
       database: async () => {
         await pool.query('SELECT 1')
@@ -22,7 +33,7 @@ export class Health {
       },
       storage: async () => {
         await storage.ready()
-        return { status: 'up', kind: storage.kind }
+        return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
       },
       // Proved on the EICAR test string: a scanner that answers but finds nothing is down.
       scanner: async () => {

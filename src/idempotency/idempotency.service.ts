@@ -2,15 +2,24 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Actor } from '../auth/actor.js'
-import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../errors.js'
+import { badUserInput, conflict, idempotencyMismatch, overloaded, publicError } from '../errors.js'
 import type { IdempotentAnswer } from '../ledger/entry.js'
 
 /** How long an answer is replayed. */
 export const replayHours = 24
-const lockSeconds = 60
+// Whoever has a key says so every few seconds. One that was killed is waited for no longer than this.
+const leaseMs = 15_000
+const renewMs = 4_000
 const mostWaitMs = 60_000
+const pollMs = 50
 
 type Answer = (response: Record<string, unknown>) => IdempotentAnswer
+
+interface Id {
+  tenantId: string
+  actorId: string
+  key: string
+}
 
 interface Request {
   /** The Idempotency-Key; without one nothing is remembered. */
@@ -47,23 +56,19 @@ export class IdempotencyService {
       .update(`${operation}\n${canonical(request)}`)
       .digest('hex')
     const known = await this.#take(id, operation, hash)
-    if (known) return replay(known)
-    // A long upload to a slow store must not lose its key to the next one that asks.
-    const beat = setInterval(() => void this.#extend(id).catch(() => {}), (lockSeconds * 1000) / 3).unref()
+    if ('response' in known) return replay(known.response)
+    const lease = this.#keep(id, known.until)
     try {
-      return await perform((response) => ({ ...id, response }))
+      return await perform((response) => {
+        // The database was away for so long that another request may have taken the key: it must not be done twice.
+        if (lease.isLost()) throw overloaded('This request took too long to be sure that it is done once; send it again.')
+        return { ...id, response }
+      })
     } catch (error) {
-      // Nothing was done, so that the next attempt starts afresh. Where this fails too, the lock runs out by itself.
-      await this.#pool
-        .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NULL', [
-          id.tenantId,
-          id.actorId,
-          id.key,
-        ])
-        .catch(() => {})
+      if (!lease.isLost() && !isInDoubt(error)) await this.#free(id)
       throw error
     } finally {
-      clearInterval(beat)
+      lease.end()
     }
   }
 
@@ -84,13 +89,10 @@ export class IdempotencyService {
     return rowCount ?? 0
   }
 
-  /** Takes the key, or gives the answer that is known for it. Waits for whoever has it. */
-  async #take(
-    id: { tenantId: string; actorId: string; key: string },
-    operation: string,
-    hash: string,
-  ): Promise<Record<string, unknown> | undefined> {
-    for (const deadline = Date.now() + mostWaitMs; Date.now() < deadline; await sleep(50)) {
+  /** Takes the key for a while, or gives the answer that is known for it. Waits for whoever has it. */
+  async #take(id: Id, operation: string, hash: string): Promise<{ until: number } | { response: Record<string, unknown> }> {
+    for (const deadline = performance.now() + mostWaitMs; performance.now() < deadline; await sleep(pollMs)) {
+      const askedAt = performance.now()
       const { rows } = await this.#pool.query<{ taken: boolean; request_hash: string; response: Record<string, unknown> | null }>(
         {
           name: 'idempotency-take',
@@ -104,26 +106,48 @@ export class IdempotencyService {
           SELECT * FROM taken
           UNION ALL
           SELECT false, request_hash, response FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND NOT EXISTS (SELECT 1 FROM taken)`,
-          values: [id.tenantId, id.actorId, id.key, operation, hash, lockSeconds, replayHours],
+          values: [id.tenantId, id.actorId, id.key, operation, hash, leaseMs / 1000, replayHours],
         },
       )
       const row = rows[0]
       // None: whoever had it failed between the two halves of the statement. Again.
       if (!row) continue
-      if (row.taken) return undefined
+      if (row.taken) return { until: askedAt + leaseMs }
       if (row.request_hash !== hash) throw idempotencyMismatch(id.key)
-      if (row.response) return row.response
+      if (row.response) return { response: row.response }
     }
     throw overloaded('Another request with this Idempotency-Key is still under way; try again later.')
   }
 
-  async #extend(id: { tenantId: string; actorId: string; key: string }): Promise<void> {
-    await this.#pool.query(
-      'UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $4) WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NULL',
-      [id.tenantId, id.actorId, id.key, lockSeconds],
-    )
+  // A long upload to a slow store must not lose its key to the next one that asks.
+  #keep(id: Id, until: number): { isLost(): boolean; end(): void } {
+    let last = until
+    const renew = async () => {
+      const askedAt = performance.now()
+      const { rowCount } = await this.#pool.query(
+        'UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $4) WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NULL AND locked_until > now()',
+        [id.tenantId, id.actorId, id.key, leaseMs / 1000],
+      )
+      if (rowCount === 1) last = Math.max(last, askedAt + leaseMs)
+    }
+    const beat = setInterval(() => void renew().catch(() => {}), renewMs).unref()
+    return { isLost: () => performance.now() > last, end: () => clearInterval(beat) }
+  }
+
+  /** Nothing was done, so that the next attempt starts afresh. Where this fails too, the lease runs out by itself. */
+  async #free(id: Id): Promise<void> {
+    await this.#pool
+      .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NULL', [
+        id.tenantId,
+        id.actorId,
+        id.key,
+      ])
+      .catch(() => {})
   }
 }
+
+/** A commit whose answer was lost may have been done, or be done in a moment: until the lease is over nobody knows. */
+const isInDoubt = (error: unknown): boolean => publicError(error).code === 'database_unavailable'
 
 /** JSON with its members in order: the same request, however it was spelled. */
 function canonical(value: unknown): string {

@@ -1,4 +1,5 @@
 import type { BlockReason } from '../errors.js'
+import type { RemovedFile } from './admission.js'
 import type { AuditRow, CallRow, UploadedFile } from './entry.js'
 
 const callColumns = [
@@ -57,12 +58,15 @@ export class Counters {
     this.#held(file.tenantId, file.contextId, uploadedBy, 1, file.sizeBytes)
   }
 
-  deleted(file: { tenantId: string; contextId: string; uploadedBy: string; sizeBytes: number }, at: Date): void {
-    this.#count(file.tenantId, [file.contextId], at, { files_deleted: 1, bytes_deleted: file.sizeBytes })
-    this.#held(file.tenantId, file.contextId, file.uploadedBy, -1, -file.sizeBytes)
+  deleted(file: RemovedFile, at: Date): void {
+    this.#count(file.tenant_id, [file.context_id], at, { files_deleted: 1, bytes_deleted: file.size_bytes })
+    this.#held(file.tenant_id, file.context_id, file.uploaded_by, -1, -file.size_bytes)
   }
 
-  downloaded(file: { tenantId: string; contextId: string; apiKeyId: string | null; sizeBytes: number }, at: Date): void {
+  downloaded(
+    file: { tenantId: string; contextId: string | null; apiKeyId: string | null; sizeBytes: number },
+    at: Date,
+  ): void {
     this.#count(file.tenantId, [file.apiKeyId, file.contextId], at, { downloads: 1, bytes_downloaded: file.sizeBytes })
   }
 

@@ -80,6 +80,8 @@ export interface Entry {
 export const failed = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,
   status: 'failure',
+  // Spec §2: a rejected upload involved no file, though one may have had an id already.
+  fileId: call.operation === 'upload' ? null : call.fileId,
   errorCode: error.code,
   errorMessage: error.message,
   validation,

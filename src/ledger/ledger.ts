@@ -1,8 +1,12 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Prisma, PrismaClient } from '../db/generated/client.js'
-import { overloaded } from '../errors.js'
+import { AssayError, databaseUnavailable, isDatabaseOutage, overloaded } from '../errors.js'
+import type { Outcome } from './admission.js'
 import { type Entry, failed } from './entry.js'
-import { commitGroup, type Outcome, writeEntry } from './group.js'
+import { commitGroup, RolledBack } from './group.js'
+import { ensurePartitionsOn } from './partitions.js'
+import { remedyFor } from './remedies.js'
+import { writeEntry } from './write.js'
 
 export type Transaction = Prisma.TransactionClient
 
@@ -11,6 +15,8 @@ interface Waiting {
   resolve: () => void
   reject: (error: unknown) => void
 }
+
+const mostAttempts = 5
 
 /**
  * The one writer of calls, counters, files, quotas and audit entries. Entries that arrive while a group is being committed
@@ -51,17 +57,23 @@ export class Ledger {
 
   /**
    * A change of tenants, keys, contexts or users: `work` makes it and gives the entry that goes with it (its audit rows),
-   * written in the same transaction by the same statement as every other.
+   * written in the same transaction by the same statement as every other. Run again where PostgreSQL undid it to end a deadlock.
    */
-  change<T>(work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
-    return this.#prisma.$transaction(
-      async (tx) => {
-        const { result, entry } = await work(tx)
-        await writeEntry({ query: ({ text, values }) => tx.$executeRawUnsafe(text, ...values) }, entry)
-        return result
-      },
-      { maxWait: 5_000, timeout: 10_000 },
-    )
+  async change<T>(work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#prisma.$transaction(
+          async (tx) => {
+            const { result, entry } = await work(tx)
+            await writeEntry({ query: ({ text, values }) => tx.$executeRawUnsafe(text, ...values) }, entry)
+            return result
+          },
+          { maxWait: 5_000, timeout: 10_000 },
+        )
+      } catch (error) {
+        if (remedyFor(error) !== 'again' || attempt === mostAttempts) throw error
+      }
+    }
   }
 
   /** Resolves when nothing waits any more. */
@@ -73,78 +85,72 @@ export class Ledger {
     this.#running = true
     // What arrives in this turn of the event loop belongs to the first group already.
     await new Promise(setImmediate)
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, this.#maxGroup)
-      try {
-        await this.#commitGroup(group)
-      } catch (error) {
-        for (const waiting of group) waiting.reject(error)
-      }
-    }
+    while (this.#waiting.length > 0) await this.#commitNext(this.#waiting.splice(0, this.#maxGroup))
     this.#running = false
     for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  async #commitGroup(group: Waiting[]): Promise<void> {
-    const client = await this.#pool.connect()
+  async #commitNext(group: Waiting[]): Promise<void> {
+    let client: PoolClient | undefined
     let broken: Error | undefined
     try {
-      this.#settle(
-        group,
-        await commitGroup(
-          client,
-          group.map(({ entry }) => entry),
-        ),
-      )
+      client = await this.#pool.connect()
+      await this.#commitOn(client, group)
     } catch (error) {
-      // Without a connection nobody knows whether the group is durable: nothing is tried again that could then be there twice.
-      if (!isRefusedByDatabase(error)) {
-        broken = error as Error
-        throw error
-      }
-      if (group.length === 1 && !isContention(error)) throw error
-      for (const waiting of group) await this.#commitAlone(client, waiting)
+      // Without an answer nobody knows whether the group is durable: nothing is tried again that could then be there twice.
+      broken = error as Error
+      const told = unavailable(error)
+      for (const waiting of group) waiting.reject(told)
     } finally {
-      client.release(broken)
+      client?.release(broken)
     }
   }
 
-  #settle(group: Waiting[], outcomes: Outcome[]): void {
-    group.forEach(({ entry, resolve, reject }, index) => {
-      const outcome = outcomes[index]!
-      if (outcome.done) this.onCommitted(entry)
-      else this.onCommitted({ ...entry, call: entry.call && failed(entry.call, outcome.error) })
-      if (outcome.done) resolve()
-      else reject(outcome.error)
-    })
-  }
-
-  /** One entry of a poisoned group: only the culprit fails. */
-  async #commitAlone(client: Parameters<typeof commitGroup>[0], waiting: Waiting): Promise<void> {
+  /** Throws only where the connection is of no more use; those that were settled before then stay settled. */
+  async #commitOn(client: PoolClient, group: Waiting[]): Promise<void> {
     for (let attempt = 1; ; attempt++) {
+      let cause: unknown
       try {
-        this.#settle([waiting], await commitGroup(client, [waiting.entry]))
+        settle(
+          group,
+          await commitGroup(
+            client,
+            group.map(({ entry }) => entry),
+          ),
+          this.onCommitted,
+        )
         return
       } catch (error) {
-        if (isContention(error) && attempt < 5) continue
-        waiting.reject(error)
+        if (!(error instanceof RolledBack)) throw error
+        cause = error.cause
+      }
+      const remedy = remedyFor(cause)
+      if (attempt < mostAttempts && remedy === 'again') continue
+      if (attempt < mostAttempts && remedy === 'partition') await ensurePartitionsOn(client)
+      else if (remedy === 'wait') return group.forEach(({ reject }) => reject(unavailable(cause)))
+      else if (group.length === 1) return group[0]!.reject(remedy === 'none' ? cause : unavailable(cause))
+      // A poisoned group: one by one, so that only the culprit fails.
+      else {
+        for (const waiting of group) await this.#commitOn(client, [waiting])
         return
       }
     }
   }
 }
 
-/** PostgreSQL answered, and rolled the transaction back: a five-character SQLSTATE that is not about the connection. */
-function isRefusedByDatabase(error: unknown): boolean {
-  const { code, severity } = error as { code?: unknown; severity?: unknown }
-  return (
-    typeof code === 'string' &&
-    /^[0-9A-Z]{5}$/.test(code) &&
-    severity === 'ERROR' &&
-    !code.startsWith('08') &&
-    !code.startsWith('57')
-  )
+function settle(group: Waiting[], outcomes: Outcome[], onCommitted: (entry: Entry) => void): void {
+  group.forEach(({ resolve, reject }, index) => {
+    const outcome = outcomes[index]!
+    if (outcome.done) resolve()
+    else reject(outcome.error)
+  })
+  group.forEach(({ entry }, index) => {
+    const outcome = outcomes[index]!
+    onCommitted(outcome.done ? entry : { ...entry, call: entry.call && failed(entry.call, outcome.error) })
+  })
 }
 
-/** A deadlock or a serialization failure: the same again will pass. */
-const isContention = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
+const unavailable = (error: unknown) =>
+  error instanceof AssayError || isDatabaseOutage(error)
+    ? error
+    : databaseUnavailable('The database did not take this call; try again in a moment.', error)

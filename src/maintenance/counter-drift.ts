@@ -2,18 +2,24 @@ import type { ClientBase } from 'pg'
 
 /**
  * How many counters differ from a recount of the rows that they count (contract §8): files held, calls, and audit entries.
- * `tenantId` null: of all tenants. Rows that retention dropped cannot be recounted: calls from `callsSince` on are.
+ * `tenantId` null: of all tenants. Rows that retention dropped cannot be recounted: those from `callsSince` and `auditsSince` on are.
  */
 export async function counterDrift(
   client: ClientBase,
-  { tenantId, callsSince }: { tenantId: string | null; callsSince: Date | null },
+  { tenantId, callsSince, auditsSince = null }: { tenantId: string | null; callsSince: Date | null; auditsSince?: Date | null },
 ): Promise<number> {
   await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
   try {
     let drift = 0
-    for (const statement of [filesStatement, uploadsStatement, sumsStatement, auditStatement])
-      drift += Number((await client.query<{ drift: number }>(statement, [tenantId])).rows[0]!.drift)
-    drift += Number((await client.query<{ drift: number }>(callsStatement, [tenantId, callsSince ?? new Date(0)])).rows[0]!.drift)
+    const count = async (statement: string, values: unknown[]) => {
+      drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
+    }
+    await count(filesStatement, [tenantId])
+    await count(uploadsStatement, [tenantId])
+    await count(sumsStatement, [tenantId])
+    await count(callsStatement, [tenantId, callsSince ?? new Date(0)])
+    await count(auditStatement, [tenantId, auditsSince ?? new Date(0)])
+    await count(auditSumsStatement, [tenantId])
     return drift
   } finally {
     await client.query('ROLLBACK').catch(() => {})
@@ -36,7 +42,7 @@ WHERE u.subject = '' AND u.grain = 'total' AND ($1::text IS NULL OR u.tenant_id 
   AND (u.files_uploaded - u.files_deleted <> coalesce(t.files, 0) OR u.bytes_uploaded - u.bytes_deleted <> coalesce(t.bytes, 0))`
 
 const all = `upload_success + upload_failure * 3 + download_success * 5 + download_failure * 7 + metadata_success * 11 + metadata_failure * 13 + delete_success * 17 + delete_failure * 19
-  + files_uploaded * 23 + bytes_uploaded + files_deleted * 29 + bytes_deleted * 2 + downloads * 31 + invalid_extension * 37 + size_exceeded * 41 + blank_file * 43 + corrupt_file * 47 + virus_detected * 53`
+  + files_uploaded * 23 + bytes_uploaded + files_deleted * 29 + bytes_deleted * 2 + downloads * 31 + bytes_downloaded * 3 + invalid_extension * 37 + size_exceeded * 41 + blank_file * 43 + corrupt_file * 47 + virus_detected * 53`
 
 // The hours add up to the days, and both to the totals. The weights keep one error from hiding another.
 const sumsStatement = `
@@ -61,9 +67,16 @@ WHERE coalesce(r.us, 0) <> coalesce(k.upload_success, 0) OR coalesce(r.uf, 0) <>
    OR coalesce(r.df, 0) <> coalesce(k.download_failure, 0) OR coalesce(r.ms, 0) <> coalesce(k.metadata_success, 0) OR coalesce(r.mf, 0) <> coalesce(k.metadata_failure, 0)
    OR coalesce(r.xs, 0) <> coalesce(k.delete_success, 0) OR coalesce(r.xf, 0) <> coalesce(k.delete_failure, 0)`
 
+// By day, type and action and all their sums, both ways.
 const auditStatement = `
 WITH counted AS (
   SELECT tenant_id, coalesce(audit_type::text, '') AS audit_type, coalesce(action::text, '') AS action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries
-  FROM audit_logs WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, date_trunc('day', created_at, 'UTC'), CUBE (audit_type, action))
-SELECT count(*) AS drift FROM counted c LEFT JOIN audit_counters k ON k.tenant_id = c.tenant_id AND k.audit_type = c.audit_type AND k.action = c.action AND k.grain = 'day' AND k.bucket = c.bucket
-WHERE c.entries <> coalesce(k.entries, 0)`
+  FROM audit_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2 GROUP BY tenant_id, date_trunc('day', created_at, 'UTC'), CUBE (audit_type, action)),
+kept AS (SELECT * FROM audit_counters WHERE grain = 'day' AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1))
+SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, audit_type, action, bucket)
+WHERE coalesce(c.entries, 0) <> coalesce(k.entries, 0)`
+
+const auditSumsStatement = `
+SELECT count(*) AS drift FROM (
+  SELECT tenant_id FROM audit_counters WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, audit_type, action
+  HAVING sum(entries) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(entries) FILTER (WHERE grain = 'total')) d`

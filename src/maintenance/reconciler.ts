@@ -2,13 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { systemActor } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
+import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { Finding, StorageHealth } from './storage-health.js'
 
-/** Paths a second: slow enough that nobody notices. */
-const rate = 200
-/** The share of blobs that is read again and compared with its SHA-256. */
-const sample = 0.01
+/** How much a reconciler may ask of the database and the store. */
+export interface Pace {
+  pathsPerSecond: number
+  /** The share of blobs that is read again and compared with its SHA-256. */
+  sample: number
+}
+
+/** Slow enough that nobody notices. */
+const usualPace: Pace = { pathsPerSecond: 200, sample: 0.01 }
 const stateKey = 'reconcile'
 const lock = 4_207_003
 
@@ -28,9 +34,11 @@ export class Reconciler {
   readonly #ledger: Ledger
   readonly #health: StorageHealth
   readonly #logger: Logger
+  readonly #pace: Pace
   #stopped = false
 
-  constructor(parts: { database: Database; ledger: Ledger; storageHealth: StorageHealth; logger: Logger }) {
+  constructor(parts: { database: Database; ledger: Ledger; storageHealth: StorageHealth; logger: Logger; pace?: Pace }) {
+    this.#pace = parts.pace ?? usualPace
     this.#database = parts.database
     this.#ledger = parts.ledger
     this.#health = parts.storageHealth
@@ -50,8 +58,6 @@ export class Reconciler {
       const state = await this.#state()
       if (state.finishedAt && Date.now() - Date.parse(state.startedAt) < intervalHours * 3_600_000) return
       const begun: State = state.finishedAt ? { after: '', startedAt: new Date().toISOString(), finishedAt: null } : state
-      if (begun.after === '')
-        await this.#database.prisma.storageFinding.deleteMany({ where: { foundAt: { lt: new Date(begun.startedAt) } } })
       await this.#pass(begun, Date.now() + forMs)
     } finally {
       await client.end()
@@ -59,30 +65,36 @@ export class Reconciler {
   }
 
   async #pass(state: State, until: number): Promise<void> {
+    const { pathsPerSecond, sample } = this.#pace
     let paths = 0
-    let last = state.after
-    const stop = new Error('enough for this turn')
-    try {
-      const onPath = async (path: string) => {
-        if (this.#stopped || Date.now() > until) throw stop
-        last = path
-        if (++paths % rate === 0) {
-          await this.#save({ ...state, after: last })
-          await sleep(1000)
-        }
-      }
-      for await (const finding of this.#health.findings({ after: state.after, sample, onPath })) await this.#keep(finding)
-      await this.#save({ ...state, after: '', finishedAt: new Date().toISOString() })
-    } catch (error) {
-      // Not the path at which it stopped, which is still to be looked at, but all before it.
-      if (error !== stop) throw error
-      await this.#save({ ...state, after: last })
+    // The last path that has been looked at to its end: where this turn, or a replica after it, goes on.
+    let done = state.after
+    let current = state.after
+    const enough = new Error('enough for this turn')
+    const onPath = async (path: string) => {
+      done = current
+      // One at least, however little time there is: a turn without progress would be repeated for ever.
+      if (this.#stopped || (paths > 0 && Date.now() > until)) throw enough
+      current = path
+      if (++paths % pathsPerSecond !== 0) return
+      await this.#save({ ...state, after: done })
+      await sleep(1000)
     }
+    try {
+      for await (const finding of this.#health.findings({ after: state.after, sample, onPath })) await this.#keep(finding)
+    } catch (error) {
+      if (error !== enough) throw error
+      return this.#save({ ...state, after: done })
+    }
+    // What this pass did not find again has been mended.
+    await this.#database.prisma.storageFinding.deleteMany({ where: { foundAt: { lt: new Date(state.startedAt) } } })
+    await this.#save({ ...state, after: '', finishedAt: new Date().toISOString() })
   }
 
   async #keep(finding: Finding): Promise<void> {
     this.#logger.error(finding, 'The reconciler found a disagreement between rows and blobs.')
-    const { blobPath, kind, tenantId, fileId } = finding
+    const { blobPath, kind } = finding
+    const { tenantId, fileId } = finding.tenantId ? finding : await this.#ownerOf(blobPath)
     const known = await this.#database.prisma.storageFinding.findUnique({ where: { blobPath_kind: { blobPath, kind } } })
     await this.#database.prisma.storageFinding.upsert({
       where: { blobPath_kind: { blobPath, kind } },
@@ -101,6 +113,15 @@ export class Reconciler {
       details: { finding: kind },
     }
     await this.#ledger.commit({ audit: [audit] })
+  }
+
+  /** Of a blob without a row: paths of ours begin with a tenant's id and end with a file's. */
+  async #ownerOf(blobPath: string): Promise<{ tenantId: string | null; fileId: string | null }> {
+    const tenantId = blobPath.split('/')[0]!
+    const fileId = blobPath.split('/').at(-1)!
+    const ours = isId('ten', tenantId) && isId('file', fileId)
+    const tenant = ours ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null
+    return tenant ? { tenantId, fileId } : { tenantId: null, fileId: null }
   }
 
   async #state(): Promise<State> {

@@ -16,14 +16,17 @@ export async function dropExpired(
   return { partitions, rows }
 }
 
-// A batch at a time, so that no statement holds its locks for long.
-async function deleteBelow(pool: Pool, table: string, column: string, bound: string): Promise<number> {
+// A batch at a time, so that no statement holds its locks for long. Both bounds are known before the DELETE is planned, which
+// keeps it out of every partition but the oldest.
+async function deleteBelow(pool: Pool, table: string, column: string, horizon: string): Promise<number> {
   for (let deleted = 0; ; ) {
-    const { rowCount } = await pool.query(
-      `DELETE FROM ${table} WHERE ${column} IN (SELECT ${column} FROM ${table} WHERE ${column} < $1 ORDER BY ${column} LIMIT $2)`,
-      [bound, rowsAtOnce],
+    const { rows } = await pool.query<{ id: string }>(
+      `SELECT ${column} AS id FROM ${table} WHERE ${column} < $1 ORDER BY ${column} OFFSET $2 LIMIT 1`,
+      [horizon, rowsAtOnce],
     )
+    const bound = rows[0]?.id ?? horizon
+    const { rowCount } = await pool.query(`DELETE FROM ${table} WHERE ${column} < $1`, [bound])
     deleted += rowCount ?? 0
-    if ((rowCount ?? 0) < rowsAtOnce) return deleted
+    if (rows.length === 0) return deleted
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { logHorizon } from '../call-logs/call-log-window.js'
 import type { Database } from '../db/client.js'
+import { AssayError } from '../errors.js'
 import type { BlobStorage, StoredBlob } from '../storage/blob-storage.js'
 import { counterDrift } from './counter-drift.js'
 
@@ -144,13 +145,21 @@ export class StorageHealth {
   }
 
   async #changed(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
-    const sound = size === row.size_bytes && (!read || (await this.#digest(row.blob_path)) === row.checksum)
+    const digest = size === row.size_bytes && read ? await this.#digest(row.blob_path) : row.checksum
+    // Swept since it was listed, or taken away.
+    if (digest === undefined) return this.#missing(row)
+    const sound = size === row.size_bytes && digest === row.checksum
     return sound || !(await this.#isKept(row.blob_path)) ? undefined : findingOf('corrupted', row)
   }
 
-  async #digest(path: string): Promise<string> {
+  async #digest(path: string): Promise<string | undefined> {
     const hash = createHash('sha256')
-    for await (const piece of await this.#storage.open(path)) hash.update(piece as Buffer)
+    try {
+      for await (const piece of await this.#storage.open(path)) hash.update(piece as Buffer)
+    } catch (error) {
+      if (error instanceof AssayError && error.code === 'not_found') return undefined
+      throw error
+    }
     return hash.digest('hex')
   }
 

@@ -4,6 +4,8 @@ import type { BlobStorage } from '../storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
+// A store that is down is not asked for all of a batch, since each answer may take its whole deadline while the rows stay locked.
+const mostFailures = 8
 
 /** Removes the blobs that the garbage journal says are due. Safe on several replicas at once: each takes other rows. */
 export class Sweeper {
@@ -22,7 +24,7 @@ export class Sweeper {
       const { removed, failed } = await this.#sweepBatch()
       total.removed += removed
       total.failed += failed
-      if (removed + failed < batch) return total
+      if (removed + failed < batch || failed >= mostFailures) return total
     }
   }
 
@@ -36,11 +38,12 @@ export class Sweeper {
         'SELECT blob_path FROM blob_garbage WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED',
         [batch],
       )
+      faultPoint('sweep.taken')
       const removed: string[] = []
       const failed: string[] = []
       const queue = rows.map((row) => row.blob_path)
       const work = async () => {
-        for (let path = queue.shift(); path !== undefined; path = queue.shift())
+        for (let path = queue.shift(); path !== undefined && failed.length < mostFailures; path = queue.shift())
           await this.#storage.remove(path).then(
             () => removed.push(path!),
             () => failed.push(path!),
@@ -49,8 +52,10 @@ export class Sweeper {
       await Promise.all(Array.from({ length: atOnce }, work))
       faultPoint('sweep.removed')
       await client.query('DELETE FROM blob_garbage WHERE blob_path = ANY($1)', [removed])
+      faultPoint('sweep.forgotten')
       await client.query(`UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE blob_path = ANY($1)`, [failed])
       await client.query('COMMIT')
+      faultPoint('sweep.committed')
       return { removed: removed.length, failed: failed.length }
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { AssayError, badUserInput, type FieldFault } from '../errors.js'
-import { IncomingFile } from '../graphql/upload.js'
+import { IncomingFile, spooledWithin } from '../graphql/upload.js'
 import type { Spool, Spooled } from '../spool.js'
-import { clientGone, unsupported } from './body.js'
+import { unsupported, watchBody } from './body.js'
 import type { RawValue } from './variables.js'
 
 const mostFieldBytes = 64 * 1024
@@ -13,6 +13,8 @@ export interface MultipartOptions {
   spool: Spool
   /** Bytes that no upload may exceed, whatever its context. */
   ceiling: number
+  /** How long the client may send nothing. */
+  idleMs: number
   /** The names that may be sent beside the file. */
   fields: readonly string[]
   /** Bytes that the context of that key allows: from then on the stream is held to it. Undefined where there is no such context. */
@@ -54,30 +56,29 @@ class MultipartReader {
 
   async read(): Promise<MultipartForm> {
     const parser = this.#parser()
+    let unwatch = () => {}
     try {
       await new Promise<void>((resolve, reject) => {
-        const fail = (error: Error) => reject(error)
+        unwatch = watchBody(this.#request, this.#options.idleMs, reject)
         parser.on('file', (name, stream, info) => this.#onFile(name, stream, info.filename, () => resolve()))
         parser.on('field', (name, value, info) => this.#onField(name, value, info.valueTruncated))
         for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
           parser.on(event, () => this.#fault('body', 'must be one file and at most 16 fields'))
-        parser.once('error', (error) => fail(broken(error as Error)))
+        // A broken body may be told twice: of a header, and of the form that has no end.
+        parser.on('error', (error) => reject(broken(error as Error)))
         parser.once('close', resolve)
-        // A client that hangs up ends neither the parser nor the file's stream by itself.
-        this.#request.once('aborted', () => fail(clientGone()))
-        this.#request.once('error', () => fail(clientGone()))
         this.#request.pipe(parser)
       })
       await this.#receiving
       await this.#lookup
     } catch (error) {
-      this.#request.unpipe(parser)
+      // A client that hangs up ends neither the parser nor the file's stream by itself.
       this.#file?.destroy(error as Error)
       await this.#receiving.catch(() => {})
       await this.#form.spooled?.dispose()
       throw error
-    }
-    if (this.#form.cut) {
+    } finally {
+      unwatch()
       this.#request.unpipe(parser)
       parser.destroy()
     }
@@ -102,7 +103,7 @@ class MultipartReader {
     }
   }
 
-  #onFile(name: string, stream: Readable, filename: string | undefined, stop: () => void): void {
+  #onFile(name: string | undefined, stream: Readable, filename: string | undefined, stop: () => void): void {
     this.#files++
     stream.on('error', () => {})
     if (name !== 'file' || this.#files > 1) {
@@ -124,7 +125,7 @@ class MultipartReader {
       .then((spooled) => {
         this.#form.spooled = spooled
         this.#form.values.set('file', {
-          value: new IncomingFile(filename, (limit) => Promise.resolve(within(spooled, limit()))),
+          value: new IncomingFile(filename, (limit) => Promise.resolve(spooledWithin(spooled, limit()))),
           from: 'text',
         })
         if (spooled.content) return
@@ -134,11 +135,12 @@ class MultipartReader {
     this.#receiving.catch(stop)
   }
 
-  #onField(name: string, value: string, truncated: boolean): void {
-    if (name === 'file') return this.#fault('file', 'must be a file, with a file name')
-    if (!this.#options.fields.includes(name)) return this.#fault(name.slice(0, 100), 'is not a part of this request')
-    if (this.#form.values.has(name)) return this.#fault(name, 'must be given once')
-    if (truncated) return this.#fault(name, `must be at most ${mostFieldBytes} bytes`)
+  #onField(name: string | undefined, value: string, truncated: boolean): void {
+    if (name === undefined) return this.#fault('body', 'must name each of its parts')
+    if (name === 'file') return void this.#fault('file', 'must be a file, with a file name')
+    if (!this.#options.fields.includes(name)) return void this.#fault(name.slice(0, 100), 'is not a part of this request')
+    if (this.#form.values.has(name)) return void this.#fault(name, 'must be given once')
+    if (truncated) return void this.#fault(name, `must be at most ${mostFieldBytes} bytes`)
     this.#form.values.set(name, name === 'metadata' ? this.#json(name, value) : { value, from: 'text' })
     if (name === 'context')
       this.#lookup = this.#options.limitOf(value).then(
@@ -150,20 +152,18 @@ class MultipartReader {
 
   #json(name: string, text: string): RawValue {
     try {
-      return { value: JSON.parse(text), from: 'json' }
-    } catch {
-      this.#fault(name, 'must be a JSON object')
-      return { value: {}, from: 'json' }
-    }
+      const value = JSON.parse(text)
+      // Elsewhere null counts as left out; a part that was sent was not.
+      if (value !== null) return { value, from: 'json' }
+    } catch {}
+    this.#fault(name, 'must be a JSON object')
+    return { value: {}, from: 'json' }
   }
 
   #fault(field: string, message: string): void {
     if (!this.#form.faults.some((fault) => fault.field === field)) this.#form.faults.push({ field, message })
   }
 }
-
-const within = (spooled: Spooled, limit: number): Spooled =>
-  spooled.content && spooled.sizeBytes <= limit ? spooled : { sizeBytes: spooled.sizeBytes, dispose: () => spooled.dispose() }
 
 const broken = (error: Error): AssayError =>
   error instanceof AssayError

@@ -2,7 +2,7 @@ import { ArgsType, Field, Float, Int, ObjectType, registerEnumType } from 'type-
 import { Optional, Whole } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 
-@ObjectType({ description: 'What there is in all.' })
+@ObjectType({ simpleResolvers: true, description: 'What there is in all.' })
 export class StatsOverview {
   @Field(() => LongScalar, { description: 'Files held now.' })
   totalFiles!: number
@@ -14,7 +14,7 @@ export class StatsOverview {
   totalDownloads!: number
 }
 
-@ObjectType({ description: 'Calls by operation.' })
+@ObjectType({ simpleResolvers: true, description: 'Calls by operation.' })
 export class CallsByOperation {
   @Field(() => LongScalar, { description: 'Uploads and dry runs.' })
   upload!: number
@@ -26,7 +26,7 @@ export class CallsByOperation {
   delete!: number
 }
 
-@ObjectType({ description: 'Calls by outcome.' })
+@ObjectType({ simpleResolvers: true, description: 'Calls by outcome.' })
 export class CallsByStatus {
   @Field(() => LongScalar, { description: 'Those that succeeded.' })
   success!: number
@@ -34,7 +34,7 @@ export class CallsByStatus {
   failure!: number
 }
 
-@ObjectType({ description: 'Calls by API key, of today (UTC) and yesterday.' })
+@ObjectType({ simpleResolvers: true, description: 'Calls by API key, of today (UTC) and yesterday.' })
 export class ApiCallStats {
   @Field(() => LongScalar, { description: 'Calls today.' })
   today!: number
@@ -48,7 +48,7 @@ export class ApiCallStats {
   byStatus!: CallsByStatus
 }
 
-@ObjectType({ description: 'What one context holds.' })
+@ObjectType({ simpleResolvers: true, description: 'What one context holds.' })
 export class ContextStorage {
   @Field(() => String, { description: 'Its key.' })
   contextKey!: string
@@ -60,7 +60,7 @@ export class ContextStorage {
   totalBytes!: number
 }
 
-@ObjectType({ description: 'What is stored.' })
+@ObjectType({ simpleResolvers: true, description: 'What is stored.' })
 export class StorageStats {
   @Field(() => LongScalar, { description: 'Bytes held now.' })
   totalBytes!: number
@@ -70,7 +70,7 @@ export class StorageStats {
   byContext!: ContextStorage[]
 }
 
-@ObjectType({ description: 'The tenant’s quota.' })
+@ObjectType({ simpleResolvers: true, description: 'The tenant’s quota.' })
 export class StorageQuota {
   @Field(() => Int, { description: 'MB of 1,048,576 bytes.' })
   quotaMb!: number
@@ -86,7 +86,7 @@ export class StorageQuota {
   remainingFormatted!: string
 }
 
-@ObjectType({ description: 'Files that were accepted.' })
+@ObjectType({ simpleResolvers: true, description: 'Files that were accepted.' })
 export class FilesUploaded {
   @Field(() => LongScalar, { description: 'Ever, deleted ones included.' })
   total!: number
@@ -98,7 +98,7 @@ export class FilesUploaded {
   changePercent!: number
 }
 
-@ObjectType({ description: 'Blocked files by reason, of all time.' })
+@ObjectType({ simpleResolvers: true, description: 'Blocked files by reason, of all time.' })
 export class BlockedByReason {
   @Field(() => LongScalar, { description: 'Blank files.' })
   blankFile!: number
@@ -112,7 +112,7 @@ export class BlockedByReason {
   sizeExceeded!: number
 }
 
-@ObjectType({ description: 'Files that a check refused.' })
+@ObjectType({ simpleResolvers: true, description: 'Files that a check refused.' })
 export class SecurityStats {
   @Field(() => LongScalar, { description: 'Ever.' })
   filesBlockedTotal!: number
@@ -126,7 +126,7 @@ export class SecurityStats {
   byReason!: BlockedByReason
 }
 
-@ObjectType({ description: 'The statistics overview (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'The statistics overview (spec §2).' })
 export class Stats {
   @Field(() => StatsOverview, { description: 'What there is in all.' })
   overview!: StatsOverview
@@ -187,7 +187,7 @@ export class StorageChartArgs {
   days?: number | null
 }
 
-@ObjectType({ description: 'The calls of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'The calls of one bucket.' })
 export class ApiCallsPoint {
   @Field(() => Date, { description: 'When the bucket begins.' })
   timestamp!: Date
@@ -201,7 +201,7 @@ export class ApiCallsPoint {
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ description: 'What was stored at the end of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'What was stored at the end of one bucket.' })
 export class StoragePoint {
   @Field(() => Date, { description: 'When the bucket begins.' })
   timestamp!: Date
@@ -211,7 +211,7 @@ export class StoragePoint {
   filesCount!: number
 }
 
-@ObjectType({ description: 'The uploads of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'The uploads of one bucket.' })
 export class UploadsPoint {
   @Field(() => Date, { description: 'When the bucket begins.' })
   timestamp!: Date
@@ -221,7 +221,7 @@ export class UploadsPoint {
   totalBytes!: number
 }
 
-@ObjectType({ description: 'Calls over time (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'Calls over time (spec §4).' })
 export class ApiCallsChart {
   @Field(() => ChartPeriod, { description: 'How long one point is.' })
   period!: ChartPeriod
@@ -229,7 +229,7 @@ export class ApiCallsChart {
   dataPoints!: ApiCallsPoint[]
 }
 
-@ObjectType({ description: 'Storage over time (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'Storage over time (spec §4).' })
 export class StorageChart {
   @Field(() => StorageChartPeriod, { description: 'How long one point is.' })
   period!: StorageChartPeriod
@@ -237,7 +237,7 @@ export class StorageChart {
   dataPoints!: StoragePoint[]
 }
 
-@ObjectType({ description: 'Uploads over time (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'Uploads over time (spec §4).' })
 export class UploadsChart {
   @Field(() => ChartPeriod, { description: 'How long one point is.' })
   period!: ChartPeriod
@@ -245,7 +245,7 @@ export class UploadsChart {
   dataPoints!: UploadsPoint[]
 }
 
-@ObjectType({ description: 'All calls of one context.' })
+@ObjectType({ simpleResolvers: true, description: 'All calls of one context.' })
 export class ContextApiCalls {
   @Field(() => String, { description: 'Its key.' })
   contextKey!: string
@@ -261,7 +261,7 @@ export class ContextApiCalls {
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ description: 'The files of one context.' })
+@ObjectType({ simpleResolvers: true, description: 'The files of one context.' })
 export class ContextFiles {
   @Field(() => String, { description: 'Its key.' })
   contextKey!: string

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Content } from '../content.js'
 import { AssayError, notFound, storageUnavailable } from '../errors.js'
+import { faultPoint } from '../fault-points.js'
 import { BlobExists, type BlobStorage, type DownloadGrant, type StoredBlob } from './blob-storage.js'
 import { DurableDirectories } from './durable-directories.js'
 import { listPaths, markerFile, placeOf, prunable, temporaryDirectory } from './local-layout.js'
@@ -57,7 +58,9 @@ export class LocalStorage implements BlobStorage {
       try {
         await this.#directories.make(dirname(target))
         options.signal?.throwIfAborted()
+        faultPoint('store.durable')
         await this.#linkNew(source.file, target, path)
+        faultPoint('store.placed')
       } catch (error) {
         await discard()
         throw error

@@ -112,6 +112,7 @@ export class TenantService {
           'file_totals',
           'audit_counters',
           'idempotency_keys',
+          'storage_findings',
         ])
           await tx.$executeRawUnsafe(`DELETE FROM ${table} WHERE tenant_id = $1`, tenantId)
         // Users, their sessions, keys and contexts go with it.

@@ -1,4 +1,5 @@
 import type { Actor, Origin, Scope } from '../auth/actor.js'
+import { suspendedTenant } from '../auth/authenticate.js'
 import { announce } from '../auth/identity-listener.js'
 import type { Passwords } from '../auth/passwords.js'
 import type { RateLimits } from '../auth/rate-limits.js'
@@ -51,12 +52,14 @@ export class SignInService {
       orderBy: { userId: 'asc' },
       take: 10,
     })
-    let found: (typeof candidates)[number] | undefined
+    const right: typeof candidates = []
     // With no candidate a decoy is verified, so that the time taken does not tell.
     for (const candidate of candidates.length > 0 ? candidates : [undefined])
-      if (await this.#passwords.verify(candidate?.passwordHash ?? null, password)) found ??= candidate
+      if ((await this.#passwords.verify(candidate?.passwordHash ?? null, password)) && candidate) right.push(candidate)
+    // The same person in several tenants: the oldest that lets him in, unless he names one.
+    const found = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
     if (found?.status !== 'active') throw unauthenticated('The e-mail address or the password is wrong.')
-    if (found.tenant.status !== 'active') throw forbidden('This tenant is suspended; ask whoever runs this service.')
+    if (found.tenant.status !== 'active') throw forbidden(suspendedTenant)
     await attempt.succeeded()
     const actor: Actor = {
       tenantId: found.tenantId,

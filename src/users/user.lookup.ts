@@ -3,7 +3,8 @@ import { systemActor } from '../auth/actor.js'
 import type { OutsideUserFacts } from '../auth/outside-tokens.js'
 import type { SessionRecord, UserRecord } from '../auth/token-record.js'
 import { idTime, isId, newId } from '../ids.js'
-import type { Ledger } from '../ledger/ledger.js'
+import type { AuditRow, Entry } from '../ledger/entry.js'
+import type { Ledger, Transaction } from '../ledger/ledger.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus"`
 
@@ -26,62 +27,64 @@ export const loadSession =
 /** The user that an outside provider vouches for, made on first sight; null where the tenant is unknown. */
 export const userOnFirstSight =
   (pool: Pool, ledger: Ledger) =>
-  async ({ issuer, subject, tenantId, scopes, email, name }: OutsideUserFacts): Promise<UserRecord | null> => {
+  async (facts: OutsideUserFacts): Promise<UserRecord | null> => {
+    const { tenantId, scopes } = facts
     if (!isId('ten', tenantId)) return null
-    const find = async () => {
-      const { rows } = await pool.query<UserRecord>(
-        `SELECT ${userColumns} FROM users u JOIN tenants t USING (tenant_id) WHERE u.tenant_id = $1 AND u.issuer = $2 AND u.subject = $3`,
-        [tenantId, issuer, subject],
-      )
-      return rows[0] ?? null
-    }
-    const known = await find()
+    const known = await find(pool, facts)
     // The provider decides what its users may do, with every token; what it does not say stays as it is here.
     if (known) return scopes ? { ...known, scopes } : known
     const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
     if (tenant.rowCount === 0) return null
-    const userId = newId('usr')
-    const now = idTime(userId)
-    await ledger
-      .change(async (tx) => {
-        // Another user may have that address by the service's own sign-in: they are two, until an operator makes them one.
-        const taken = email ? await tx.user.findFirst({ where: { tenantId, email: email.toLowerCase() } }) : null
-        const address = email && !taken ? email.toLowerCase() : `${subject}@${issuer}`
-        const row = await tx.user.create({
-          data: {
-            userId,
-            tenantId,
-            email: address,
-            name: name ?? email ?? subject,
-            scopes: scopes ?? [],
-            issuer,
-            subject,
-            createdAt: now,
-            updatedAt: now,
-          },
-        })
-        const details = { issuer, subject, email: row.email, scopes: row.scopes }
-        return {
-          result: undefined,
-          entry: {
-            audit: [
-              {
-                actor: systemActor(tenantId),
-                tenantId,
-                auditType: 'tenant',
-                action: 'created',
-                entityType: 'user',
-                entityId: userId,
-                entityName: row.name,
-                details,
-              },
-            ],
-          },
-        }
-      })
-      // Seen for the first time twice at once: the other one made it.
-      .catch((error: { code?: string }) => {
-        if (error.code !== 'P2002') throw error
-      })
-    return find()
+    // Seen for the first time several times at once, or another user took the address meanwhile: what is there now decides.
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await ledger.change((tx) => make(tx, facts))
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'P2002' || attempt === 5) throw error
+      }
+      const made = await find(pool, facts)
+      if (made) return made
+    }
   }
+
+async function find(pool: Pool, { tenantId, issuer, subject }: OutsideUserFacts): Promise<UserRecord | null> {
+  const { rows } = await pool.query<UserRecord>(
+    `SELECT ${userColumns} FROM users u JOIN tenants t USING (tenant_id) WHERE u.tenant_id = $1 AND u.issuer = $2 AND u.subject = $3`,
+    [tenantId, issuer, subject],
+  )
+  return rows[0] ?? null
+}
+
+async function make(
+  tx: Transaction,
+  { issuer, subject, tenantId, scopes, email, name }: OutsideUserFacts,
+): Promise<{ result: undefined; entry: Entry }> {
+  const userId = newId('usr')
+  const now = idTime(userId)
+  // Another user may have that address by the service's own sign-in: they are two, until an operator makes them one.
+  const taken = email ? await tx.user.findFirst({ where: { tenantId, email: email.toLowerCase() } }) : null
+  const row = await tx.user.create({
+    data: {
+      userId,
+      tenantId,
+      email: email && !taken ? email.toLowerCase() : `${subject}@${issuer}`,
+      name: name ?? email ?? subject,
+      scopes: scopes ?? [],
+      issuer,
+      subject,
+      createdAt: now,
+      updatedAt: now,
+    },
+  })
+  const created: AuditRow = {
+    actor: systemActor(tenantId),
+    tenantId,
+    auditType: 'tenant',
+    action: 'created',
+    entityType: 'user',
+    entityId: userId,
+    entityName: row.name,
+    details: { issuer, subject, email: row.email, scopes: row.scopes },
+  }
+  return { result: undefined, entry: { audit: [created] } }
+}

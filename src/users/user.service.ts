@@ -73,19 +73,27 @@ export class UserService {
   }
 
   update(actor: Actor, userId: string, input: UpdateUserInput): Promise<User> {
-    return this.#change(actor, userId, (before) => ({
-      data: {
-        ...(input.name !== undefined && { name: input.name }),
-        ...(input.scopes !== undefined && { scopes: [...new Set(input.scopes)] }),
-      },
-      audit: (after) =>
-        auditOf(actor, 'updated', after, {
-          changed: { name: { previous: before.name, new: after.name }, scopes: { previous: before.scopes, new: after.scopes } },
-        }),
-    }))
+    return this.#change(actor, userId, (before) => {
+      // With `disable` below: whoever ends an admin is another one, so that a tenant is never left without.
+      if (userId === actor.id && before.scopes.includes('admin') && input.scopes?.includes('admin') === false)
+        throw conflict("Nobody takes the scope 'admin' from himself; another admin can.", { user_id: userId })
+      return {
+        data: {
+          ...(input.name !== undefined && { name: input.name }),
+          ...(input.scopes !== undefined && { scopes: [...new Set(input.scopes)] }),
+        },
+        audit: (after) => updateOf(actor, before, after),
+      }
+    })
   }
 
-  disable = (actor: Actor, userId: string) => this.#move(actor, userId, 'disabled', 'disabled')
+  /** Throws 409 where the user is disabled already, or is the one who asks. */
+  disable(actor: Actor, userId: string): Promise<User> {
+    if (userId === actor.id) throw conflict('Nobody disables himself; another admin can.', { user_id: userId })
+    return this.#move(actor, userId, 'disabled', 'disabled')
+  }
+
+  /** Throws 409 where the user is active already. */
   enable = (actor: Actor, userId: string) => this.#move(actor, userId, 'active', 'enabled')
 
   async setPassword(actor: Actor, userId: string, password: string): Promise<void> {
@@ -109,7 +117,7 @@ export class UserService {
   async #change(
     actor: Actor,
     userId: string,
-    plan: (before: Row) => { data: Partial<Row>; audit: (after: Row) => AuditRow },
+    plan: (before: Row) => { data: Partial<Row>; audit: (after: Row) => AuditRow | undefined },
   ): Promise<User> {
     const row = await this.#ledger.change(async (tx: Transaction) => {
       const locked = isId('usr', userId)
@@ -121,7 +129,8 @@ export class UserService {
       const { data, audit } = plan(await tx.user.findUniqueOrThrow({ where: { userId } }))
       const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)
-      return { result: after, entry: { audit: [audit(after)] } }
+      const row = audit(after)
+      return { result: after, entry: row ? { audit: [row] } : {} }
     })
     this.#forget(userId)
     return faceOf(row)
@@ -139,6 +148,14 @@ const faceOf = ({ userId, email, name, scopes, status, createdAt, updatedAt }: R
   createdAt,
   updatedAt,
 })
+
+/** Undefined where nothing was changed. */
+function updateOf(actor: Actor, before: Row, after: Row): AuditRow | undefined {
+  const changed: Record<string, unknown> = {}
+  if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }
+  if (before.scopes.join() !== after.scopes.join()) changed.scopes = { previous: before.scopes, new: after.scopes }
+  return Object.keys(changed).length > 0 ? auditOf(actor, 'updated', after, { changed }) : undefined
+}
 
 const auditOf = (
   actor: Actor,

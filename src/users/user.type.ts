@@ -16,7 +16,7 @@ registerEnumType(UserStatusName, {
   valuesConfig: { active: { description: 'He may.' }, disabled: { description: 'He may not, and his sessions are refused.' } },
 })
 
-@ObjectType({ description: 'A dashboard user.' })
+@ObjectType({ simpleResolvers: true, description: 'A dashboard user.' })
 export class User {
   @Field(() => ID, { description: 'Shape usr_….' })
   userId!: string
@@ -36,7 +36,7 @@ export class User {
 
 export const UserPage = pageType(User, 'User')
 
-@ObjectType({ description: 'A session that has begun.' })
+@ObjectType({ simpleResolvers: true, description: 'A session that has begun.' })
 export class SignIn {
   @Field(() => String, { description: 'Goes into Authorization: Bearer ….' })
   token!: string
@@ -46,7 +46,7 @@ export class SignIn {
   user!: User
 }
 
-@ObjectType({ description: 'An invited user, with the password where one was made: shown this once.' })
+@ObjectType({ simpleResolvers: true, description: 'An invited user, with the password where one was made: shown this once.' })
 export class InvitedUser {
   @Field(() => User, { description: 'The user.' })
   user!: User
@@ -54,7 +54,7 @@ export class InvitedUser {
   password!: string | null
 }
 
-@ObjectType({ description: 'Whose the credential is: a dashboard user, or an API key.' })
+@ObjectType({ simpleResolvers: true, description: 'Whose the credential is: a dashboard user, or an API key.' })
 export class Me {
   @Field(() => ID, { description: 'Shape usr_… or key_….' })
   id!: string

@@ -47,7 +47,7 @@ export class Caller {
     if (this.credential !== undefined && !headers.has('authorization')) headers.set('authorization', `Bearer ${this.credential}`)
     const response = await fetch(this.url + path, { ...init, headers })
     const text = await response.text()
-    const isJson = /json/.test(response.headers.get('content-type') ?? '')
+    const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '')
     return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
   }
 
@@ -62,7 +62,7 @@ export class Caller {
     if (context !== undefined) form.append('context', context)
     if (more.metadata !== undefined)
       form.append('metadata', typeof more.metadata === 'string' ? more.metadata : JSON.stringify(more.metadata))
-    form.append('file', new Blob([content as BlobPart]), name)
+    form.append('file', new Blob([content as string]), name)
     return this.rest('POST', more.path ?? '/files/upload', form, more.headers)
   }
 
@@ -80,7 +80,7 @@ export class Caller {
     const form = new FormData()
     form.append('operations', JSON.stringify({ query, variables: { ...variables, file: null } }))
     form.append('map', JSON.stringify({ 0: ['variables.file'] }))
-    form.append('0', new Blob([content as BlobPart]), name)
+    form.append('0', new Blob([content as string]), name)
     return this.raw('/graphql', { method: 'POST', headers: { 'apollo-require-preflight': 'true' }, body: form })
   }
 }

@@ -14,9 +14,16 @@ interface Means {
 interface OpenFile extends FileUnderTest {
   /** What the content was found to be; null where nobody looked, or nothing was recognised. */
   recognisedMime(): Promise<string | null>
+  /** Begins the scan of a large file beside the other checks: the order in which they decide stays as it is. */
+  scanAhead(): void
+  /** Ends a scan that nobody waits for any more. */
+  done(): void
   /** The first scanner's identity, where it has scanned. */
   engine(): EngineIdentity | undefined
 }
+
+// Below it, a scan costs less than it would cost to give one up.
+const scannedAhead = 1_048_576
 
 /** One file on its way through the checks: each of its facts is found out once, when a check first asks. */
 export function openFile(submission: Submission, means: Means): OpenFile {
@@ -25,12 +32,21 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * 1_048_576
   let findings: Promise<Findings | Casualty> | undefined
   let scanned: Scan[] | undefined
+  let scanning: Promise<Scan[]> | undefined
+  const stop = new AbortController()
+  const scan = () => (scanning ??= scanWith(means.scanners, content!, AbortSignal.any([signal, stop.signal])))
   return {
     submission,
     extension,
     tooLarge,
     findings: () => (findings ??= means.pool.run(jobOf(submission, content!, extension, means.deadlineMs), signal)),
-    scans: async () => (scanned = await scanWith(means.scanners, content!, signal)),
+    scans: async () => (scanned = await scan()),
+    scanAhead: () => {
+      if (tooLarge || !rules.scanForViruses || sizeBytes < scannedAhead || !rules.allowedExtensions.includes(extension)) return
+      // Told where the virus check asks for it; where an earlier check decides, nobody does.
+      scan().catch(() => {})
+    },
+    done: () => stop.abort(),
     recognisedMime: async () => {
       const found = await findings
       return found && 'recognition' in found ? found.recognition.mime : null

@@ -40,7 +40,12 @@ export function createValidator(options: ValidatorOptions): Validator & { pool: 
     pool,
     validate: async (submission) => {
       const file = openFile(submission, { pool, scanners, deadlineMs: options.checkDeadlineMs ?? 30_000 })
-      return report(file, await runChecks(file), await engineOf(submission, options.scanner, file.engine()))
+      file.scanAhead()
+      try {
+        return await report(file, await runChecks(file), await engineOf(submission, options.scanner, file.engine()))
+      } finally {
+        file.done()
+      }
     },
     close: () => pool.close(),
   }

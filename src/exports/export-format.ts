@@ -1,0 +1,44 @@
+import { stringify } from 'csv-stringify/sync'
+
+export const exportFormats = ['csv', 'ndjson'] as const
+export type ExportFormat = (typeof exportFormats)[number]
+
+type Row = Record<string, unknown>
+
+interface Writer {
+  contentType: string
+  /** What comes before the first row. */
+  head(columns: readonly string[]): string
+  rows(rows: readonly Row[], columns: readonly string[]): string
+}
+
+const newline = '\r\n'
+
+/** How rows are written. Both take a batch at a time, so that no more than a batch is ever in memory. */
+export const writers: Record<ExportFormat, Writer> = {
+  // RFC 4180. A cell that a spreadsheet would run as a formula gets an apostrophe before it.
+  csv: {
+    contentType: 'text/csv; charset=utf-8; header=present',
+    head: (columns) => columns.join(',') + newline,
+    rows: (rows, columns) =>
+      stringify(
+        rows.map((row) => columns.map((column) => cellOf(row[column]))),
+        // The library looks for its own line ending only; a reader takes any for one.
+        { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
+      ),
+  },
+  ndjson: {
+    contentType: 'application/x-ndjson; charset=utf-8',
+    head: () => '',
+    rows: (rows) => rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
+  },
+}
+
+const cellOf = (value: unknown): string =>
+  value === null || value === undefined
+    ? ''
+    : value instanceof Date
+      ? value.toISOString()
+      : typeof value === 'object'
+        ? JSON.stringify(value)
+        : String(value)

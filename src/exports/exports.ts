@@ -1,0 +1,145 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
+import type { GraphQLSchema } from 'graphql'
+import type { AuditLogService } from '../audit-logs/audit-log.service.js'
+import { AuditLogsArgs } from '../audit-logs/audit-log.type.js'
+import { type Actor, requireScope } from '../auth/actor.js'
+import type { CallLogService } from '../call-logs/call-log.service.js'
+import { CallLogsArgs } from '../call-logs/call-log.type.js'
+import type { Database, Queries } from '../db/client.js'
+import { AssayError, forbidden } from '../errors.js'
+import type { Call } from '../graphql/call.js'
+import { operationOf, recordFailure } from '../graphql/requires.js'
+import { targetOf } from '../http/target.js'
+import { writers } from './export-format.js'
+import { ExportList } from './export-list.js'
+import { ExportSlots } from './export-slots.js'
+
+interface Parts {
+  schema: GraphQLSchema
+  database: Database
+  callLogs: CallLogService
+  auditLogs: AuditLogService
+  /** Who calls: the edge's own way of finding out. */
+  callOf(request: Request): Promise<Call>
+  /** Told of an export that failed half-way, when no answer can tell it any more. */
+  onFault(error: unknown): void
+}
+
+/** One list that can be exported: where, under which name, and its rows from the newest on. */
+interface Exported<Args extends object> {
+  path: string
+  name: string
+  list: ExportList<Args>
+  batches(connection: Queries, actor: Actor, args: Args): AsyncGenerator<object[]>
+}
+
+// Some milliseconds of work each, between which other calls have their turn.
+const rowsAtOnce = 500
+// A client that takes nothing for so long holds a connection for nothing.
+const stalledMs = 60_000
+
+/** The exports of the logs: streams of whole lists, in constant memory, each on a database connection of its own. */
+export function createExports(parts: Parts): RequestHandler {
+  const { schema, callLogs, auditLogs } = parts
+  const slots = new ExportSlots({ inAll: 8, byTenant: 2 })
+  const router = Router()
+  const mount = <Args extends object>(exported: Exported<Args>) => {
+    router.get(exported.path, (request, response) => answer(parts, slots, exported, request, response))
+    router.all(exported.path, refuseMethod)
+  }
+  mount({
+    path: '/api/v1/stats/logs/export',
+    name: 'call-logs',
+    list: new ExportList(schema, 'ListCallLogs', CallLogsArgs),
+    batches: (connection, actor, args) => callLogs.batches(connection, actor, args, rowsAtOnce),
+  })
+  mount({
+    path: '/api/v1/audit-logs/export',
+    name: 'audit-logs',
+    list: new ExportList(schema, 'ListAuditLogs', AuditLogsArgs),
+    batches: (connection, actor, args) => auditLogs.batches(connection, actor, args, rowsAtOnce),
+  })
+  return router
+}
+
+async function answer<Args extends object>(
+  parts: Parts,
+  slots: ExportSlots,
+  { name, list, batches }: Exported<Args>,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const call = await parts.callOf(request)
+  const { access } = list
+  const attempt = call.begin('data', operationOf(access))
+  let leave = () => {}
+  try {
+    const actor = call.requireActor()
+    if (access !== 'any' && access !== 'public') requireScope(actor, access)
+    if (actor.contexts) throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')
+    await call.gate.admit(call, actor)
+    const { args, format } = list.read(call, targetOf(request).query)
+    leave = slots.enter(actor.tenantId)
+    const connection = await parts.database.dedicated('assay export')
+    try {
+      // Bounded by now, and so without the call that asks for it.
+      const rows = batches(connection, actor, args)
+      const first = await rows.next()
+      const entry = attempt.succeed()
+      if (entry.call) await call.gate.record(entry)
+      response.set(call.answerHeaders).set({
+        'Content-Type': writers[format].contentType,
+        'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
+        'Cache-Control': 'no-store',
+      })
+      if (request.method === 'HEAD') return void response.end()
+      await stream(response, Readable.from(texts(list, format, first, rows), { objectMode: true, highWaterMark: 1 }))
+    } catch (error) {
+      if (!response.headersSent) throw error
+      // Nobody hears of it but the log; a client that went away is no fault.
+      if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') parts.onFault(error)
+      response.destroy()
+    } finally {
+      await connection.end().catch(() => {})
+    }
+  } catch (error) {
+    response.set(call.answerHeaders)
+    if (!attempt.settled) await recordFailure(attempt, error)
+    throw error
+  } finally {
+    leave()
+  }
+}
+
+async function stream(response: Response, source: Readable): Promise<void> {
+  const stalled = () => response.destroy()
+  response.setTimeout(stalledMs, stalled)
+  await pipeline(source, response).finally(() => response.setTimeout(0).off('timeout', stalled))
+}
+
+async function* texts<Args extends object>(
+  list: ExportList<Args>,
+  format: keyof typeof writers,
+  first: IteratorResult<object[]>,
+  rest: AsyncGenerator<object[]>,
+): AsyncGenerator<Buffer> {
+  const writer = writers[format]
+  const head = writer.head(list.columns)
+  if (head !== '') yield Buffer.from(head)
+  for (let batch = first; !batch.done; batch = await rest.next())
+    yield Buffer.from(
+      writer.rows(
+        batch.value.map((item) => list.rowOf(item)),
+        list.columns,
+      ),
+    )
+}
+
+const refuseMethod: RequestHandler = (request, response) => {
+  response.setHeader('Allow', 'GET, HEAD')
+  throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, HEAD.`, {
+    details: { allowed: ['GET', 'HEAD'] },
+  })
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+// What is left of a body up to this size is read rather than the connection given up.
+const keepBytes = 64 * 1024
+const lingerMs = 60_000
+const silenceMs = 5_000
+
+const lingering = new WeakSet<Socket>()
+
+/** True for a connection that is only read from until its client hangs up: whatever request still comes on it is not answered. */
+export const isLingering = (socket: Socket): boolean => lingering.has(socket)
+
+/**
+ * Answers that do not wait for the whole body. A socket that is closed on unread bytes is reset, and the client would see that
+ * instead of the answer: so the rest is read and thrown away. A small rest, and the connection lives on; a large one, or one that
+ * was never asked for (Expect: 100-continue), and the connection ends: our side is closed, theirs is read to its end, for a while.
+ */
+export function settleEarlyAnswers(request: IncomingMessage, response: ServerResponse): void {
+  const { writeHead, writeContinue } = response
+  let continued = false
+  response.writeContinue = (callback) => {
+    continued = true
+    writeContinue.call(response, callback)
+  }
+  // Every answer comes by here, whoever gives it: Node itself calls it where nobody does.
+  response.writeHead = ((...parameters: Parameters<typeof writeHead>) => {
+    if (!request.complete && !mayBeKept(request, continued)) {
+      response.setHeader('Connection', 'close')
+      request.socket.destroySoon = () => linger(request.socket)
+    }
+    return writeHead.apply(response, parameters)
+  }) as typeof writeHead
+  response.once('finish', () => discardRest(request))
+}
+
+function mayBeKept({ headers }: IncomingMessage, continued: boolean): boolean {
+  // Without a body: Node calls it complete a moment later than a quick answer comes.
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return true
+  if (headers.expect !== undefined && !continued) return false
+  return Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= keepBytes
+}
+
+function discardRest(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return
+  request.unpipe()
+  request.removeAllListeners('data')
+  request.on('error', () => {})
+  request.resume()
+  const { socket } = request
+  if (!lingering.has(socket)) endWhereSilent(socket, () => request.complete)
+}
+
+// What Node does instead is to close both sides once the answer is written: https://www.rfc-editor.org/rfc/rfc9112#section-9.6
+function linger(socket: Socket): void {
+  lingering.add(socket)
+  socket.end()
+  endWhereSilent(socket, () => false)
+}
+
+function endWhereSilent(socket: Socket, isDone: () => boolean): void {
+  const until = Date.now() + lingerMs
+  let seen = -1
+  const watch = setInterval(() => {
+    if (isDone() || socket.destroyed) return void clearInterval(watch)
+    if (socket.bytesRead === seen || Date.now() > until) socket.destroy()
+    seen = socket.bytesRead
+  }, silenceMs)
+  watch.unref()
+  socket.once('close', () => clearInterval(watch))
+}

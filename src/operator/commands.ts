@@ -1,0 +1,13 @@
+import type { Command } from './command.js'
+import { secretCommands } from './secret-commands.js'
+import { storageCommands } from './storage-commands.js'
+import { tenantCommands } from './tenant-commands.js'
+import { userCommands } from './user-commands.js'
+
+/** Everything that `npm run admin` can do (contract §7). */
+export const commands: Readonly<Record<string, Command>> = {
+  ...tenantCommands,
+  ...userCommands,
+  ...storageCommands,
+  ...secretCommands,
+}

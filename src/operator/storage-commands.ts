@@ -1,0 +1,35 @@
+import { Sweeper } from '../maintenance/sweeper.js'
+import type { Command } from './command.js'
+
+export const storageCommands: Record<string, Command> = {
+  sweep: {
+    usage: 'sweep',
+    options: {},
+    run: async ({ database, services }) => {
+      const { removed, failed } = await new Sweeper(database.pool, services.storage).sweep()
+      const idempotencyKeys = await services.idempotency.sweep()
+      const sessions = await services.signIns.sweep()
+      return {
+        result: { removed, failed, idempotency_keys: idempotencyKeys, sessions },
+        ...(failed > 0 && { fault: `The store did not remove ${failed} of the blobs that are due; they are tried again later.` }),
+      }
+    },
+  },
+
+  verify: {
+    usage: 'verify [--deep]',
+    options: { deep: { type: 'boolean' } },
+    run: async ({ services }, { deep }) => {
+      const counts = await services.storageHealth.verify({ deep: deep === true })
+      const result = {
+        counters_drift: counts.countersDrift,
+        files_without_blob: counts.filesWithoutBlob,
+        blobs_without_file: counts.blobsWithoutFile,
+        corrupted: counts.corrupted,
+      }
+      const wrong = Object.entries(result).filter(([, count]) => count > 0)
+      if (wrong.length === 0) return { result }
+      return { result, fault: `Not everything agrees: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.` }
+    },
+  },
+}

@@ -1,0 +1,24 @@
+import { ApiKeyResolver } from './api-keys/api-key.resolver.js'
+import { AuditLogResolver } from './audit-logs/audit-log.resolver.js'
+import { CallLogResolver } from './call-logs/call-log.resolver.js'
+import { FileContextResolver } from './file-contexts/file-context.resolver.js'
+import { FileResolver } from './files/file.resolver.js'
+import type { UploadService } from './files/upload.service.js'
+import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
+import type { Services } from './services.js'
+import { StatsResolver } from './stats/stats.resolver.js'
+import { TenantResolver } from './tenants/tenant.resolver.js'
+import { UserResolver } from './users/user.resolver.js'
+
+/** The doors of all rooms: what the schema is built from. */
+export const resolversOf = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
+  new TenantResolver(services.tenants),
+  new UserResolver(services.users, services.signIns),
+  new ApiKeyResolver(services.apiKeys, services.idempotency, services.callLogs),
+  new FileContextResolver(services.contexts, services.idempotency),
+  new FileResolver(services.files, services.uploads, services.contexts),
+  new CallLogResolver(services.callLogs),
+  new AuditLogResolver(services.auditLogs),
+  new StatsResolver(services.stats, services.charts),
+  new StorageHealthResolver(services.storageHealth),
+]

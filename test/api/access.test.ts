@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { routes } from '../../src/rest/routes.js'
+import { refusal } from '../support/answers.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let mine: TestTenant
+let theirs: TestTenant
+const ids = { key: '', file: '', context: 'secrets', tenant: '' }
+beforeAll(async () => {
+  world = await World.open()
+  mine = await world.tenant({ name: 'Mine' })
+  theirs = await world.tenant({ name: 'Theirs' })
+  await theirs.context('secrets', { display_name: 'Hidden name' })
+  ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
+  ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
+  ids.tenant = theirs.tenantId
+})
+afterAll(() => world.close())
+
+const scopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const
+type Scope = (typeof scopes)[number]
+
+interface Row {
+  /** Contract §2. */
+  needs: Scope | 'any'
+  /** What another tenant's ids in the request read as: an unknown one, nothing (an empty list), or they have no place in it. */
+  theirs: 'unknown' | 'empty' | 'absent'
+  /** With another tenant's ids, in path, query and body. */
+  path?: () => string
+  body?: () => unknown
+}
+
+const upload = () => {
+  const form = new FormData()
+  form.append('context', ids.context)
+  form.append('file', new Blob(['text']), 'a.txt')
+  return form
+}
+
+// Contract §2 and §3, row by row.
+const table: Record<string, Row> = {
+  'POST /api-keys': { needs: 'admin', theirs: 'absent', body: () => ({}) },
+  'GET /api-keys': { needs: 'admin', theirs: 'absent' },
+  'GET /api-keys/{api_key_id}': { needs: 'admin', theirs: 'unknown' },
+  'POST /api-keys/{api_key_id}/enable': { needs: 'admin', theirs: 'unknown' },
+  'POST /api-keys/{api_key_id}/disable': { needs: 'admin', theirs: 'unknown' },
+  'POST /api-keys/{api_key_id}/revoke': { needs: 'admin', theirs: 'unknown' },
+  'POST /api-keys/{api_key_id}/rotate': { needs: 'admin', theirs: 'unknown' },
+  'POST /contexts': { needs: 'admin', theirs: 'absent', body: () => ({}) },
+  'GET /contexts': { needs: 'any', theirs: 'absent' },
+  'GET /contexts/{context_key}': { needs: 'any', theirs: 'unknown' },
+  'PATCH /contexts/{context_key}': { needs: 'admin', theirs: 'unknown', body: () => ({ display_name: 'x' }) },
+  'DELETE /contexts/{context_key}': { needs: 'admin', theirs: 'unknown' },
+  'POST /files/upload': { needs: 'upload', theirs: 'unknown', body: upload },
+  'POST /files/validate': { needs: 'upload', theirs: 'unknown', body: upload },
+  'GET /files': { needs: 'metadata', theirs: 'empty', path: () => `/files?context=${ids.context}&uploaded_by=${ids.key}` },
+  'GET /files/{file_id}': { needs: 'download', theirs: 'unknown' },
+  'DELETE /files/{file_id}': { needs: 'delete', theirs: 'unknown' },
+  'GET /files/{file_id}/metadata': { needs: 'metadata', theirs: 'unknown' },
+  'GET /files/{file_id}/validation': { needs: 'metadata', theirs: 'unknown' },
+  'GET /stats': { needs: 'metadata', theirs: 'absent' },
+  'GET /stats/charts/api-calls': { needs: 'metadata', theirs: 'absent' },
+  'GET /stats/charts/storage': { needs: 'metadata', theirs: 'absent' },
+  'GET /stats/charts/uploads': { needs: 'metadata', theirs: 'absent' },
+  'GET /stats/by-context/api-calls': { needs: 'metadata', theirs: 'absent' },
+  'GET /stats/by-context/files': { needs: 'metadata', theirs: 'absent' },
+  'GET /stats/logs': { needs: 'metadata', theirs: 'empty', path: () => `/stats/logs?api_key_id=${ids.key}` },
+  'GET /audit-logs': { needs: 'admin', theirs: 'empty', path: () => `/audit-logs?entity_id=${ids.key}` },
+  'GET /audit-logs/entity/{entity_type}/{entity_id}': {
+    needs: 'admin',
+    theirs: 'empty',
+    path: () => `/audit-logs/entity/api_key/${ids.key}`,
+  },
+  'GET /tenant': { needs: 'admin', theirs: 'absent' },
+  'PATCH /tenant': { needs: 'admin', theirs: 'absent', body: () => ({}) },
+}
+
+test('the table has a row for every route, and no other', () => {
+  expect(Object.keys(table).sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
+})
+
+const rows = Object.entries(table)
+const fill = (path: string, given = ids) =>
+  path
+    .replace('{api_key_id}', given.key)
+    .replace('{file_id}', given.file)
+    .replace('{context_key}', given.context)
+    .replace('{entity_type}/{entity_id}', `api_key/${given.key}`)
+
+function call(caller: Caller, route: string, row: Row): Promise<Answer> {
+  const [method, path] = route.split(' ') as [string, string]
+  return caller.rest(method, row.path?.() ?? fill(path), row.body?.())
+}
+
+describe('the scope matrix', () => {
+  const callers = new Map<string, Caller>()
+  beforeAll(async () => {
+    for (const scope of scopes) {
+      callers.set(`key ${scope}`, await mine.key([scope]))
+      callers.set(`user ${scope}`, await mine.user([scope]))
+    }
+  })
+
+  test.each(rows)('%s', async (route, row) => {
+    for (const kind of ['key', 'user'])
+      for (const scope of scopes) {
+        const answer = await call(callers.get(`${kind} ${scope}`)!, route, row)
+        const allowed = row.needs === 'any' || scope === 'admin' || scope === row.needs
+        if (allowed) expect([401, 403, 500, 503]).not.toContain(answer.status)
+        else {
+          expect([route, kind, scope, ...refusal(answer)]).toEqual([route, kind, scope, 403, 'forbidden'])
+          expect(answer.body.message).toContain(`'${row.needs}'`)
+        }
+      }
+    expect(refusal(await call(world.stranger, route, row))).toEqual([401, 'unauthenticated'])
+    expect(refusal(await call(world.as(`assay_${'x'.repeat(43)}`), route, row))).toEqual([401, 'unauthenticated'])
+  })
+})
+
+describe('the tenant matrix', () => {
+  const hidden = () => [ids.key, ids.file, ids.tenant, theirs.admin.id, 'Hidden', 'Theirs']
+  const withoutIds = (answer: Answer, id: string) => {
+    const { request_id, timestamp, ...body } = answer.body
+    return [answer.status, JSON.stringify(body).replaceAll(id, '…')]
+  }
+
+  test.each(rows)('%s', async (route, row) => {
+    const answer = await call(mine.admin, route, row)
+    const told = JSON.stringify(answer.body)
+    if (row.theirs === 'unknown') {
+      expect(refusal(answer)).toEqual([404, 'not_found'])
+      // Exactly as it answers about what nobody has.
+      const [method, path] = route.split(' ') as [string, string]
+      const nobodys = {
+        key: 'key_00000000000000000000000000',
+        file: 'file_00000000000000000000000000',
+        context: 'nobodys',
+        tenant: '',
+      }
+      const keep = { ...ids }
+      Object.assign(ids, nobodys)
+      const unknown = await mine.admin.rest(method, fill(path, nobodys), row.body?.())
+      Object.assign(ids, keep)
+      const id = (from: typeof ids) => (path.includes('key_id') ? from.key : path.includes('file_id') ? from.file : from.context)
+      expect(withoutIds(answer, id(ids))).toEqual(withoutIds(unknown, id(nobodys)))
+      return
+    }
+    if (row.theirs === 'empty') {
+      expect(answer.status).toBe(200)
+      expect(answer.body.data).toMatchObject({ data: [], pagination: { total_items: 0 } })
+    }
+    for (const secret of hidden()) expect(told).not.toContain(secret)
+  })
+
+  test('nothing of theirs was changed by any of it', async () => {
+    expect((await theirs.admin.get(`/api-keys/${ids.key}`)).body.data).toMatchObject({ name: 'Hidden key', status: 'active' })
+    expect((await theirs.admin.get('/contexts/secrets')).body.data).toMatchObject({
+      display_name: 'Hidden name',
+      status: 'active',
+    })
+    expect((await theirs.admin.get('/files')).body.data.pagination.total_items).toBe(1)
+    expect((await theirs.admin.get('/tenant')).body.data.name).toBe('Theirs')
+  })
+})

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const day = 86_400_000
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+})
+afterAll(() => world.close())
+
+const created = { status: 201, message: true }
+
+test('creation answers with exactly these members, and shows the secret this once', async () => {
+  const data = dataOf(await tenant.admin.post('/api-keys', { name: 'CI' }), created)
+  expect(data).toEqual({
+    api_key_id: anId('key'),
+    api_key: expect.stringMatching(/^assay_[A-Za-z0-9_-]{43}$/),
+    name: 'CI',
+    scopes: ['upload', 'download'],
+    expires_at: null,
+  })
+  const record = dataOf(await tenant.admin.get(`/api-keys/${data.api_key_id}`))
+  expect(record).toEqual({
+    api_key_id: data.api_key_id,
+    name: 'CI',
+    key_prefix: expect.stringMatching(/^assay_/),
+    scopes: ['upload', 'download'],
+    status: 'active',
+    expires_at: null,
+    last_used_at: null,
+    metadata: {},
+    created_by: tenant.admin.id,
+    created_at: aTime,
+    updated_at: aTime,
+  })
+  expect(data.api_key.startsWith(record.key_prefix)).toBe(true)
+  expect(record.key_prefix.length).toBeLessThan(20)
+  expect(itemsOf(await tenant.admin.get('/api-keys?page_size=1'))).toEqual([record])
+  const everything = JSON.stringify([
+    (await tenant.admin.get('/api-keys?page_size=100')).body,
+    (await tenant.admin.get('/audit-logs?page_size=100')).body,
+  ])
+  expect(everything).not.toContain(data.api_key)
+})
+
+test('scopes, expiry and metadata are kept; the expiry is that many days from now', async () => {
+  const before = Date.now()
+  const data = dataOf(
+    await tenant.admin.post('/api-keys', {
+      name: 'é'.repeat(255),
+      scopes: ['metadata', 'delete', 'metadata'],
+      expires_in_days: 365,
+      metadata: { owner: 'x' },
+    }),
+    created,
+  )
+  expect(data).toMatchObject({ name: 'é'.repeat(255), scopes: ['metadata', 'delete'], expires_at: aTime })
+  const expiry = Date.parse(data.expires_at) - 365 * day
+  expect(expiry).toBeGreaterThanOrEqual(before)
+  expect(expiry).toBeLessThanOrEqual(Date.now())
+  expect(dataOf(await tenant.admin.get(`/api-keys/${data.api_key_id}`))).toMatchObject({
+    expires_at: data.expires_at,
+    metadata: { owner: 'x' },
+  })
+})
+
+test('null means left out', async () => {
+  const data = dataOf(
+    await tenant.admin.post('/api-keys', { name: 'n', scopes: null, expires_in_days: null, metadata: null, contexts: null }),
+    created,
+  )
+  expect(data).toMatchObject({ scopes: ['upload', 'download'], expires_at: null })
+})
+
+describe('a value at fault is 400', () => {
+  const faults: [string, unknown][] = [
+    ['name', undefined],
+    ['name', ''],
+    ['name', 'x'.repeat(256)],
+    ['name', 5],
+    ['name', 'a\0'],
+    ['scopes', []],
+    ['scopes', 'upload'],
+    ['scopes', ['root']],
+    ['scopes', ['upload', 1]],
+    ['scopes', [null]],
+    ['expires_in_days', 0],
+    ['expires_in_days', 366],
+    ['expires_in_days', -1],
+    ['expires_in_days', 1.5],
+    ['expires_in_days', '30'],
+    ['expires_in_days', true],
+    ['metadata', []],
+    ['metadata', 'x'],
+    ['metadata', { x: 'y'.repeat(17_000) }],
+    ['contexts', []],
+    ['contexts', ['unknown']],
+    ['contexts', 'notes'],
+    ['status', 'disabled'],
+  ]
+  test.each(faults)('%s: %j', async (field, value) => {
+    const body = { name: 'k', [field]: value }
+    expect(faultyFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
+  })
+
+  test('all of them at once', async () => {
+    const answer = await tenant.admin.post('/api-keys', { name: '', scopes: ['x'], expires_in_days: 0, metadata: 1, extra: 1 })
+    expect(faultyFields(answer)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
+  })
+})
+
+describe('states', () => {
+  const move = (id: string, action: string) => tenant.admin.post(`/api-keys/${id}/${action}`)
+  const conflict = [409, 'conflict']
+
+  test('active to disabled and back; each move applies only where it changes something', async () => {
+    const key = await tenant.key(['metadata'])
+    expect(refusal(await move(key.id, 'enable'))).toEqual(conflict)
+    const disabled = dataOf(await move(key.id, 'disable'))
+    expect(disabled).toEqual({ ...dataOf(await tenant.admin.get(`/api-keys/${key.id}`)), status: 'disabled' })
+    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(refusal(await move(key.id, 'disable'))).toEqual(conflict)
+    expect(dataOf(await move(key.id, 'enable')).status).toBe('active')
+    dataOf(await key.get('/files'))
+  })
+
+  test('revoked is final', async () => {
+    const key = await tenant.key(['metadata'])
+    await move(key.id, 'disable')
+    expect(dataOf(await move(key.id, 'revoke')).status).toBe('revoked')
+    for (const action of ['enable', 'disable', 'revoke', 'rotate']) expect(refusal(await move(key.id, action))).toEqual(conflict)
+    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+  })
+
+  test('an expired key is refused', async () => {
+    const key = await tenant.key(['metadata'], { expires_in_days: 1 })
+    await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
+      key.id,
+    ])
+    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+  })
+
+  test('a rotated key has a new secret at once, and the old one for the grace that was asked for', async () => {
+    const key = await tenant.key(['metadata'])
+    const rotated = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }))
+    expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
+    dataOf(await world.as(rotated.api_key).get('/files'))
+    dataOf(await key.get('/files'))
+    const again = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`))
+    expect(refusal(await world.as(rotated.api_key).get('/files'))).toEqual([401, 'unauthenticated'])
+    dataOf(await world.as(again.api_key).get('/files'))
+    expect(faultyFields(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 86_401 }))).toEqual([
+      'grace_seconds',
+    ])
+  })
+
+  test.each(['key_00000000000000000000000000', 'key_short', 'file_00000000000000000000000000', '%00', '%F0%9F%98%80', 'KEY'])(
+    'the id %s is unknown',
+    async (id) => {
+      expect(refusal(await tenant.admin.get(`/api-keys/${id}`))).toEqual([404, 'not_found'])
+      for (const action of ['enable', 'disable', 'revoke', 'rotate'])
+        expect(refusal(await move(id, action))).toEqual([404, 'not_found'])
+    },
+  )
+})
+
+test('keys are listed newest first, by page and status', async () => {
+  const own = await world.tenant()
+  const keys = [own.admin.id]
+  for (const name of ['a', 'b', 'c']) keys.push((await own.key(['upload'], { name })).id)
+  await own.admin.post(`/api-keys/${keys[1]}/disable`)
+  await own.admin.post(`/api-keys/${keys[2]}/revoke`)
+  const ids = async (query: string) =>
+    itemsOf(await own.admin.get(`/api-keys${query}`)).map((key: { api_key_id: string }) => key.api_key_id)
+  expect(await ids('')).toEqual([...keys].reverse())
+  expect(await ids('?page=2&page_size=3')).toEqual([keys[0]])
+  expect(await ids('?status=disabled')).toEqual([keys[1]])
+  expect(await ids('?status=revoked')).toEqual([keys[2]])
+  expect(await ids('?status=active')).toEqual([keys[3], keys[0]])
+  expect(await ids('?page=2147483647&page_size=100')).toEqual([])
+  expect(faultyFields(await own.admin.get('/api-keys?status=expired&page=0'))).toEqual(['page', 'status'])
+})
+
+test('a key restricted to some contexts reads every other one as unknown', async () => {
+  const own = await world.tenant()
+  await own.context('open')
+  await own.context('closed')
+  const hidden = (await own.admin.upload('closed', 'a.txt', 'text')).body.data.file_id
+  const key = await own.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['open'] })
+  const seen = (await key.upload('open', 'a.txt', 'text')).body.data.file_id
+  const notFound = [404, 'not_found']
+  expect(refusal(await key.upload('closed', 'b.txt', 'text'))).toEqual(notFound)
+  expect(refusal(await key.get('/contexts/closed'))).toEqual(notFound)
+  expect(itemsOf(await key.get('/contexts'))).toHaveLength(1)
+  expect(itemsOf(await key.get('/files')).map((file: { file_id: string }) => file.file_id)).toEqual([seen])
+  expect(itemsOf(await key.get('/files?context=closed'))).toEqual([])
+  for (const path of ['', '/metadata', '/validation']) expect(refusal(await key.get(`/files/${hidden}${path}`))).toEqual(notFound)
+  expect(refusal(await key.delete(`/files/${hidden}`))).toEqual(notFound)
+  expect(dataOf(await key.get('/stats/by-context/files'))).toHaveLength(1)
+  expect(refusal(await key.get('/stats'))).toEqual([403, 'forbidden'])
+  expect(faultyFields(await own.admin.post('/api-keys', { name: 'x', scopes: ['admin'], contexts: ['open'] }))).toEqual([
+    'contexts',
+  ])
+})

@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant({ name: 'Acme' })
+})
+afterAll(() => world.close())
+
+const entries = async (query = '', of: TestTenant = tenant) => itemsOf(await of.admin.get(`/audit-logs?${query}`))
+const history = async (type: string, id: string, of: TestTenant = tenant) =>
+  itemsOf(await of.admin.get(`/audit-logs/entity/${type}/${id}`))
+const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin']
+
+/** An entry with exactly the specified members, performed by the tenant's admin key unless told otherwise. */
+const entry = (what: Record<string, unknown>) => ({
+  audit_id: anId('aud'),
+  entity_type: what.audit_type,
+  performed_by_id: tenant.admin.id,
+  performed_by_name: 'Admin',
+  performed_by_email: null,
+  performed_by_type: 'api_key',
+  performed_by_scopes: allScopes,
+  ip_address: '127.0.0.1',
+  user_agent: expect.any(String),
+  created_at: aTime,
+  ...what,
+})
+
+test('keys: created with scopes and expiry, disabled, enabled, revoked, rotated', async () => {
+  const made = dataOf(await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30 }), { status: 201, message: true })
+  const id = made.api_key_id
+  for (const action of ['disable', 'enable', 'rotate', 'revoke']) await tenant.admin.post(`/api-keys/${id}/${action}`)
+  const about = { audit_type: 'api_key', entity_id: id, entity_name: 'CI' }
+  expect(await history('api_key', id)).toEqual([
+    entry({ ...about, action: 'revoked', details: { previous_status: 'active', new_status: 'revoked' } }),
+    entry({ ...about, action: 'updated', details: expect.objectContaining({ rotated: true }) }),
+    entry({ ...about, action: 'enabled', details: { previous_status: 'disabled', new_status: 'active' } }),
+    entry({ ...about, action: 'disabled', details: { previous_status: 'active', new_status: 'disabled' } }),
+    entry({ ...about, action: 'created', details: { scopes: ['upload', 'download'], expires_in_days: 30 } }),
+  ])
+  const forever = await tenant.key(['delete'])
+  expect((await history('api_key', forever.id))[0].details).toEqual({ scopes: ['delete'], expires_in_days: null })
+})
+
+test('contexts: created, changed, disabled, enabled, deleted', async () => {
+  const { context_id } = await tenant.context('notes')
+  await tenant.admin.patch('/contexts/notes', { display_name: 'Notes', max_file_size_mb: 6 })
+  await tenant.admin.patch('/contexts/notes', { status: 'disabled' })
+  await tenant.admin.patch('/contexts/notes', { status: 'active', description: 'd' })
+  await tenant.admin.patch('/contexts/notes', { description: 'd' })
+  await tenant.admin.delete('/contexts/notes')
+  const about = { audit_type: 'context', entity_id: context_id, entity_name: 'notes' }
+  const found = await history('context', String(context_id))
+  expect(found.map(({ action }: { action: string }) => action)).toEqual([
+    'deleted',
+    'updated',
+    'enabled',
+    'disabled',
+    'updated',
+    'created',
+  ])
+  expect(found[2]).toEqual(entry({ ...about, action: 'enabled', details: { previous_status: 'disabled', new_status: 'active' } }))
+  expect(found[3]).toEqual(
+    entry({ ...about, action: 'disabled', details: { previous_status: 'active', new_status: 'disabled' } }),
+  )
+  expect(found[4]).toEqual(
+    entry({
+      ...about,
+      action: 'updated',
+      details: { changed: { display_name: { previous: 'notes', new: 'Notes' }, max_file_size_mb: { previous: 5, new: 6 } } },
+    }),
+  )
+  expect(found[5]).toEqual(entry({ ...about, action: 'created', details: expect.any(Object) }))
+})
+
+test('files: created by the upload, deleted; not by what was refused', async () => {
+  await tenant.context('files')
+  const { file_id } = (await tenant.admin.upload('files', 'a.txt', 'text')).body.data
+  await tenant.admin.upload('files', 'a.exe', 'text')
+  await tenant.admin.delete(`/files/${file_id}`)
+  await tenant.admin.delete(`/files/${file_id}`)
+  const about = { audit_type: 'file', entity_id: file_id, entity_name: 'a.txt' }
+  expect(await history('file', file_id)).toEqual([
+    entry({ ...about, action: 'deleted', details: expect.any(Object) }),
+    entry({ ...about, action: 'created', details: expect.objectContaining({ context_key: 'files', size_bytes: 4 }) }),
+  ])
+  expect(await entries('audit_type=file')).toHaveLength(2)
+})
+
+test('the tenant: created by the service itself, changed by its admin', async () => {
+  await tenant.admin.patch('/tenant', { name: 'Acme', storage_quota_mb: 5 })
+  const found = await history('tenant', tenant.tenantId)
+  expect(found).toEqual([
+    entry({
+      audit_type: 'tenant',
+      action: 'updated',
+      entity_id: tenant.tenantId,
+      entity_name: 'Acme',
+      details: { changed: { storage_quota_mb: { previous: 102_400, new: 5 } } },
+    }),
+    entry({
+      audit_type: 'tenant',
+      action: 'created',
+      entity_id: tenant.tenantId,
+      entity_name: 'Acme',
+      details: expect.any(Object),
+      performed_by_id: 'system',
+      performed_by_name: 'system',
+      performed_by_type: 'system',
+      performed_by_scopes: ['admin'],
+      ip_address: expect.any(String),
+    }),
+  ])
+})
+
+test('a dashboard user performs under his name and e-mail, which stay when he changes', async () => {
+  const user = await tenant.user(['admin', 'metadata'], 'ada@example.com')
+  const { api_key_id } = dataOf(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
+    status: 201,
+    message: true,
+  })
+  const before = await history('api_key', api_key_id)
+  expect(before).toEqual([
+    entry({
+      audit_type: 'api_key',
+      action: 'created',
+      entity_id: api_key_id,
+      entity_name: 'by Ada',
+      details: expect.any(Object),
+      performed_by_id: anId('usr'),
+      performed_by_name: 'Ada',
+      performed_by_email: 'ada@example.com',
+      performed_by_type: 'user',
+      performed_by_scopes: ['admin', 'metadata'],
+      user_agent: 'browser',
+    }),
+  ])
+  const change = 'mutation ($id: ID!) { updateUser(userId: $id, input: { name: "Grace", scopes: [metadata] }) { name } }'
+  expect((await tenant.admin.graphql(change, { id: before[0].performed_by_id })).body.errors).toBeUndefined()
+  await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { status } }', { id: before[0].performed_by_id })
+  expect(await history('api_key', api_key_id)).toEqual(before)
+  expect(dataOf(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
+})
+
+test('a key performs with the scopes it had then, also after it was revoked', async () => {
+  const key = await tenant.key(['admin'])
+  const { api_key_id } = dataOf(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
+  await tenant.admin.post(`/api-keys/${key.id}/revoke`)
+  expect((await history('api_key', api_key_id))[0]).toMatchObject({
+    performed_by_id: key.id,
+    performed_by_name: 'admin',
+    performed_by_scopes: ['admin'],
+  })
+})
+
+test('what was refused leaves no entry', async () => {
+  const count = async () => dataOf(await tenant.admin.get('/audit-logs')).pagination.total_items
+  const before = await count()
+  await tenant.admin.post('/api-keys', { name: '' })
+  await tenant.admin.post(`/api-keys/${tenant.admin.id}/enable`)
+  await tenant.admin.patch('/contexts/unknown', { display_name: 'x' })
+  await tenant.admin.patch('/tenant', { name: 'Acme' })
+  await tenant.admin.delete('/files/file_x')
+  await (await tenant.user(['metadata'])).delete('/files/file_x')
+  // The user who was made, and his signing in.
+  expect(await count()).toBe(before + 2)
+})
+
+describe('lists', () => {
+  let own: TestTenant
+  let key: Caller
+  beforeAll(async () => {
+    own = await world.tenant()
+    await own.context('notes')
+    key = await own.key(['metadata'])
+    await own.admin.post(`/api-keys/${key.id}/disable`)
+    await own.admin.post(`/api-keys/${key.id}/enable`)
+  })
+  const list = async (query: string) => {
+    const { data, pagination } = dataOf(await own.admin.get(`/audit-logs${query}`))
+    expect(pagination.total_items).toBe(data.length)
+    return data.map((found: { audit_type: string; action: string }) => `${found.audit_type} ${found.action}`)
+  }
+
+  test('newest first, by type, action and entity, and all together', async () => {
+    expect(await list('')).toEqual([
+      'api_key enabled',
+      'api_key disabled',
+      'api_key created',
+      'context created',
+      'api_key created',
+      'tenant created',
+    ])
+    expect(await list('?audit_type=context')).toEqual(['context created'])
+    expect(await list('?action=created')).toHaveLength(4)
+    expect(await list(`?entity_id=${key.id}`)).toEqual(['api_key enabled', 'api_key disabled', 'api_key created'])
+    expect(await list(`?entity_id=${key.id}&audit_type=api_key&action=disabled`)).toEqual(['api_key disabled'])
+    expect(await list(`?entity_id=${key.id}&audit_type=file`)).toEqual([])
+  })
+
+  test('an entity without entries, an unknown one and an id that is none have empty lists', async () => {
+    for (const id of ['x', '%00', 'key_00000000000000000000000000', tenant.admin.id]) {
+      expect(await list(`?entity_id=${id}`)).toEqual([])
+      expect(await history('api_key', id, own)).toEqual([])
+    }
+    expect(await history('file', key.id, own)).toEqual([])
+  })
+
+  test('pages of one entity', async () => {
+    const first = dataOf(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2`))
+    expect(first.pagination).toEqual({
+      page: 1,
+      page_size: 2,
+      total_items: 3,
+      total_pages: 2,
+      has_next: true,
+      has_previous: false,
+    })
+    const second = dataOf(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2&page=2`))
+    expect([...first.data, ...second.data].map(({ action }) => action)).toEqual(['enabled', 'disabled', 'created'])
+    expect(dataOf(await own.admin.get('/audit-logs?page=2147483647&page_size=100')).data).toEqual([])
+  })
+
+  test('values that are none are 400', async () => {
+    expect(faultyFields(await own.admin.get('/audit-logs?audit_type=key&action=made&page=0&page_size=101'))).toEqual([
+      'action',
+      'audit_type',
+      'page',
+      'page_size',
+    ])
+    expect(faultyFields(await own.admin.get(`/audit-logs/entity/door/${key.id}?page=x`))).toEqual(['entity_type', 'page'])
+    expect(refusal(await own.admin.get('/audit-logs/entity/api_key/'))).toEqual([404, 'not_found'])
+  })
+})

@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { httpStatus } from '../../src/errors.js'
+import { routes } from '../../src/rest/routes.js'
+import { aTime, dataOf, faultyFields, refusal } from '../support/answers.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+})
+afterAll(() => world.close())
+
+// Contract §1, as it stands there.
+test('every code has the contract’s status', () => {
+  expect(httpStatus).toEqual({
+    bad_user_input: 400,
+    unauthenticated: 401,
+    forbidden: 403,
+    not_found: 404,
+    method_not_allowed: 405,
+    conflict: 409,
+    idempotency_mismatch: 409,
+    size_exceeded: 413,
+    unsupported_media_type: 415,
+    invalid_extension: 422,
+    blank_file: 422,
+    corrupt_file: 422,
+    virus_detected: 422,
+    scan_incomplete: 422,
+    quota_exceeded: 422,
+    rate_limited: 429,
+    internal_server_error: 500,
+    scanner_unavailable: 503,
+    storage_unavailable: 503,
+    database_unavailable: 503,
+    overloaded: 503,
+  })
+})
+
+// Specification §4 and contract §3; rotation is our own.
+test('the routes are the specification’s', () => {
+  expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+    [
+      'POST /api-keys',
+      'GET /api-keys',
+      'GET /api-keys/{api_key_id}',
+      'POST /api-keys/{api_key_id}/enable',
+      'POST /api-keys/{api_key_id}/disable',
+      'POST /api-keys/{api_key_id}/revoke',
+      'POST /api-keys/{api_key_id}/rotate',
+      'POST /contexts',
+      'GET /contexts',
+      'GET /contexts/{context_key}',
+      'PATCH /contexts/{context_key}',
+      'DELETE /contexts/{context_key}',
+      'POST /files/upload',
+      'POST /files/validate',
+      'GET /files',
+      'GET /files/{file_id}',
+      'DELETE /files/{file_id}',
+      'GET /files/{file_id}/metadata',
+      'GET /files/{file_id}/validation',
+      'GET /stats',
+      'GET /stats/charts/api-calls',
+      'GET /stats/charts/storage',
+      'GET /stats/charts/uploads',
+      'GET /stats/by-context/api-calls',
+      'GET /stats/by-context/files',
+      'GET /stats/logs',
+      'GET /audit-logs',
+      'GET /audit-logs/entity/{entity_type}/{entity_id}',
+      'GET /tenant',
+      'PATCH /tenant',
+    ].sort(),
+  )
+})
+
+describe('401', () => {
+  const headers: [string, string | undefined][] = [
+    ['no credential', undefined],
+    ['an unknown key', `Bearer assay_${'A'.repeat(43)}`],
+    ['no key at all', 'Bearer nonsense'],
+    ['another scheme', 'Basic dXNlcjpwYXNz'],
+    ['an empty credential', 'Bearer '],
+    ['a token that is none', 'Bearer a.b.c'],
+    ['a token signed by nobody', `Bearer ${btoa('{"alg":"none"}')}.${btoa('{"sub":"usr_x"}')}.`],
+    ['a very long one', `Bearer ${'x'.repeat(8_000)}`],
+  ]
+  test.each(headers)('%s', async (_what, authorization) => {
+    const answer = await world.stranger.get('/files', authorization === undefined ? {} : { authorization })
+    expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+  })
+
+  test('before anything of a body is looked at', async () => {
+    expect(refusal(await world.stranger.post('/api-keys', '{broken', { 'content-type': 'application/json' }))).toEqual([
+      401,
+      'unauthenticated',
+    ])
+    expect(refusal(await world.stranger.post('/files/upload', 'not multipart'))).toEqual([401, 'unauthenticated'])
+  })
+})
+
+test('403 names the scope, and comes before any fault of the input', async () => {
+  const key = await tenant.key(['upload'])
+  const answer = await key.post('/api-keys', { name: '' })
+  expect(refusal(answer)).toEqual([403, 'forbidden'])
+  expect(answer.body.message).toContain("'admin'")
+  expect(refusal(await key.get('/files?page=0'))).toEqual([403, 'forbidden'])
+})
+
+describe('404', () => {
+  test.each([
+    '/',
+    '',
+    '/nothing',
+    '/files/a/b/c',
+    '/api-keys//enable',
+    '/files//metadata',
+    '/stats/charts',
+    '/audit-logs/entity/file',
+    '/files/%zz',
+  ])('the path %s is unknown', async (path) => {
+    expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
+  })
+  test.each(['/', '/api', '/api/v2/files', '/favicon.ico', '/api/v1files', '//api/v1/files'])(
+    'so is %s outside',
+    async (path) => {
+      expect(refusal(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
+    },
+  )
+  test.each([
+    'file_00000000000000000000000000',
+    'file_',
+    'nonsense',
+    '%00',
+    '%F0%9F%98%80',
+    'x'.repeat(3_000),
+    "'; DROP TABLE files",
+  ])('the file %s is unknown', async (id) => {
+    for (const path of [`/files/${id}`, `/files/${id}/metadata`, `/files/${id}/validation`])
+      expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
+    expect(refusal(await tenant.admin.delete(`/files/${id}`))).toEqual([404, 'not_found'])
+  })
+})
+
+test('405 names the methods that are allowed, in the header and in the details', async () => {
+  const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
+  const paths = [...new Set(routes.map(({ path }) => path))]
+  for (const path of paths) {
+    const own = routes.filter((route) => route.path === path).map(({ method }) => method as string)
+    // A literal path is a parameter's too: GET /files/upload asks for the file 'upload'.
+    const also = path.startsWith('/files/') && !path.includes('{') ? ['GET', 'DELETE'] : []
+    for (const method of methods.filter((name) => !own.includes(name) && !also.includes(name))) {
+      const answer = await tenant.admin.rest(method, path.replace(/\{\w+\}/g, 'x'))
+      expect([method, path, ...refusal(answer)]).toEqual([method, path, 405, 'method_not_allowed'])
+      const allow = answer.headers.get('allow')!.split(', ')
+      expect(allow.filter((name) => name !== 'HEAD').sort()).toEqual([...own].sort())
+      expect(answer.body.error.details.allowed).toEqual(allow)
+    }
+  }
+})
+
+describe('JSON bodies', () => {
+  const json = { 'content-type': 'application/json' }
+  const broken: [string, string | Uint8Array][] = [
+    ['not JSON', '{"name": '],
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a number', '7'],
+    ['text', '"x"'],
+    ['two values', '{}{}'],
+    ['more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
+  ]
+  test.each(broken)('%s is 400', async (_what, body) => {
+    expect(faultyFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
+  })
+  test('bytes that are no UTF-8 are 400', async () => {
+    const answer = await tenant.admin.raw('/api/v1/api-keys', {
+      method: 'POST',
+      headers: json,
+      body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
+    })
+    expect(faultyFields(answer)).toEqual(['body'])
+  })
+  test('no body at all lacks what is required', async () => {
+    expect(faultyFields(await tenant.admin.post('/api-keys'))).toEqual(['name'])
+    expect(faultyFields(await tenant.admin.post('/contexts'))).toEqual([
+      'allowed_extensions',
+      'context_key',
+      'display_name',
+      'max_file_size_mb',
+    ])
+  })
+  test.each(['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/jsonp', 'x'])(
+    '%s is 415',
+    async (type) => {
+      const answer = await tenant.admin.post('/api-keys', '{"name":"x"}', { 'content-type': type })
+      expect(refusal(answer)).toEqual([415, 'unsupported_media_type'])
+    },
+  )
+  test('a charset, another case and +json are JSON', async () => {
+    for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/merge-patch+json'])
+      dataOf(await tenant.admin.patch('/tenant', '{"name":"x"}', { 'content-type': type }))
+  })
+})
+
+test('an upload that is not multipart is 415, one that is broken is 400', async () => {
+  for (const type of ['application/json', 'application/octet-stream', 'multipart/mixed; boundary=x', 'multipart/form-data'])
+    expect(refusal(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
+      415,
+      'unsupported_media_type',
+    ])
+  for (const body of ['', 'x', '--x\r\n', '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\ntrunc'])
+    expect(
+      faultyFields(await tenant.admin.post('/files/upload', body, { 'content-type': 'multipart/form-data; boundary=x' })),
+    ).toEqual(['body'])
+})
+
+describe('application/problem+json (RFC 9457)', () => {
+  test('tells the same facts', async () => {
+    const plain = await tenant.admin.get('/files?page=0')
+    const answer = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
+    expect(answer.status).toBe(400)
+    expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+    expect(answer.body).toEqual({
+      type: expect.stringContaining('bad_user_input'),
+      title: expect.stringMatching(/\S/),
+      status: 400,
+      detail: plain.body.message,
+      instance: expect.stringContaining(answer.headers.get('x-request-id')!),
+      code: 'bad_user_input',
+      details: plain.body.error.details,
+    })
+  })
+  test('also for what is refused before any route', async () => {
+    const headers = { accept: 'application/json;q=0.5, application/problem+json' }
+    for (const [status, path] of [
+      [404, '/api/v1/nothing'],
+      [404, '/nothing'],
+      [405, '/api/v1/stats'],
+      [401, '/api/v1/files'],
+    ] as const) {
+      const caller = status === 401 ? world.stranger : tenant.admin
+      const answer = await caller.raw(path, { headers, method: status === 405 ? 'PUT' : 'GET' })
+      expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+      expect(answer.body).toMatchObject({ status, code: expect.any(String), detail: expect.any(String) })
+      expect(Object.keys(answer.body).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
+    }
+  })
+  test('a success stays what it is', async () => {
+    dataOf(await tenant.admin.get('/files', { accept: 'application/problem+json' }))
+  })
+})
+
+test('an unexpected fault is told without detail, and logged whole', async () => {
+  const { files } = world.app.services
+  const real = files.list
+  files.list = () => Promise.reject(new Error('a secret of ours'))
+  try {
+    const answer = await tenant.admin.get('/files')
+    expect(refusal(answer)).toEqual([500, 'internal_server_error'])
+    expect(JSON.stringify(answer.body)).not.toContain('secret of ours')
+    const byGraphql = await tenant.admin.graphql('{ files { data { fileId } } }')
+    expect(byGraphql.body.errors[0]).toMatchObject({ extensions: { code: 'INTERNAL_SERVER_ERROR' } })
+    expect(JSON.stringify(byGraphql.body)).not.toContain('secret of ours')
+  } finally {
+    files.list = real
+  }
+  expect(world.log.text).toContain('a secret of ours')
+})
+
+test('HEAD is GET without a body', async () => {
+  const response = await fetch(`${world.url}/api/v1/contexts`, {
+    method: 'HEAD',
+    headers: { authorization: `Bearer ${tenant.admin.credential}` },
+  })
+  expect([response.status, await response.text()]).toEqual([200, ''])
+  expect(response.headers.get('x-request-id')).toMatch(/^req_/)
+})
+
+test('every answer says when', async () => {
+  expect((await tenant.admin.get('/files')).body.timestamp).toEqual(aTime)
+})

@@ -1,0 +1,190 @@
+import http from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { seedCalls } from '../support/accounting.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+  const key = await tenant.key(['upload', 'download', 'metadata'], { name: '=HYPERLINK("http://evil", "x")' })
+  await key.upload('notes', 'a.txt', 'text')
+  await key.upload('notes', 'line\u2028 "quoted", comma.txt', ' ')
+  await key.get('/stats', { 'user-agent': '+1-2, "agent"' })
+  await key.get('/stats', { 'user-agent': '@SUM(A1)' })
+  await key.get('/files/file_none')
+})
+afterAll(() => world.close())
+
+const lines = (text: string) => text.split('\n').filter((line) => line !== '')
+const ndjson = (text: string) => lines(text).map((line) => JSON.parse(line))
+
+/** RFC 4180, for the tests: cells of lines, quotes undone. */
+function csv(text: string): string[][] {
+  const rows: string[][] = []
+  let row: string[] = []
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    row.push(quoted === undefined ? plain! : quoted.replaceAll('""', '"'))
+    if (end === ',') continue
+    rows.push(row)
+    row = []
+  }
+  return rows
+}
+
+test('call logs as NDJSON: the very entries of the list, without the call that asks', async () => {
+  const all = (await tenant.admin.get('/stats/logs?page_size=100')).body.data.data
+  const answer = await tenant.admin.get('/stats/logs/export')
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+  expect(answer.headers.get('content-disposition')).toMatch(/^attachment; filename="call-logs-\d{4}-\d{2}-\d{2}\.ndjson"$/)
+  const [listing, ...before] = ndjson(answer.body)
+  expect(listing).toMatchObject({ operation: 'metadata', status: 'success' })
+  expect(before).toEqual(all)
+  const [logged] = (await tenant.admin.get('/stats/logs?page_size=1')).body.data.data
+  expect(logged).toMatchObject({ api_key_id: tenant.admin.id, operation: 'metadata', status: 'success' })
+})
+
+test('call logs as CSV: names in the first line, formulas harmless, every cell as the list has it', async () => {
+  const filter = 'status=success&operation=metadata'
+  const answer = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
+  const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
+  expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present')
+  expect(answer.headers.get('content-disposition')).toMatch(/\.csv"$/)
+  const [head, ...rows] = csv(answer.body)
+  expect(head).toEqual(Object.keys(entries[0]))
+  const harmless = (cell: string | null) => (cell === null ? '' : /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell)
+  expect(rows).toEqual(entries.map((entry: Record<string, string | null>) => Object.values(entry).map(harmless)))
+  expect(rows.flat()).toEqual(
+    expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]),
+  )
+})
+
+test('audit logs in both forms, with the filters of the list', async () => {
+  const listed = async (query: string) => (await tenant.admin.get(`/audit-logs?page_size=100${query}`)).body.data.data
+  expect(ndjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
+  for (const query of ['&audit_type=file', '&action=created', '&audit_type=api_key&action=created', '&entity_id=key_none'])
+    expect(ndjson((await tenant.admin.get(`/audit-logs/export?${query}`)).body)).toEqual(await listed(query))
+  const [head, ...rows] = csv((await tenant.admin.get('/audit-logs/export?format=csv&audit_type=file')).body)
+  const [entry] = await listed('&audit_type=file')
+  expect(rows).toHaveLength(1)
+  const cells = Object.fromEntries(head!.map((name, index) => [name, rows[0]![index]]))
+  expect({ ...cells, performed_by_scopes: JSON.parse(cells.performed_by_scopes!), details: JSON.parse(cells.details!) }).toEqual({
+    ...entry,
+    performed_by_name: `'${entry.performed_by_name}`,
+    performed_by_email: '',
+  })
+})
+
+describe('refused as everywhere', () => {
+  const faulty: [string, string[]][] = [
+    ['/stats/logs/export?format=xml', ['format']],
+    ['/stats/logs/export?format=', ['format']],
+    ['/stats/logs/export?format=pdf&operation=admin&status=&start_date=yesterday&end_date=2026-13-01', ['format', 'operation', 'status', 'start_date', 'end_date']],
+    ['/stats/logs/export?status=success&status=failure', ['status']],
+    ['/audit-logs/export?format=json&audit_type=user&action=read', ['format', 'audit_type', 'action']],
+  ]
+  test.each(faulty)('%s', async (path, fields) => {
+    const { status, body } = await tenant.admin.get(path)
+    expect([status, body.status, body.error.code]).toEqual([400, 'ERROR', 'bad_user_input'])
+    expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
+  })
+
+  test('without the scope, without a credential, by a key of some contexts, by another method', async () => {
+    const code = async (caller: Caller, path: string) => {
+      const { status, body } = await caller.get(path)
+      return [status, body.error?.code ?? body]
+    }
+    const [uploader, reader] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
+    const restricted = await tenant.key(['metadata'], { contexts: ['notes'] })
+    expect(await code(uploader, '/stats/logs/export')).toEqual([403, 'forbidden'])
+    expect(await code(reader, '/audit-logs/export')).toEqual([403, 'forbidden'])
+    expect(await code(restricted, '/stats/logs/export')).toEqual([403, 'forbidden'])
+    expect(await code(world.stranger, '/stats/logs/export')).toEqual([401, 'unauthenticated'])
+    const posted = await tenant.admin.post('/stats/logs/export', {})
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+    // Each refusal of a key is in the log.
+    for (const key of [uploader, restricted])
+      expect((await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`)).body.data.data).toMatchObject([
+        { operation: 'metadata', status: 'failure' },
+      ])
+  })
+
+  test('another tenant’s export has nothing of it', async () => {
+    const other = await world.tenant()
+    expect((await other.admin.get('/stats/logs/export')).body).toBe('')
+    expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
+    expect(ndjson((await other.admin.get('/audit-logs/export')).body).map((entry) => entry.entity_type)).not.toContain('file')
+  })
+})
+
+describe('a large export', () => {
+  let large: TestTenant
+  const count = 40_000
+  beforeAll(async () => {
+    large = await world.tenant()
+    await seedCalls(
+      world.databaseUrl,
+      large.tenantId,
+      Array.from({ length: count }, (_, index) => ({
+        at: new Date(Date.now() - index * 100_000 - 1000),
+        apiKeyId: large.admin.id,
+        operation: 'metadata' as const,
+        status: 'success' as const,
+      })),
+    )
+  })
+
+  /** An export whose body is read only when it is asked for. */
+  const open = () =>
+    new Promise<http.IncomingMessage>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${large.admin.credential}` }
+      http.get(`${world.url}/api/v1/stats/logs/export`, { headers, agent: false }, resolve).on('error', reject)
+    })
+  const exporters = async () =>
+    (
+      await world.database.pool.query<{ at: string }>(
+        `SELECT query_start::text AS at FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'assay export' ORDER BY 1`,
+      )
+    ).rows.map(({ at }) => at)
+  const until = async (what: () => Promise<boolean>) => {
+    while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+
+  test('comes whole, over several months, each row once', async () => {
+    const ids = ndjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
+    expect(ids).toHaveLength(count)
+    expect(new Set(ids).size).toBe(count)
+    expect(ids).toEqual([...ids].sort().reverse())
+  })
+
+  test('waits for a client that does not read, and stops when he goes away', async () => {
+    const slow = await open()
+    expect(slow.statusCode).toBe(200)
+    // It stands still, and has not come to its end: what is not read is not fetched.
+    let seen: string[] = []
+    await until(async () => {
+      const before = seen
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      seen = await exporters()
+      return before.length > 0 && before.join() === seen.join()
+    })
+    expect(seen).toHaveLength(1)
+    slow.destroy()
+    await until(async () => (await exporters()).length === 0)
+    expect(world.log.text).not.toContain('An export failed')
+  })
+
+  test('has its limit of others beside it', async () => {
+    const running = [await open(), await open()]
+    const refused = await large.admin.get('/stats/logs/export')
+    expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([503, 'overloaded', '1'])
+    // Another tenant has his own.
+    expect((await tenant.admin.get('/stats/logs/export')).status).toBe(200)
+    for (const response of running) response.destroy()
+    await until(async () => (await exporters()).length === 0)
+    expect((await large.admin.get('/stats/logs/export?format=csv')).status).toBe(200)
+  })
+})

@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { testDatabase } from '../support/database.js'
+import { freePort, Service } from '../support/service.js'
+import { Caller } from '../support/world.js'
+
+const firstKey = 'the-key-of-the-first-tenant'
+const email = 'admin@example.com'
+const password = 'correct horse battery staple'
+const scratch = mkdtempSync(join(tmpdir(), 'assay-replicas-'))
+const services: Service[] = []
+let database: pg.Pool
+let one: Caller
+let two: Caller
+
+beforeAll(async () => {
+  const { url } = await testDatabase()
+  database = new pg.Pool({ connectionString: url, max: 2 })
+  // The database is dropped with force when the run ends.
+  database.on('error', () => {})
+  const shared = {
+    DATABASE_URL: url,
+    DATABASE_POOL_SIZE: '5',
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    STORAGE_URL: `file://${scratch}/blobs`,
+    SCANNER_URL: 'none:',
+    BOOTSTRAP_API_KEY: firstKey,
+    BOOTSTRAP_ADMIN_EMAIL: email,
+    BOOTSTRAP_ADMIN_PASSWORD: password,
+    RECONCILE_INTERVAL_HOURS: '0',
+    RATE_LIMIT_PER_MINUTE: '1000',
+  }
+  // At once, on an empty database: one of them makes the first tenant and the keys, the other finds them.
+  const both = await Promise.all(
+    ['one', 'two'].map(async (name) => Service.start({ ...shared, PORT: await freePort(), DATA_DIR: join(scratch, name) })),
+  )
+  services.push(...both)
+  ;[one, two] = both.map(({ url }) => new Caller(url, firstKey)) as [Caller, Caller]
+}, 60_000)
+
+afterAll(async () => {
+  await Promise.all(services.map((service) => service.stop('SIGKILL')))
+  await database?.end()
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+const on = (replica: Caller, credential: string) => new Caller(replica.url, credential)
+
+async function newKey(): Promise<{ id: string; secret: string }> {
+  const { body } = await one.post('/api-keys', { name: 'k', scopes: ['metadata'] })
+  return { id: body.data.api_key_id, secret: body.data.api_key }
+}
+
+async function signIn(replica: Caller): Promise<string> {
+  const { body } = await on(replica, '').graphql(
+    'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }',
+    {
+      e: email,
+      p: password,
+    },
+  )
+  return body.data.signIn.token
+}
+
+/** The last moment at which the other replica still answered `old`, counted from `change`; it must be within a second. */
+async function effectiveWithin(change: () => Promise<unknown>, status: () => Promise<number>, expected: number): Promise<number> {
+  await change()
+  const changed = performance.now()
+  for (;;) {
+    const asked = performance.now()
+    if ((await status()) === expected) return asked - changed
+    // Only what was asked after the second counts against it.
+    if (asked - changed > 1000) return asked - changed
+    await sleep(5)
+  }
+}
+
+const statusOf = (caller: Caller) => async () => (await caller.get('/files')).status
+
+async function lifeOfAKey(): Promise<number[]> {
+  const { id, secret } = await newKey()
+  const there = statusOf(on(two, secret))
+  const took = [await effectiveWithin(async () => {}, there, 200)]
+  for (let time = 0; time < 2; time++) {
+    took.push(await effectiveWithin(() => one.post(`/api-keys/${id}/disable`), there, 401))
+    took.push(await effectiveWithin(() => one.post(`/api-keys/${id}/enable`), there, 200))
+  }
+  took.push(await effectiveWithin(() => one.post(`/api-keys/${id}/revoke`), there, 401))
+  return took
+}
+
+describe('two replicas, two processes, one database', () => {
+  test('agree on the first tenant', async () => {
+    for (const replica of [one, two]) expect((await replica.get('/tenant')).status).toBe(200)
+    const { rows } = await database.query('SELECT count(*) FROM tenants')
+    expect(Number(rows[0].count)).toBe(1)
+  })
+
+  test('a key made, disabled, enabled and revoked on one is so on the other within a second', async () => {
+    for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
+  })
+
+  test('also while the connections that hear of it are cut again and again', async () => {
+    let cutting = true
+    let cut = 0
+    const cutter = (async () => {
+      while (cutting) {
+        const { rowCount } = await database.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'assay identity' AND datname = current_database()",
+        )
+        cut += rowCount ?? 0
+        await sleep(10)
+      }
+    })()
+    try {
+      for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
+      const token = await signIn(one)
+      const there = statusOf(on(two, token))
+      expect(await effectiveWithin(async () => {}, there, 200)).toBeLessThan(1000)
+      expect(await effectiveWithin(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
+    } finally {
+      cutting = false
+      await cutter
+    }
+    expect(cut).toBeGreaterThan(2)
+    // And it hears again: a warm look-up is believed once more.
+    const { rows } = await database.query('SELECT count(*) FROM pg_stat_activity WHERE application_name = $1', ['assay identity'])
+    expect(Number(rows[0].count)).toBeLessThanOrEqual(2)
+  })
+
+  test('a session of one is a session of the other, and ends on both', async () => {
+    const token = await signIn(one)
+    const there = statusOf(on(two, token))
+    expect(await there()).toBe(200)
+    expect(await effectiveWithin(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
+  })
+
+  test('a user disabled on one, and a scope taken from him, hold on the other', async () => {
+    const invited = await one.graphql(
+      'mutation { inviteUser(input: { email: "eve@example.com", name: "Eve", scopes: [metadata], password: "a password of hers" }) { user { userId } } }',
+    )
+    const { userId } = invited.body.data.inviteUser.user
+    const { body } = await on(two, '').graphql(
+      'mutation { signIn(email: "eve@example.com", password: "a password of hers") { token } }',
+    )
+    const there = statusOf(on(two, body.data.signIn.token))
+    expect(await there()).toBe(200)
+    const change = (mutation: string) => () => one.graphql(`mutation { ${mutation} { userId } }`)
+    expect(
+      await effectiveWithin(change(`updateUser(userId: "${userId}", input: { scopes: [upload] })`), there, 403),
+    ).toBeLessThan(1000)
+    expect(await effectiveWithin(change(`disableUser(userId: "${userId}")`), there, 401)).toBeLessThan(1000)
+  })
+
+  test('both publish the same keys, and accept each other’s download URLs', async () => {
+    const [first, second] = await Promise.all([one, two].map((replica) => replica.raw('/.well-known/jwks.json')))
+    expect(first!.body).toEqual(second!.body)
+    const context = { context_key: 'shared', display_name: 'S', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+    await one.post('/contexts', { ...context, scan_for_viruses: false })
+    const { body } = await one.upload('shared', 'a.txt', 'from one')
+    const { data } = (await two.get(`/files/${body.data.file_id}`)).body
+    const path = new URL(data.download_url)
+    expect(await (await fetch(`${one.url}${path.pathname}${path.search}`)).text()).toBe('from one')
+  })
+
+  test('a limit holds for both together', async () => {
+    const { secret } = await newKey()
+    // At 1,000 a minute each alone would let 1,000 pass; a new minute begins afresh.
+    const call = async (replica: Caller) => (await on(replica, secret).get('/contexts')).status
+    const spend = async (replica: Caller, times: number) => {
+      for (let done = 0; done < times; done += 25) await Promise.all(Array.from({ length: 25 }, () => call(replica)))
+    }
+    const secondsLeft = () => 60 - ((Date.now() / 1000) % 60)
+    if (secondsLeft() < 15) await sleep(secondsLeft() * 1000 + 50)
+    await spend(one, 1000)
+    let passed = 0
+    while (passed < 600 && (await call(two)) === 200) {
+      passed++
+      await sleep(passed === 1 ? 0 : 20)
+    }
+    expect(passed).toBeLessThan(600)
+    expect(await call(one)).toBe(429)
+  })
+})

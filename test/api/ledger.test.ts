@@ -1,0 +1,223 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { expectExact } from '../support/accounting.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let second: World
+beforeAll(async () => {
+  world = await World.open()
+  // A replica has a folder of its own for what it is just receiving.
+  second = await World.open({ DATA_DIR: join(world.dataDir, 'second'), STORAGE_URL: world.config.storageUrl }, world)
+})
+afterAll(async () => {
+  await second.close()
+  await world.close()
+})
+
+const megabyte = 1_048_576
+const through = (caller: Caller) => second.as(caller.credential)
+function codes(answers: Answer[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { status, body } of answers) {
+    const code = status === 201 ? 'kept' : body.error.code
+    counts[code] = (counts[code] ?? 0) + 1
+  }
+  return counts
+}
+const textOf = (bytes: number) => 'a'.repeat(bytes)
+
+test('fifty uploads at once at the edge of the context’s quota, through two replicas: full to the last byte, never beyond', async () => {
+  const tenant = await world.tenant()
+  await tenant.context('edge', { storage_quota_mb: 1 })
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      (index % 2 ? tenant.admin : through(tenant.admin)).upload('edge', `${index}.txt`, textOf(megabyte / 16)),
+    ),
+  )
+  expect(codes(answers)).toEqual({ kept: 16, quota_exceeded: 34 })
+  expect((await tenant.admin.get('/contexts/edge')).body.data.storage_used_bytes).toBe(megabyte)
+  const refused = await tenant.admin.upload('edge', 'last.txt', 'x')
+  expect(refused.body.error).toMatchObject({ code: 'quota_exceeded', details: { remaining_bytes: 0, size_bytes: 1 } })
+  // Quota is no block reason, and what was given back can be taken again.
+  expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
+  const kept = answers.find(({ status }) => status === 201)!.body.data.file_id
+  await tenant.admin.delete(`/files/${kept}`)
+  expect((await through(tenant.admin).upload('edge', 'again.txt', textOf(megabyte / 16))).status).toBe(201)
+  expect((await tenant.admin.upload('edge', 'last.txt', 'x')).status).toBe(422)
+})
+
+test('fifty uploads at once at the edge of the tenant’s quota, over two contexts', async () => {
+  const tenant = await world.tenant({ quotaMb: 1 })
+  await tenant.context('one')
+  await tenant.context('two')
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      (index % 3 ? tenant.admin : through(tenant.admin)).upload(index % 2 ? 'one' : 'two', `${index}.txt`, textOf(50_000)),
+    ),
+  )
+  // 20 of 50,000 bytes; the 48,576 that are left are too few for another.
+  expect(codes(answers)).toEqual({ kept: 20, quota_exceeded: 30 })
+  expect((await tenant.admin.upload('one', 'rest.txt', textOf(48_576))).status).toBe(201)
+  expect((await tenant.admin.get('/tenant')).body.data.storage_used_bytes).toBe(megabyte)
+  expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
+})
+
+test('an upload that certainly cannot fit is refused before its body is read, and reserves nothing', async () => {
+  const tenant = await world.tenant({ quotaMb: 1 })
+  await tenant.context('notes')
+  const response = await fetch(`${world.url}/api/v1/files/upload`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${tenant.admin.credential}`,
+      'content-type': 'multipart/form-data; boundary=x',
+    },
+    // Announced and never sent in full: an answer can only come from the length.
+    body: textOf(2 * megabyte),
+  })
+  expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([422, 'quota_exceeded'])
+  expect((await tenant.admin.upload('notes', 'a.txt', textOf(megabyte))).status).toBe(201)
+})
+
+/** Uploads, rejections, downloads, deletes, dry runs, refusals and changes, by keys and by a user, from two replicas. */
+async function mix(tenant: TestTenant): Promise<void> {
+  await tenant.context('alpha', { storage_quota_mb: 1 })
+  await tenant.context('beta', { max_file_size_mb: 1 })
+  const keys = [tenant.admin, await tenant.key(['upload', 'download', 'metadata']), await tenant.key(['metadata'])]
+  const user = await tenant.user(['upload', 'download', 'delete', 'metadata'])
+  const ids: string[] = []
+  const steps: (() => Promise<unknown>)[] = []
+  for (let index = 0; index < 120; index++) {
+    const by = [...keys, user][index % 4]!
+    const caller = index % 2 ? by : through(by)
+    const file = () => ids[index % Math.max(1, ids.length)] ?? 'file_none'
+    steps.push(
+      ...[
+        async () => {
+          const { body } = await caller.upload(index % 3 ? 'alpha' : 'beta', `${index}.txt`, textOf(30_000 + index))
+          if (body.data) ids.push(body.data.file_id)
+        },
+        () => caller.upload('alpha', 'evil.exe', 'MZ'),
+        () => caller.upload('alpha', 'blank.txt', ' '),
+        () => caller.upload('beta', 'broken.png', 'no picture'),
+        () => caller.upload('beta', 'dry.txt', 'text', { path: '/files/validate' }),
+        () => caller.get(`/files/${file()}`),
+        () => caller.get(`/files/${file()}/metadata`),
+        () => (index % 5 ? caller.get('/stats') : caller.delete(`/files/${file()}`)),
+      ].filter((_, which) => (index + which) % 3 === 0),
+    )
+  }
+  steps.push(() => tenant.admin.upload('beta', 'huge.txt', textOf(megabyte + 1)))
+  steps.push(() => tenant.admin.post(`/api-keys/${keys[2]!.id}/disable`))
+  const queue = steps.values()
+  await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      for (const step of queue) await step()
+    }),
+  )
+}
+
+test('after a random mix from two replicas every statistic equals a recount of the rows', async () => {
+  const tenant = await world.tenant()
+  await mix(tenant)
+  await expectExact(world.databaseUrl)
+
+  const { rows } = await world.database.pool.query(
+    `SELECT operation || '_' || status AS what, count(*) AS n FROM call_logs WHERE tenant_id = $1 GROUP BY 1`,
+    [tenant.tenantId],
+  )
+  const counted = Object.fromEntries(rows.map(({ what, n }) => [what, Number(n)])) as Record<string, number>
+  const both = (operation: string) => (counted[`${operation}_success`] ?? 0) + (counted[`${operation}_failure`] ?? 0)
+  const { data: stats } = (await tenant.admin.get('/stats')).body
+  expect(stats.api_calls.by_operation).toEqual({
+    upload: both('upload'),
+    download: both('download'),
+    metadata: both('metadata'),
+    delete: both('delete'),
+  })
+  expect(stats.api_calls.today).toBe(stats.api_calls.by_status.success + stats.api_calls.by_status.failure)
+  const held = (await world.database.pool.query('SELECT count(*) AS n, coalesce(sum(size_bytes), 0)::bigint AS bytes FROM files WHERE tenant_id = $1', [tenant.tenantId])).rows[0]
+  expect([stats.overview.total_files, stats.storage.total_bytes]).toEqual([held.n, held.bytes])
+  const audited = await world.database.pool.query(
+    `SELECT action, count(*) AS n, coalesce(sum((details->>'size_bytes')::bigint), 0)::bigint AS bytes FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'file' GROUP BY 1`,
+    [tenant.tenantId],
+  )
+  const created = audited.rows.find(({ action }) => action === 'created')
+  expect(stats.files_uploaded.total).toBe(created.n)
+  const chart = (await tenant.admin.get('/stats/charts/uploads?period=hourly&days=2')).body.data.data_points
+  const sum = (field: string) => chart.reduce((total: number, point: Record<string, number>) => total + point[field]!, 0)
+  expect([sum('count'), sum('total_bytes')]).toEqual([created.n, created.bytes])
+  const storage = (await tenant.admin.get('/stats/charts/storage')).body.data.data_points.at(-1)
+  expect(storage).toMatchObject({ total_bytes: held.bytes, files_count: held.n })
+
+  // What keys were refused is in the log with its code; what the user was refused is only counted.
+  const blocked = await world.database.pool.query(
+    `SELECT error_code AS code, count(*) AS n FROM call_logs WHERE tenant_id = $1 AND error_code IN ('invalid_extension', 'size_exceeded', 'blank_file', 'corrupt_file', 'virus_detected') GROUP BY 1`,
+    [tenant.tenantId],
+  )
+  for (const { code, n } of blocked.rows) expect(stats.security.by_reason[code]).toBeGreaterThanOrEqual(n)
+  expect(stats.security.by_reason.size_exceeded).toBe(1)
+  expect(Object.values(stats.security.by_reason as Record<string, number>).reduce((a, b) => a + b)).toBe(stats.security.files_blocked_total)
+})
+
+test('a user’s rejected upload is blocked and counted, though it is no call; so is his download', async () => {
+  const tenant = await world.tenant()
+  await tenant.context('notes')
+  const user = await tenant.user(['upload', 'download'])
+  const { body } = await user.upload('notes', 'a.txt', 'text')
+  await user.upload('notes', 'blank.txt', '')
+  await user.get(`/files/${body.data.file_id}`)
+  const { data: stats } = (await tenant.admin.get('/stats')).body
+  expect(stats).toMatchObject({
+    overview: { total_files: 1, total_downloads: 1 },
+    api_calls: { by_operation: { upload: 0, download: 0 } },
+    files_uploaded: { total: 1, today: 1 },
+    security: { files_blocked_total: 1, blocked_today: 1, by_reason: { blank_file: 1 } },
+  })
+})
+
+test('sums beyond 2^32 stay exact, in bytes and in counts', async () => {
+  const tenant = await world.tenant({ quotaMb: 2_147_483_647 })
+  const { context_id: contextId } = (await tenant.context('large', { storage_quota_mb: 2_147_483_647 })) as { context_id: string }
+  const bytes = 5_000_000_000_123
+  const calls = 6_000_000_007
+  await world.database.pool.query(
+    `UPDATE file_totals SET files = $3, bytes = $4 WHERE tenant_id = $1 AND context_id IN ('', $2)`,
+    [tenant.tenantId, contextId, calls, bytes],
+  )
+  await world.database.pool.query(
+    `INSERT INTO usage_counters (tenant_id, subject, grain, bucket, metadata_success, files_uploaded, bytes_uploaded, downloads)
+     SELECT $1, s, g::usage_grain, CASE g WHEN 'total' THEN to_timestamp(0) ELSE date_trunc(g, now() - interval '2 days', 'UTC') END, $3, $3, $4, $3
+     FROM unnest(ARRAY['', $2]) s CROSS JOIN unnest(ARRAY['hour', 'day', 'total']) g
+     ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = excluded.metadata_success, files_uploaded = excluded.files_uploaded, bytes_uploaded = excluded.bytes_uploaded, downloads = excluded.downloads`,
+    [tenant.tenantId, contextId, calls, bytes],
+  )
+  await tenant.admin.upload('large', 'a.txt', 'four')
+  const { data: stats } = (await tenant.admin.get('/stats')).body
+  expect(stats).toMatchObject({
+    overview: { total_files: calls + 1, total_downloads: calls },
+    storage: { total_bytes: bytes + 4, by_context: [{ count: calls + 1, total_bytes: bytes + 4 }] },
+    storage_quota: { used_bytes: bytes + 4, remaining_bytes: 2_147_483_647 * megabyte - bytes - 4 },
+    files_uploaded: { total: calls + 1, today: 1 },
+  })
+  const points = async (chart: string) =>
+    (await tenant.admin.get(`/stats/charts/${chart}?days=4`)).body.data.data_points as Record<string, number>[]
+  expect((await points('uploads'))[1]).toMatchObject({ count: calls, total_bytes: bytes })
+  expect((await points('storage')).map((point) => point.total_bytes)).toEqual([0, bytes, bytes, bytes + 4])
+  expect((await points('api-calls'))[1]).toMatchObject({ total: calls, by_operation: { metadata: calls } })
+  expect((await tenant.admin.get('/stats/by-context/files')).body.data[0]).toMatchObject({ file_count: calls + 1 })
+  const totals = (await tenant.admin.get('/stats/logs?operation=metadata')).body.data.pagination
+  expect(totals.total_items).toBeGreaterThan(calls)
+  expect(totals.total_pages).toBe(Math.ceil(totals.total_items / 20))
+  // Made up, so that recounts in other tests of this database need not know of it.
+  await world.database.pool.query('DELETE FROM usage_counters WHERE tenant_id = $1', [tenant.tenantId])
+})
+
+test('user agents are kept to 512 bytes, whole characters, without control characters', async () => {
+  const tenant = await world.tenant()
+  const agent = Buffer.from('é'.repeat(300), 'utf8').toString('latin1')
+  await tenant.admin.get('/stats', { 'user-agent': agent })
+  const kept = (await tenant.admin.get('/stats/logs?page_size=2')).body.data.data[0].user_agent as string
+  expect(kept).toBe('é'.repeat(256))
+  expect(Buffer.byteLength(kept)).toBe(512)
+})

@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { storageUnavailable } from '../../src/errors.js'
+import { firstIdAt } from '../../src/ids.js'
+import { ensurePartitions } from '../../src/ledger/partitions.js'
+import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+interface LoggedCall {
+  call_id: string
+  created_at: string
+  operation: string
+  status: string
+}
+
+describe('every call is in the log, whatever its outcome', () => {
+  let tenant: TestTenant
+  let key: Caller
+  let fileId: string
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    key = await tenant.key(['upload', 'download', 'metadata', 'delete'], { name: 'Worker' })
+    fileId = (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
+  })
+  const lastCall = async (of: Caller = key) =>
+    itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${of.id}&page_size=1`))[0] as LoggedCall | undefined
+
+  type Expected = { operation: string; file?: boolean; context?: boolean }
+  const successes: [string, () => Promise<unknown>, Expected][] = [
+    ['GET /files', () => key.get('/files'), { operation: 'metadata' }],
+    ['GET /files?context', () => key.get('/files?context=notes'), { operation: 'metadata', context: true }],
+    ['metadata', () => key.get(`/files/${fileId}/metadata`), { operation: 'metadata', file: true, context: true }],
+    ['validation', () => key.get(`/files/${fileId}/validation`), { operation: 'metadata', file: true, context: true }],
+    ['download', () => key.get(`/files/${fileId}`), { operation: 'download', file: true, context: true }],
+    ['stats', () => key.get('/stats'), { operation: 'metadata' }],
+    ['a chart', () => key.get('/stats/charts/storage'), { operation: 'metadata' }],
+    ['by context', () => key.get('/stats/by-context/files'), { operation: 'metadata' }],
+    ['logs', () => key.get('/stats/logs'), { operation: 'metadata' }],
+    ['a dry run', () => key.upload('notes', 'a.txt', ' ', { path: '/files/validate' }), { operation: 'upload', context: true }],
+  ]
+  test.each(successes)('%s', async (_what, act, { operation, file, context }) => {
+    await act()
+    expect(await lastCall()).toEqual({
+      call_id: anId('call'),
+      api_key_id: key.id,
+      api_key_name: 'Worker',
+      operation,
+      status: 'success',
+      file_id: file ? fileId : null,
+      context_key: context ? 'notes' : null,
+      error_message: null,
+      ip_address: '127.0.0.1',
+      user_agent: expect.any(String),
+      created_at: aTime,
+    })
+  })
+
+  test('an upload and a deletion name their file', async () => {
+    const { file_id } = (await key.upload('notes', 'b.txt', 'text')).body.data
+    expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'success', file_id, context_key: 'notes' })
+    await key.delete(`/files/${file_id}`)
+    expect(await lastCall()).toMatchObject({ operation: 'delete', status: 'success', file_id, context_key: 'notes' })
+  })
+
+  const failures: [string, number, () => ReturnType<Caller['get']>, string][] = [
+    ['a faulty page', 400, () => key.get('/files?page=0'), 'metadata'],
+    ['a faulty date', 400, () => key.get('/stats/logs?start_date=yesterday'), 'metadata'],
+    ['a faulty period', 400, () => key.get('/stats/charts/storage?period=hourly'), 'metadata'],
+    ['an unknown file', 404, () => key.get('/files/file_x'), 'download'],
+    ['an unknown file’s metadata', 404, () => key.get('/files/file_x/metadata'), 'metadata'],
+    ['an unknown file’s deletion', 404, () => key.delete('/files/file_x'), 'delete'],
+    ['an upload that is none', 415, () => key.post('/files/upload', {}), 'upload'],
+    ['an upload without a context', 400, () => key.upload(undefined, 'a.txt', 'x'), 'upload'],
+    ['an upload into an unknown context', 404, () => key.upload('unknown', 'a.txt', 'x'), 'upload'],
+    ['a rejected upload', 422, () => key.upload('notes', 'a.exe', 'x'), 'upload'],
+    ['a dry run into an unknown context', 404, () => key.upload('no', 'a.txt', 'x', { path: '/files/validate' }), 'upload'],
+  ]
+  test.each(failures)('%s: %i', async (_what, status, act, operation) => {
+    const answer = await act()
+    expect(answer.status).toBe(status)
+    expect(await lastCall()).toMatchObject({ operation, status: 'failure', file_id: null, error_message: answer.body.message })
+  })
+
+  test('403: the scope is missing', async () => {
+    const poor = await tenant.key([...(['upload'] as const)])
+    for (const [operation, act] of [
+      ['metadata', () => poor.get('/files')],
+      ['metadata', () => poor.get('/stats')],
+      ['download', () => poor.get(`/files/${fileId}`)],
+      ['delete', () => poor.delete(`/files/${fileId}`)],
+    ] as const) {
+      const answer = await act()
+      expect(refusal(answer)).toEqual([403, 'forbidden'])
+      expect(await lastCall(poor)).toMatchObject({ operation, status: 'failure', error_message: answer.body.message })
+    }
+    const reader = await tenant.key(['metadata'])
+    expect(refusal(await reader.upload('notes', 'a.txt', 'x'))).toEqual([403, 'forbidden'])
+    expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
+  })
+
+  test('401: a disabled, a revoked and an expired key’s calls are its failures', async () => {
+    for (const end of ['disable', 'revoke', 'expire']) {
+      const ended = await tenant.key(['upload', 'metadata'])
+      if (end === 'expire')
+        await world.database.pool.query('UPDATE api_keys SET expires_at = now() WHERE api_key_id = $1', [ended.id])
+      else await tenant.admin.post(`/api-keys/${ended.id}/${end}`)
+      expect(refusal(await ended.get('/files'))).toEqual([401, 'unauthenticated'])
+      expect(await lastCall(ended)).toMatchObject({ operation: 'metadata', status: 'failure' })
+      expect(refusal(await ended.upload('notes', 'a.txt', 'x'))).toEqual([401, 'unauthenticated'])
+      expect(await lastCall(ended)).toMatchObject({ operation: 'upload', status: 'failure' })
+    }
+  })
+
+  test('409: a disabled context; 422: a quota', async () => {
+    await tenant.context('closed')
+    await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
+    await key.upload('closed', 'a.txt', 'x')
+    expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: 'closed' })
+    await tenant.context('tiny', { storage_quota_mb: 1 })
+    await key.upload('tiny', 'a.txt', 'x'.repeat(1_048_577))
+    expect(await lastCall()).toMatchObject({ status: 'failure', context_key: 'tiny', file_id: null })
+  })
+
+  test('503: a store that is down', async () => {
+    const { storage } = world.app.services
+    const real = storage.signDownload
+    storage.signDownload = () => Promise.reject(storageUnavailable('The store is down.'))
+    try {
+      expect(refusal(await key.get(`/files/${fileId}`))).toEqual([503, 'storage_unavailable'])
+    } finally {
+      storage.signDownload = real
+    }
+    expect(await lastCall()).toMatchObject({ operation: 'download', status: 'failure', error_message: 'The store is down.' })
+  })
+
+  test('not a call: admin work, contexts, unknown paths and methods, users, nobody', async () => {
+    const user = await tenant.user(['upload', 'metadata', 'download', 'delete', 'admin'])
+    const total = async () => dataOf(await tenant.admin.get('/stats/logs')).pagination.total_items
+    const before = await total()
+    await tenant.admin.get('/api-keys')
+    await tenant.admin.get('/contexts')
+    await key.get('/contexts/notes')
+    await tenant.admin.get('/audit-logs')
+    await tenant.admin.get('/tenant')
+    await key.get('/nothing')
+    await key.rest('PUT', '/files')
+    await user.get('/files')
+    await user.upload('notes', 'u.txt', 'text')
+    await user.get(`/files/${fileId}`)
+    await user.get('/files/file_x')
+    await world.stranger.get('/files')
+    await world.as(`assay_${'A'.repeat(43)}`).get('/files')
+    // The look before is a call itself.
+    expect(await total()).toBe(before + 1)
+  })
+})
+
+describe('filters', () => {
+  let tenant: TestTenant
+  let one: Caller
+  let two: Caller
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    one = await tenant.key(['upload', 'download', 'metadata', 'delete'])
+    two = await tenant.key(['upload'])
+    await one.upload('notes', 'a.txt', 'x')
+    await one.upload('notes', 'a.exe', 'x')
+    await one.get('/files/file_x')
+    await one.delete('/files/file_x')
+    await two.upload('notes', 'a.txt', 'x')
+    await two.get('/files')
+  })
+  // By a user, whose own looks are no calls.
+  const list = async (query: string) => {
+    const user = await reader()
+    const { data, pagination } = dataOf(await user.get(`/stats/logs?${query}`))
+    expect(pagination.total_items).toBe(data.length)
+    return data.map(({ operation, status }: LoggedCall) => `${operation} ${status}`)
+  }
+  let cached: Promise<Caller> | undefined
+  const reader = () => (cached ??= tenant.user(['metadata']))
+
+  test('each, and all together', async () => {
+    expect(await list('')).toEqual([
+      'metadata failure',
+      'upload success',
+      'delete failure',
+      'download failure',
+      'upload failure',
+      'upload success',
+    ])
+    expect(await list(`api_key_id=${two.id}`)).toEqual(['metadata failure', 'upload success'])
+    expect(await list('operation=upload')).toEqual(['upload success', 'upload failure', 'upload success'])
+    expect(await list('status=success')).toEqual(['upload success', 'upload success'])
+    expect(await list(`api_key_id=${one.id}&operation=upload&status=failure`)).toEqual(['upload failure'])
+    expect(await list(`api_key_id=${two.id}&operation=delete`)).toEqual([])
+  })
+
+  test('an id that is none matches nothing', async () => {
+    for (const id of ['x', 'key_00000000000000000000000000', '%00', tenant.tenantId, ''])
+      expect(await list(`api_key_id=${id}`)).toEqual([])
+  })
+
+  test('values that are none are 400, all at once', async () => {
+    const user = await reader()
+    expect(
+      faultyFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
+    ).toEqual(['end_date', 'operation', 'page', 'page_size', 'start_date', 'status'])
+    for (const date of [
+      '',
+      '2026',
+      '20260101',
+      '2026-01-01T25:00:00Z',
+      '01.02.2026',
+      '2026-02-30',
+      '2026-01-01T00:00:00%2B99:00',
+      '1767225600',
+    ])
+      expect(faultyFields(await user.get(`/stats/logs?start_date=${date}`))).toEqual(['start_date'])
+  })
+})
+
+describe('dates', () => {
+  let tenant: TestTenant
+  let key: Caller
+  let user: Caller
+  const moments = [
+    '2026-03-01T00:00:00.000Z',
+    '2026-03-01T12:30:15.250Z',
+    '2026-03-01T12:30:15.251Z',
+    '2026-03-01T23:59:59.999Z',
+    '2026-03-02T00:00:00.000Z',
+    '2026-03-02T05:00:00.000Z',
+  ]
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    key = await tenant.key(['metadata'])
+    user = await tenant.user(['metadata'])
+    await writeCalls(tenant, key, moments)
+  })
+  const times = async (query: string) => {
+    const { data, pagination } = dataOf(await user.get(`/stats/logs?${query}`))
+    expect(pagination.total_items).toBe(data.length)
+    return data.map(({ created_at }: LoggedCall) => created_at).reverse()
+  }
+
+  test('both bounds are inclusive, to the millisecond', async () => {
+    expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([moments[1]])
+    expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(moments.slice(2))
+    expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(moments.slice(0, 2))
+    expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(moments.slice(3, 5))
+  })
+
+  test('a date without a time as the upper bound includes that whole day', async () => {
+    expect(await times('end_date=2026-03-01')).toEqual(moments.slice(0, 4))
+    expect(await times('start_date=2026-03-02')).toEqual(moments.slice(4))
+    expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(moments.slice(0, 4))
+    expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
+  })
+
+  test('a time with another zone is that moment; one without a zone is UTC', async () => {
+    expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(moments.slice(4))
+    expect(await times('start_date=2026-03-02T00:00:00.001')).toEqual(moments.slice(5))
+    expect(await times('start_date=2026-03-02T05:00')).toEqual(moments.slice(5))
+  })
+
+  test('with the other filters', async () => {
+    expect(await times(`end_date=2026-03-01&api_key_id=${key.id}&operation=metadata&status=success`)).toEqual(moments.slice(0, 4))
+    expect(await times('end_date=2026-03-01&status=failure')).toEqual([])
+  })
+
+  test('pages neither repeat nor skip', async () => {
+    const seen: string[] = []
+    for (let page = 1; page <= 4; page++) {
+      const { data, pagination } = dataOf(await user.get(`/stats/logs?page=${page}&page_size=2`))
+      expect(pagination).toMatchObject({
+        page,
+        page_size: 2,
+        total_items: 6,
+        total_pages: 3,
+        has_next: page < 3,
+        has_previous: page > 1,
+      })
+      seen.push(...data.map(({ created_at }: LoggedCall) => created_at))
+    }
+    expect(seen.reverse()).toEqual(moments)
+    expect(dataOf(await user.get('/stats/logs?page=2147483647&page_size=100')).data).toEqual([])
+    const within = dataOf(await user.get('/stats/logs?page=2&page_size=3&end_date=2026-03-01')).data
+    expect(within.map(({ created_at }: LoggedCall) => created_at)).toEqual([moments[0]])
+  })
+})
+
+test('what the log says of a key stays when the key changes; the address and agent are the caller’s', async () => {
+  const tenant = await world.tenant()
+  const key = await tenant.key(['metadata'], { name: 'Before' })
+  await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })
+  await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
+  const [call] = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+  expect(call).toMatchObject({ api_key_name: 'Before', ip_address: '127.0.0.1' })
+  expect(call.user_agent).toBe(`agent/${'x'.repeat(506)}`)
+})
+
+/** Calls of another time, written by the ledger's own statements with that time's ids. */
+async function writeCalls(tenant: TestTenant, key: Caller, moments: string[]) {
+  const { pool } = world.database
+  await ensurePartitions(
+    pool,
+    moments.map((moment) => new Date(`${moment.slice(0, 7)}-01`)),
+  )
+  for (const moment of moments) {
+    await pool.query(
+      `INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, ip_address, user_agent, created_at)
+       VALUES ($1, $2, $3, 'key', 'metadata', 'success', '127.0.0.1', '', $4)`,
+      [firstIdAt('call', new Date(moment)), tenant.tenantId, key.id, moment],
+    )
+    for (const subject of ['', key.id])
+      for (const grain of ['hour', 'day', 'total'])
+        await pool.query(
+          `INSERT INTO usage_counters (tenant_id, subject, grain, bucket, metadata_success)
+           VALUES ($1, $2, $3::text::usage_grain, CASE $3::text WHEN 'total' THEN to_timestamp(0) ELSE date_trunc($3::text, $4::timestamptz, 'UTC') END, 1)
+           ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = usage_counters.metadata_success + 1`,
+          [tenant.tenantId, subject, grain, moment],
+        )
+  }
+}

@@ -1,0 +1,243 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { type CryptoKey, exportSPKI, importJWK } from 'jose'
+import { anId, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { openIdentityProvider } from '../support/identity-provider.js'
+import { type Caller, World } from '../support/world.js'
+
+let provider: Awaited<ReturnType<typeof openIdentityProvider>>
+let world: World
+let custom: World
+beforeAll(async () => {
+  provider = await openIdentityProvider()
+  world = await World.open(provider.env)
+  custom = await World.open(
+    {
+      ...provider.env,
+      JWT_TENANT_CLAIM: 'app.tenant',
+      JWT_SCOPES_CLAIM: 'https://claims.example.com/roles',
+      JWT_NAME_CLAIM: 'nick',
+      JWT_EMAIL_CLAIM: 'mail',
+    },
+    world,
+  )
+})
+afterAll(async () => {
+  await custom?.close()
+  await world?.close()
+  await provider?.close()
+})
+
+const me = '{ me { id type tenantId name email scopes } }'
+const who = async (caller: Caller) => (await caller.graphql(me)).body.data?.me
+const now = () => Math.floor(Date.now() / 1000)
+const status = async (token: string) => (await world.as(token).get('/files')).status
+
+describe('a token of the outside provider', () => {
+  test.each(['RS256', 'ES256', 'EdDSA'] as const)('signed with %s makes its user on first sight, once', async (alg) => {
+    const tenant = await world.tenant()
+    const token = await provider.sign(
+      { tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'openid metadata upload', name: 'Ada', email: 'Ada@Example.com' },
+      { alg },
+    )
+    const caller = world.as(token)
+    // Seen for the first time many times at once.
+    const answers = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
+    expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200))
+    const user = await who(caller)
+    expect(user).toEqual({
+      id: anId('usr'),
+      type: 'user',
+      tenantId: tenant.tenantId,
+      name: 'Ada',
+      email: 'ada@example.com',
+      scopes: ['metadata', 'upload'],
+    })
+    const again = await provider.sign({ tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'metadata' }, { alg })
+    expect(await who(world.as(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
+    const made = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${user.id}`))
+    expect(made).toMatchObject([
+      {
+        action: 'created',
+        entity_type: 'user',
+        performed_by_type: 'system',
+        details: { issuer: provider.issuer, subject: `ada ${alg}` },
+      },
+    ])
+  })
+
+  test('the same subject in another tenant is another user; the same address, too', async () => {
+    const [one, two] = [await world.tenant(), await world.tenant()]
+    const seen = await Promise.all(
+      [one, two].map(async ({ tenantId }) =>
+        who(world.as(await provider.sign({ tenant_id: tenantId, scope: 'metadata', email: 'a@b.c' }))),
+      ),
+    )
+    expect(seen[0].id).not.toBe(seen[1].id)
+    expect(seen.map(({ tenantId }) => tenantId)).toEqual([one.tenantId, two.tenantId])
+    const other = await who(
+      world.as(await provider.sign({ tenant_id: one.tenantId, sub: 'bob', scope: 'metadata', email: 'a@b.c' })),
+    )
+    expect(other.email).toBe(`bob@${provider.issuer}`)
+  })
+
+  test('two users with one address, first seen at the same time, are both let in', async () => {
+    const { tenantId } = await world.tenant()
+    const tokens = await Promise.all(
+      Array.from({ length: 6 }, (_, at) =>
+        provider.sign({ tenant_id: tenantId, sub: `twin ${at}`, scope: 'metadata', email: 'same@example.com' }),
+      ),
+    )
+    expect(await Promise.all(tokens.map(status))).toEqual(Array(6).fill(200))
+  })
+
+  test('what he does is recorded as his', async () => {
+    const tenant = await world.tenant()
+    await tenant.context('inbox')
+    const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
+    expect((await caller.upload('inbox', 'a.txt', 'a')).status).toBe(201)
+    const { id } = await who(caller)
+    expect(itemsOf(await tenant.admin.get('/files'))).toMatchObject([{ uploaded_by: id, uploaded_by_name: null }])
+    expect(itemsOf(await tenant.admin.get('/audit-logs?audit_type=file'))).toMatchObject([
+      { performed_by_id: id, performed_by_type: 'user', performed_by_name: 'Ada', performed_by_email: 'ada@x.org' },
+    ])
+  })
+
+  test('a user who is disabled here stays out, whatever the provider says; a suspended tenant is 403', async () => {
+    const tenant = await world.tenant()
+    const sign = () => provider.sign({ tenant_id: tenant.tenantId, scope: 'metadata', jti: String(Math.random()) })
+    const caller = world.as(await sign())
+    const { id } = await who(caller)
+    await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { status } }', { id })
+    for (const token of [caller.credential!, await sign()]) expect(await status(token)).toBe(401)
+    await tenant.admin.graphql('mutation ($id: ID!) { enableUser(userId: $id) { status } }', { id })
+    expect(await status(caller.credential!)).toBe(200)
+    await world.app.services.tenants.suspend(tenant.tenantId)
+    world.app.services.identity.forget('tenant', tenant.tenantId)
+    expect(refusal(await caller.get('/files'))).toEqual([403, 'forbidden'])
+  })
+
+  test('without the scopes claim keeps the scopes that an admin gave', async () => {
+    const tenant = await world.tenant()
+    const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId }))
+    const { id, scopes } = await who(caller)
+    expect(scopes).toEqual([])
+    await tenant.admin.graphql('mutation ($id: ID!) { updateUser(userId: $id, input: { scopes: [metadata] }) { userId } }', {
+      id,
+    })
+    expect((await caller.get('/files')).status).toBe(200)
+    // What a token says goes beyond what is kept here, and never the other way round.
+    const less = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid' }))
+    expect(refusal(await less.get('/files'))).toEqual([403, 'forbidden'])
+  })
+
+  test('has no password and no session here', async () => {
+    const tenant = await world.tenant()
+    const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'admin', email: 'pw@example.com' }))
+    expect((await caller.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
+    expect(
+      graphqlCode(await caller.graphql('mutation { changePassword(currentPassword: "x", newPassword: "a new password") }')),
+    ).toBe('FORBIDDEN')
+    const signIn = await world.stranger.graphql(
+      'mutation { signIn(email: "pw@example.com", password: "a new password") { token } }',
+    )
+    expect(graphqlCode(signIn)).toBe('UNAUTHENTICATED')
+  })
+})
+
+describe('names of claims', () => {
+  test('can be chosen, into objects as well', async () => {
+    const tenant = await world.tenant()
+    const token = await provider.sign({
+      app: { tenant: tenant.tenantId },
+      'https://claims.example.com/roles': ['metadata', 'something else'],
+      nick: 'Countess',
+      mail: 'countess@example.com',
+      sub: 'custom',
+    })
+    expect(await who(custom.as(token))).toMatchObject({
+      tenantId: tenant.tenantId,
+      name: 'Countess',
+      email: 'countess@example.com',
+      scopes: ['metadata'],
+    })
+    expect(await status(token)).toBe(401)
+  })
+})
+
+describe('is refused', () => {
+  let tenantId: string
+  const usual = () => ({ tenant_id: tenantId, scope: 'metadata' })
+  beforeAll(async () => {
+    ;({ tenantId } = await world.tenant())
+  })
+
+  test('beyond 60 s of skew either way, not within', async () => {
+    expect(await status(await provider.sign({ ...usual(), exp: now() - 55 }))).toBe(200)
+    expect(await status(await provider.sign({ ...usual(), exp: now() - 65 }))).toBe(401)
+    expect(await status(await provider.sign({ ...usual(), nbf: now() + 55 }))).toBe(200)
+    expect(await status(await provider.sign({ ...usual(), nbf: now() + 65 }))).toBe(401)
+  })
+
+  test.each([
+    ['another issuer', { iss: 'https://evil.example.com/' }],
+    ['another audience', { aud: 'someone-else' }],
+    ['no audience', { aud: undefined }],
+    ['no expiry', { exp: undefined }],
+    ['no subject', { sub: undefined }],
+    ['an empty subject', { sub: ' ' }],
+    ['no tenant', { tenant_id: undefined }],
+    ['a tenant that there is not', { tenant_id: 'ten_00000000000000000000000000' }],
+    ['a tenant that is no id', { tenant_id: "ten_' OR true --" }],
+    ['a tenant that is a list', { tenant_id: ['ten_00000000000000000000000000'] }],
+    ['a NUL in the subject', { sub: 'a\0b' }],
+    ['half a character in the subject', { sub: 'a\ud800' }],
+    ['a subject that is an object', { sub: { a: 1 } }],
+  ])('with %s', async (_what, claims) => {
+    const refused = await world.as(await provider.sign({ ...usual(), ...claims } as never)).get('/files')
+    expect(refusal(refused)).toEqual([401, 'unauthenticated'])
+  })
+
+  test('a NUL in a name or an address takes nothing but the name', async () => {
+    const caller = world.as(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
+    expect(await who(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
+  })
+
+  test('signed by nobody, by a key that it does not know, or with its public key as a secret', async () => {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const payload = part({ iss: provider.issuer, aud: provider.audience, sub: 'ada', exp: now() + 60, ...usual() })
+    const { jwk, kid } = provider.keys.RS256
+    const spki = await exportSPKI((await importJWK({ ...jwk, ext: true }, 'RS256')) as CryptoKey)
+    const forged = [
+      `${part({ alg: 'none' })}.${payload}.`,
+      `${part({ alg: 'None', kid })}.${payload}.AAAA`,
+      ...[spki, spki.trim(), JSON.stringify(jwk), jwk.n!].map((secret) => {
+        const head = `${part({ alg: 'HS256', kid, typ: 'JWT' })}.${payload}`
+        return `${head}.${createHmac('sha256', secret).update(head).digest('base64url')}`
+      }),
+      await provider.sign(usual(), { kid: 'made up' }),
+      await provider.sign(usual(), { alg: 'RS256', kid: provider.keys.ES256.kid }),
+    ]
+    for (const token of forged) expect(refusal(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
+    const asked = provider.state.asked
+    for (let time = 0; time < 20; time++) expect(await status(await provider.sign(usual(), { kid: `made up ${time}` }))).toBe(401)
+    expect(provider.state.asked - asked).toBeLessThanOrEqual(1)
+  })
+})
+
+test('a provider that is away: those it has vouched for go on; a start does not wait for it; 503 and not 401 for the rest', async () => {
+  provider.state.down = true
+  const second = await World.open(provider.env, world)
+  try {
+    const { tenantId } = await world.tenant()
+    const token = await provider.sign({ tenant_id: tenantId, scope: 'metadata' })
+    expect(await status(token)).toBe(200)
+    const caller = second.as(token)
+    expect(refusal(await caller.get('/files'))).toEqual([503, 'overloaded'])
+    provider.state.down = false
+    expect((await caller.get('/files')).status).toBe(200)
+  } finally {
+    provider.state.down = false
+    await second.close()
+  }
+})

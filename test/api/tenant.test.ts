@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { aTime, dataOf, faultyFields, refusal } from '../support/answers.js'
+import { World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+test('the tenant has exactly the contract’s fields, a quota of 102400 MB, and what it really holds', async () => {
+  const tenant = await world.tenant({ name: 'Acme' })
+  await tenant.context('notes')
+  await tenant.admin.upload('notes', 'a.txt', 'twelve bytes')
+  expect(dataOf(await tenant.admin.get('/tenant'))).toEqual({
+    tenant_id: tenant.tenantId,
+    name: 'Acme',
+    storage_quota_mb: 102_400,
+    storage_used_bytes: 12,
+    created_at: aTime,
+    updated_at: aTime,
+  })
+})
+
+test('name and quota can be changed, each by itself', async () => {
+  const tenant = await world.tenant()
+  const before = dataOf(await tenant.admin.get('/tenant'))
+  expect(dataOf(await tenant.admin.patch('/tenant', { name: 'Renamed' }))).toEqual({
+    ...before,
+    name: 'Renamed',
+    updated_at: aTime,
+  })
+  expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 7 }))).toMatchObject({
+    name: 'Renamed',
+    storage_quota_mb: 7,
+  })
+  expect(dataOf(await tenant.admin.get('/stats')).storage_quota).toMatchObject({ quota_mb: 7, remaining_formatted: '7 MB' })
+  expect(dataOf(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
+})
+
+test('a value at fault is 400, all at once', async () => {
+  const { admin } = await world.tenant()
+  expect(faultyFields(await admin.patch('/tenant', { name: '', storage_quota_mb: 0, tenant_id: 'ten_x' }))).toEqual([
+    'name',
+    'storage_quota_mb',
+    'tenant_id',
+  ])
+  expect(faultyFields(await admin.patch('/tenant', { name: null, storage_quota_mb: null }))).toEqual(['name', 'storage_quota_mb'])
+  expect(faultyFields(await admin.patch('/tenant', { name: 'x'.repeat(256), storage_quota_mb: 1.5 }))).toEqual([
+    'name',
+    'storage_quota_mb',
+  ])
+})
+
+test('a suspended tenant’s credentials get a 403, by key and by session, and its calls are logged; resumed, all is as before', async () => {
+  const tenant = await world.tenant()
+  const key = await tenant.key(['metadata'])
+  const user = await tenant.user(['metadata'])
+  const { tenants } = world.app.services
+  await tenants.suspend(tenant.tenantId)
+  await expectEventually(async () => (await key.get('/files')).status === 403)
+  expect(refusal(await key.get('/files'))).toEqual([403, 'forbidden'])
+  expect(refusal(await user.get('/files'))).toEqual([403, 'forbidden'])
+  await tenants.resume(tenant.tenantId)
+  await expectEventually(async () => (await key.get('/files')).status === 200)
+  dataOf(await user.get('/files'))
+  const log = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&status=failure`)).data
+  expect(log[0]).toMatchObject({ operation: 'metadata', status: 'failure', error_message: expect.stringContaining('suspended') })
+})
+
+// Suspending is announced to this process as to every replica: by NOTIFY, which takes a moment.
+async function expectEventually(holds: () => Promise<boolean>) {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await holds()) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error('It did not come true.')
+}

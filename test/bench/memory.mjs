@@ -1,0 +1,186 @@
+// npm run build && node test/bench/memory.mjs [--mb 100] [--uploads 8] [--extension bin]: the memory of the whole service, all its
+// Node processes but not PostgreSQL, while so many uploads of incompressible content run through it at once, validation on.
+// `--mb 1024` is what the target is about: under 300 MB.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import http from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const { values: options } = parseArgs({
+  options: {
+    mb: { type: 'string', default: '100' },
+    uploads: { type: 'string', default: '8' },
+    extension: { type: 'string', default: 'bin' },
+    scanner: { type: 'string', default: 'yara:' },
+    directory: { type: 'string', default: tmpdir() },
+    // Of the service's own process, to try out what a setting is worth.
+    node: { type: 'string', default: '' },
+    env: { type: 'string', multiple: true, default: [] },
+  },
+})
+const megabyte = 1_048_576
+const target = 300
+const mb = Number(options.mb)
+const uploads = Number(options.uploads)
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+
+const pool = randomBytes(megabyte)
+let turn = 0
+
+const directory = await mkdtemp(join(options.directory, 'assay-memory-'))
+const port = await freePort()
+const key = `assay_${randomBytes(32).toString('base64url')}`
+const service = spawn(process.execPath, [...options.node.split(' ').filter(Boolean), main], {
+  env: {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    DATA_DIR: join(directory, 'data'),
+    BOOTSTRAP_API_KEY: key,
+    SCANNER_URL: options.scanner,
+    LOG_LEVEL: 'error',
+    ...Object.fromEntries(options.env.map((pair) => pair.split('='))),
+  },
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+let peak = 0
+const watching = setInterval(() => {
+  peak = Math.max(peak, residentMegabytes(service.pid))
+}, 50)
+try {
+  await says(service, 'curl')
+  console.log(`started:               ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
+  const limits = { max_file_size_mb: Math.min(1024, mb), storage_quota_mb: mb * uploads * 2 }
+  const { status, body } = await call('POST', '/contexts', {
+    context_key: 'memory',
+    display_name: 'Memory',
+    allowed_extensions: [options.extension],
+    ...limits,
+  })
+  if (status !== 201) throw new Error(body)
+  await upload(1)
+  console.log(`after one of 1 MB:     ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
+  peak = 0
+  const began = performance.now()
+  const statuses = await Promise.all(Array.from({ length: uploads }, () => upload(mb)))
+  const seconds = (performance.now() - began) / 1000
+  console.log(
+    `${uploads} uploads of ${mb} MB at once: ${statuses.map(({ status }) => status).join(' ')}, ${seconds.toFixed(1)} s`,
+  )
+  for (const { status, body } of statuses) if (status !== 201) console.log(body)
+  console.log(`peak:                  ${peak.toFixed(0).padStart(5)} MB (target: under ${target})`)
+  await sleep(2000)
+  console.log(`two seconds later:     ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
+  process.exitCode = peak < target && statuses.every(({ status }) => status === 201) ? 0 : 1
+} finally {
+  clearInterval(watching)
+  service.kill('SIGTERM')
+  await new Promise((resolve) => service.once('exit', resolve))
+  await rm(directory, { recursive: true, force: true })
+}
+
+/** Streams a file whose pieces do not repeat within a window that any compressor has. */
+function upload(size) {
+  const boundary = 'memory-bench'
+  const head = Buffer.from(
+    `--${boundary}\r\nContent-Disposition: form-data; name="context"\r\n\r\nmemory\r\n--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.${options.extension}"\r\n\r\n`,
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  return call('POST', '/files/upload', undefined, {
+    'Content-Type': `multipart/form-data; boundary=${boundary}`,
+    'Content-Length': head.length + size * megabyte + tail.length,
+    write: async (request) => {
+      const gone = once(request, 'close')
+      request.write(head)
+      for (let sent = 0; sent < size; sent++) {
+        if (request.destroyed) return
+        if (!request.write(piece())) await Promise.race([once(request, 'drain'), gone])
+      }
+      request.end(tail)
+    },
+  })
+}
+
+function piece() {
+  turn++
+  if (options.extension === 'bin') {
+    pool.writeUInt32LE(turn, (turn * 64) % (megabyte - 8))
+    return Buffer.from(pool)
+  }
+  return Buffer.from(randomBytes((megabyte / 4) * 3).toString('base64'))
+}
+
+function call(method, path, json, { write, ...headers } = {}) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      {
+        host: '127.0.0.1',
+        port,
+        method,
+        path: `/api/v1${path}`,
+        agent: false,
+        headers: { Authorization: `Bearer ${key}`, ...(json && { 'Content-Type': 'application/json' }), ...headers },
+      },
+      async (response) => resolve({ status: response.statusCode, body: (await response.toArray()).join('') }),
+    )
+    request.once('error', reject)
+    if (write) write(request).catch(reject)
+    else request.end(json && JSON.stringify(json))
+  })
+}
+
+/** Of the process and of every Node process below it. */
+function residentMegabytes(pid) {
+  const below = new Map()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const stat = read(`/proc/${name}/stat`)
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+    below.set(parent, [...(below.get(parent) ?? []), Number(name)])
+  }
+  const sum = (each) =>
+    (/node/.test(read(`/proc/${each}/comm`)) ? Number(/VmRSS:\s+(\d+)/.exec(read(`/proc/${each}/status`))?.[1] ?? 0) : 0) +
+    (below.get(each) ?? []).reduce((total, child) => total + sum(child), 0)
+  return sum(pid) / 1024
+}
+
+function read(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+async function says(child, words) {
+  let said = ''
+  child.stdout.setEncoding('utf8')
+  const ended = new Promise((_, reject) => child.once('exit', () => reject(new Error(`The service ended: ${said}`))))
+  ended.catch(() => {})
+  await Promise.race([
+    ended,
+    new Promise((resolve) =>
+      child.stdout.on('data', (text) => {
+        said += text
+        if (said.includes(words)) resolve()
+      }),
+    ),
+  ])
+}
+
+async function freePort() {
+  const server = createServer()
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port: free } = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return free
+}

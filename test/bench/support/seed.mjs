@@ -1,0 +1,115 @@
+// Fills a database with a year of calls and files, by set-based SQL alone, with the counters that they would have left.
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const operations = ['upload', 'download', 'metadata', 'delete']
+const statuses = ['success', 'failure']
+
+/** The time of a ULID, as SQL over an expression of milliseconds. */
+const ulidTime = (ms) =>
+  Array.from({ length: 10 }, (_, place) => `substr('${alphabet}', ((${ms} >> ${5 * (9 - place)}) & 31)::int + 1, 1)`).join(' || ')
+
+const callCounts = operations.flatMap((operation) => statuses.map((status) => ({ column: `${operation}_${status}`, operation, status })))
+
+/**
+ * `rows` calls and a tenth as many files of one tenant, evenly over the year before now. Gives the ids to filter by: keys of every
+ * frequency (`rare` has a handful of calls, `idle` none), and contexts.
+ * @param {import('pg').Client} client
+ */
+export async function seedYear(client, { tenantId, rows, say = () => {} }) {
+  const files = Math.floor(rows / 10)
+  await client.query(`SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '256MB'`)
+  const keys = (
+    await client.query(
+      `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, pepper_id, scopes, created_by, created_at, updated_at)
+       SELECT 'key_01' || lpad(n::text, 24, '0'), $1, 'Seeded ' || n, 'assay_x', sha256(n::text::bytea), 'none', '{metadata}', 'system', now() - interval '1 year', now() FROM generate_series(1, 20) n RETURNING api_key_id`,
+      [tenantId],
+    )
+  ).rows.map((row) => row.api_key_id)
+  const contexts = (
+    await client.query(
+      `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, storage_quota_mb, created_at, updated_at)
+       SELECT 'ctx_01' || lpad(n::text, 24, '0'), $1, 'seeded_' || n, 'Seeded ' || n, '{txt}', 1, 2147483647, now() - interval '1 year', now() FROM generate_series(1, 8) n RETURNING context_id`,
+      [tenantId],
+    )
+  ).rows.map((row) => row.context_id)
+  await client.query('UPDATE tenants SET storage_quota_mb = 2147483647 WHERE tenant_id = $1', [tenantId])
+  await partitions(client)
+
+  const started = Date.now()
+  // Batches in the order of time, so that the indexes grow at their ends, as they do in life.
+  for (let from = 1; from <= rows; from += 1_000_000) {
+    const to = Math.min(rows, from + 999_999)
+    await client.query(callsStatement, [tenantId, from, to, rows])
+    say(`${to} of ${rows} calls after ${Math.round((Date.now() - started) / 1000)} s`)
+  }
+  await client.query(filesStatement, [tenantId, files])
+  await count(client, tenantId)
+  for (const table of ['call_logs', 'files', 'usage_counters', 'file_totals', 'file_contexts', 'api_keys', 'audit_logs', 'tenants'])
+    await client.query(`VACUUM ANALYZE ${table}`)
+  await client.query('CHECKPOINT')
+  say(`seeded in ${Math.round((Date.now() - started) / 1000)} s`)
+  return { common: keys[0], rare: keys[18], idle: keys[19], contexts }
+}
+
+async function partitions(client) {
+  await client.query(`DO $$
+    DECLARE month timestamptz; name text; bound text[];
+    BEGIN
+      FOR month IN SELECT generate_series(date_trunc('month', now() - interval '1 year', 'UTC'), now() + interval '2 months', interval '1 month') LOOP
+        name := 'call_logs_' || to_char(month AT TIME ZONE 'UTC', 'YYYY_MM');
+        SELECT array_agg('call_' || ${ulidTime('ms')} || repeat('0', 16) ORDER BY ms) INTO bound
+        FROM (VALUES ((extract(epoch FROM month) * 1000)::bigint), ((extract(epoch FROM month + interval '1 month') * 1000)::bigint)) v(ms);
+        IF to_regclass(name) IS NULL THEN
+          EXECUTE format('CREATE TABLE %I PARTITION OF call_logs FOR VALUES FROM (%L) TO (%L)', name, bound[1], bound[2]);
+        END IF;
+      END LOOP;
+    END $$`)
+}
+
+// h: pseudo-random, the same in every run. One call in 50,000 is of the rare key, but a few in any case; the idle key has none.
+const callsStatement = `
+INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, ip_address, user_agent, created_at)
+SELECT 'call_' || ${ulidTime('ms')} || substr(md5(i::text), 1, 16), $1,
+  'key_01' || lpad(CASE WHEN i % 50000 = 7 OR i % ($4::bigint / 5) = 3 THEN 19 ELSE 1 + least(h % 18, (h / 100) % 18) END::text, 24, '0'), 'Seeded',
+  op, st, NULL, CASE WHEN h % 10 < 7 THEN 'seeded_' || (1 + (h / 7) % 8) END,
+  CASE st WHEN 'failure' THEN 'not_found' END, CASE st WHEN 'failure' THEN 'No such thing.' END, '192.0.2.1', 'seed/1.0', to_timestamp(ms / 1000.0)
+FROM (
+  SELECT i, h, (extract(epoch FROM now()) * 1000)::bigint - 1000 - (($4::bigint - i) * 31536000000 / $4::bigint) AS ms,
+    (CASE WHEN h % 1000 < 550 THEN 'metadata' WHEN h % 1000 < 850 THEN 'download' WHEN h % 1000 < 980 THEN 'upload' ELSE 'delete' END)::operation AS op,
+    (CASE WHEN (h / 1000) % 100 < 4 THEN 'failure' ELSE 'success' END)::call_status AS st
+  FROM (SELECT i, (i * 2654435761) % 4294967296 AS h FROM generate_series($2::bigint, $3::bigint) i) numbers) calls`
+
+const filesStatement = `
+INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, validation, uploaded_by, uploaded_by_name, created_at, updated_at)
+SELECT 'file_' || ${ulidTime('ms')} || substr(md5(i::text), 1, 16), $1, 'ctx_01' || lpad((1 + h % 8)::text, 24, '0'), 'file ' || i || '.txt', 'text/plain', 1000 + h % 100000,
+  encode(sha256(i::text::bytea), 'hex'), $1 || '/seeded/' || i, '{}', 'key_01' || lpad((1 + (h / 8) % 18)::text, 24, '0'), 'Seeded', to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0)
+FROM (
+  SELECT i, h, (extract(epoch FROM now()) * 1000)::bigint - 1000 - (($2::bigint - i) * 31536000000 / $2::bigint) AS ms
+  FROM (SELECT i, (i * 2654435761) % 4294967296 AS h FROM generate_series(1, $2::bigint) i) numbers) files`
+
+async function count(client, tenantId) {
+  await client.query('CREATE TEMP TABLE seeded_hours AS ' + hoursStatement, [tenantId])
+  const columns = [...callCounts.map(({ column }) => column), 'files_uploaded', 'bytes_uploaded']
+  await client.query(
+    `INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${columns.join(', ')})
+     SELECT $1, s.subject, g.grain, g.bucket, ${columns.map((column) => `sum(${column})`).join(', ')} FROM seeded_hours h
+     CROSS JOIN LATERAL (VALUES (''), (h.api_key_id), (h.context_id)) s(subject)
+     CROSS JOIN LATERAL (VALUES ('hour'::usage_grain, h.hour), ('day', date_trunc('day', h.hour, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket)
+     WHERE s.subject IS NOT NULL GROUP BY s.subject, g.grain, g.bucket
+     ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${columns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')}`,
+    [tenantId],
+  )
+  await client.query('DROP TABLE seeded_hours')
+  await client.query(
+    `INSERT INTO file_totals AS t (tenant_id, context_id, uploaded_by, files, bytes)
+     SELECT tenant_id, coalesce(context_id, ''), coalesce(uploaded_by, ''), count(*), sum(size_bytes) FROM files WHERE tenant_id = $1 GROUP BY tenant_id, CUBE (context_id, uploaded_by)
+     ON CONFLICT (tenant_id, context_id, uploaded_by) DO UPDATE SET files = t.files + excluded.files, bytes = t.bytes + excluded.bytes`,
+    [tenantId],
+  )
+}
+
+const hoursStatement = `
+SELECT date_trunc('hour', created_at, 'UTC') AS hour, api_key_id, 'ctx_01' || lpad(substr(context_key, 8), 24, '0') AS context_id,
+  ${callCounts.map(({ column, operation, status }) => `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}') AS ${column}`).join(', ')}, 0::bigint AS files_uploaded, 0::bigint AS bytes_uploaded
+FROM call_logs WHERE tenant_id = $1 AND user_agent = 'seed/1.0' GROUP BY 1, 2, 3
+UNION ALL
+SELECT date_trunc('hour', created_at, 'UTC'), uploaded_by, context_id, ${callCounts.map(() => '0').join(', ')}, count(*), sum(size_bytes) FROM files WHERE tenant_id = $1 GROUP BY 1, 2, 3`

@@ -1,0 +1,141 @@
+// Starts the built service as a process of its own, on a database and folder that are its own and go with it.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
+
+/** @returns {Promise<{ url: string, key: string, dataDir: string, pid: number, stop: () => Promise<void> }>} */
+export async function startService(env = {}, nodeOptions = []) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'assay-bench-'))
+  const port = await freePort()
+  const key = `assay_${randomBytes(32).toString('base64url')}`
+  const child = spawn(process.execPath, [...nodeOptions, main], {
+    // As `npm start` does.
+    env: {
+      UV_THREADPOOL_SIZE: '12',
+      MALLOC_ARENA_MAX: '2',
+      ...process.env,
+      DATA_DIR: dataDir,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      BOOTSTRAP_API_KEY: key,
+      SCANNER_URL: 'yara:',
+      LOG_LEVEL: 'warn',
+      RECONCILE_INTERVAL_HOURS: '0',
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const url = `http://127.0.0.1:${port}`
+  for (let tries = 0; ; tries++) {
+    if (child.exitCode !== null || tries > 600) throw new Error('The service did not start.')
+    if (
+      await fetch(`${url}/health/live`).then(
+        (answer) => answer.ok,
+        () => false,
+      )
+    )
+      break
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  return {
+    url,
+    key,
+    dataDir,
+    pid: child.pid,
+    stop: async () => {
+      const ended = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      await ended
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A process that prints its port when it is ready. */
+export async function startProcess(script, args) {
+  const child = spawn(process.execPath, [fileURLToPath(script), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const port = await new Promise((resolve, reject) => {
+    child.stdout.once('data', (data) => resolve(Number(String(data).trim())))
+    child.once('exit', () => reject(new Error(`${script} ended`)))
+  })
+  return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => child.kill('SIGTERM') }
+}
+
+export async function freePort() {
+  const probe = createServer()
+  await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}
+
+/** One request; gives status and body. `body` is a list of Buffers. */
+export function request(agent, url, { method = 'GET', headers = {}, body } = {}) {
+  return new Promise((resolve, reject) => {
+    const outgoing = http.request(
+      url,
+      {
+        method,
+        agent,
+        headers: { ...headers, ...(body && { 'content-length': body.reduce((sum, piece) => sum + piece.length, 0) }) },
+      },
+      (response) => {
+        const pieces = []
+        let size = 0
+        response.on('data', (piece) => {
+          size += piece.length
+          if (size < 1_000_000) pieces.push(piece)
+        })
+        response.on('end', () => resolve({ status: response.statusCode, size, text: () => Buffer.concat(pieces).toString() }))
+        response.on('error', reject)
+      },
+    )
+    outgoing.on('error', reject)
+    for (const piece of body ?? []) outgoing.write(piece)
+    outgoing.end()
+  })
+}
+
+/** The multipart body of an upload. */
+export function multipart(context, name, content) {
+  const boundary = `----assay${randomBytes(8).toString('hex')}`
+  const part = (head) => Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`)
+  return {
+    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+    body: [
+      part('name="context"'),
+      Buffer.from(`${context}\r\n`),
+      part(`name="file"; filename="${name}"\r\nContent-Type: application/octet-stream`),
+      content,
+      Buffer.from(`\r\n--${boundary}--\r\n`),
+    ],
+  }
+}
+
+/** Runs `one` on `connections` connections for `seconds`; gives how many a second. */
+export async function perSecond(connections, seconds, one) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
+  const until = performance.now() + seconds * 1000
+  const start = performance.now()
+  let count = 0
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      do {
+        await one(agent)
+        count++
+      } while (performance.now() < until)
+    }),
+  )
+  const elapsed = (performance.now() - start) / 1000
+  agent.destroy()
+  return count / elapsed
+}
+
+export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]

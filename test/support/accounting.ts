@@ -1,0 +1,240 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from '@jest/globals'
+import pg from 'pg'
+import type { Actor } from '../../src/auth/actor.js'
+import { createDatabase, type Database } from '../../src/db/client.js'
+import { firstIdAt, idTime, newId } from '../../src/ids.js'
+import type { CallRow, Entry, Operation } from '../../src/ledger/entry.js'
+import { Ledger } from '../../src/ledger/ledger.js'
+import { ensurePartitions } from '../../src/ledger/partitions.js'
+import { counterDrift } from '../../src/maintenance/counter-drift.js'
+import { testDatabase } from './database.js'
+
+const silent = { warn: () => {} }
+
+/** A tenant with a key and contexts, as rows, and ledgers to write with: the accounting without its edges. */
+export class Books {
+  private readonly databases: Database[] = []
+
+  private constructor(
+    readonly url: string,
+    readonly database: Database,
+    readonly tenantId: string,
+    readonly key: Actor,
+  ) {
+    this.databases.push(database)
+  }
+
+  static async open({ quotaMb = 1000 }: { quotaMb?: number } = {}): Promise<Books> {
+    const { url } = await testDatabase()
+    const database = createDatabase(url, { poolSize: 4, logger: silent })
+    await ensurePartitions(database.pool)
+    const tenantId = newId('ten')
+    const books = new Books(url, database, tenantId, actorOf(tenantId, newId('key')))
+    await database.pool.query(
+      'INSERT INTO tenants (tenant_id, name, storage_quota_mb, created_at, updated_at) VALUES ($1, $2, $3, now(), now())',
+      [tenantId, 'Books', quotaMb],
+    )
+    await books.total('')
+    await books.addKey(books.key.id)
+    return books
+  }
+
+  /** As another replica would: with a pool of its own. */
+  ledger(options: { maxGroup?: number; maxWaiting?: number; poolSize?: number } = {}): Ledger {
+    const database = createDatabase(this.url, { poolSize: options.poolSize ?? 4, logger: silent })
+    this.databases.push(database)
+    return new Ledger(database, options)
+  }
+
+  async addKey(apiKeyId = newId('key')): Promise<Actor> {
+    await this.database.pool.query(
+      `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, pepper_id, created_by, created_at, updated_at) VALUES ($1, $2, 'Key', 'x', $3, 'x', 'system', now(), now())`,
+      [apiKeyId, this.tenantId, randomBytes(32)],
+    )
+    return actorOf(this.tenantId, apiKeyId)
+  }
+
+  async context(contextKey: string, quotaMb = 1000): Promise<{ contextId: string; contextKey: string }> {
+    const contextId = newId('ctx')
+    await this.database.pool.query(
+      `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, storage_quota_mb, created_at, updated_at)
+       VALUES ($1, $2, $3, $3, '{txt}', 1000, $4, now() - interval '2 years', now())`,
+      [contextId, this.tenantId, contextKey, quotaMb],
+    )
+    await this.total(contextId)
+    return { contextId, contextKey }
+  }
+
+  private total(contextId: string) {
+    return this.database.pool.query(`INSERT INTO file_totals (tenant_id, context_id, uploaded_by) VALUES ($1, $2, '')`, [
+      this.tenantId,
+      contextId,
+    ])
+  }
+
+  call(operation: Operation, more: Partial<CallRow> = {}): CallRow {
+    return {
+      tenantId: this.tenantId,
+      apiKeyId: this.key.id,
+      apiKeyName: 'Key',
+      operation,
+      status: 'success',
+      fileId: null,
+      contextId: null,
+      contextKey: null,
+      errorCode: null,
+      errorMessage: null,
+      validation: null,
+      ipAddress: '127.0.0.1',
+      userAgent: 'test',
+      ...more,
+    }
+  }
+
+  /** An upload as the service commits it, its path in the garbage journal already. */
+  async upload(context: { contextId: string; contextKey: string }, sizeBytes: number, actor = this.key): Promise<Entry> {
+    const fileId = newId('file')
+    const blobPath = `${this.tenantId}/${fileId}`
+    await this.database.pool.query(`INSERT INTO blob_garbage (blob_path, due_at) VALUES ($1, now() + interval '1 hour')`, [blobPath])
+    const file = {
+      ...context,
+      fileId,
+      tenantId: this.tenantId,
+      originalFilename: 'a.txt',
+      contentType: 'text/plain',
+      sizeBytes,
+      checksum: '0'.repeat(64),
+      blobPath,
+      metadata: {},
+      validation: { outcome: 'accepted' },
+      createdAt: idTime(fileId),
+    }
+    return { call: this.call('upload', { apiKeyId: actor.id, fileId, ...context }), upload: { actor, file } }
+  }
+
+  deletion(upload: Entry): Entry {
+    const { file } = upload.upload!
+    return {
+      call: this.call('delete', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey }),
+      deletion: { actor: this.key, fileId: file.fileId, contextId: file.contextId },
+    }
+  }
+
+  download(upload: Entry, actor = this.key): Entry {
+    const { file } = upload.upload!
+    const call = this.call('download', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey })
+    return {
+      ...(actor.kind === 'api_key' && { call: { ...call, apiKeyId: actor.id } }),
+      download: { tenantId: this.tenantId, fileId: file.fileId, sizeBytes: file.sizeBytes },
+    }
+  }
+
+  async rows<T>(sql: string, values: unknown[] = []): Promise<T[]> {
+    return (await this.database.pool.query(sql, values)).rows as T[]
+  }
+
+  async held(contextId = ''): Promise<{ files: number; bytes: number }> {
+    const [row] = await this.rows<{ files: number; bytes: number }>(
+      `SELECT files, bytes FROM file_totals WHERE tenant_id = $1 AND context_id = $2 AND uploaded_by = ''`,
+      [this.tenantId, contextId],
+    )
+    return row!
+  }
+
+  /** By the service's own recount, and by one that knows nothing of it. */
+  async expectExact(): Promise<void> {
+    await expectExact(this.url)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.databases.map((database) => database.close()))
+  }
+}
+
+/** Throws where any counter differs from what the rows say. */
+export async function expectExact(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    expect(await counterDrift(client, { tenantId: null, callsSince: null })).toBe(0)
+    expect((await client.query(independentRecount)).rows).toEqual([])
+  } finally {
+    await client.end()
+  }
+}
+
+// Calls by tenant, subject and hour in the long form, where the counters have one wide row: what differs, by name.
+const independentRecount = `
+WITH calls AS (
+  SELECT l.tenant_id, l.api_key_id, c.context_id, l.operation || '_' || l.status AS what, date_trunc('hour', l.created_at, 'UTC') AS hour
+  FROM call_logs l LEFT JOIN file_contexts c ON c.tenant_id = l.tenant_id AND c.context_key = l.context_key AND c.created_at <= l.created_at),
+facts AS (
+  SELECT tenant_id, '' AS subject, what, hour FROM calls
+  UNION ALL SELECT tenant_id, api_key_id, what, hour FROM calls
+  UNION ALL SELECT tenant_id, context_id, what, hour FROM calls WHERE context_id IS NOT NULL),
+counted AS (SELECT tenant_id, subject, what, hour, count(*) AS calls FROM facts GROUP BY 1, 2, 3, 4),
+kept AS (
+  SELECT u.tenant_id, u.subject, v.what, u.bucket AS hour, v.calls FROM usage_counters u
+  CROSS JOIN LATERAL (VALUES ('upload_success', upload_success), ('upload_failure', upload_failure), ('download_success', download_success), ('download_failure', download_failure),
+    ('metadata_success', metadata_success), ('metadata_failure', metadata_failure), ('delete_success', delete_success), ('delete_failure', delete_failure)) AS v(what, calls)
+  WHERE u.grain = 'hour' AND v.calls <> 0 AND (u.subject NOT LIKE 'ctx_%' OR EXISTS (SELECT 1 FROM file_contexts c WHERE c.context_id = u.subject)))
+SELECT * FROM counted c FULL JOIN kept k USING (tenant_id, subject, what, hour) WHERE c.calls IS DISTINCT FROM k.calls`
+
+export const actorOf = (tenantId: string, id: string, kind: Actor['kind'] = 'api_key'): Actor => ({
+  tenantId,
+  kind,
+  id,
+  name: 'Key',
+  email: kind === 'user' ? 'ada@example.com' : null,
+  scopes: ['admin'],
+  contexts: null,
+  ip: '127.0.0.1',
+  userAgent: 'test',
+})
+
+export interface SeededCall {
+  at: Date
+  apiKeyId: string
+  operation: Operation
+  status: 'success' | 'failure'
+}
+
+/** Rows of the past, with the partitions and counters that they would have left. */
+export async function seedCalls(url: string, tenantId: string, calls: readonly SeededCall[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const database = createDatabase(url, { poolSize: 2, logger: silent })
+    const months = [...new Set(calls.map(({ at }) => Date.UTC(at.getUTCFullYear(), at.getUTCMonth())))]
+    await ensurePartitions(
+      database.pool,
+      months.map((month) => new Date(month)),
+    ).finally(() => database.close())
+    await client.query(
+      `INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, ip_address, user_agent, created_at)
+       SELECT id, $1, key, 'Key', op::operation, st::call_status, '127.0.0.1', 'seed', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, key, op, st, at)`,
+      [
+        tenantId,
+        calls.map(({ at }) => firstIdAt('call', at).slice(0, -10) + newId('call').slice(-10)),
+        calls.map(({ apiKeyId }) => apiKeyId),
+        calls.map(({ operation }) => operation),
+        calls.map(({ status }) => status),
+        calls.map(({ at }) => at),
+      ],
+    )
+    await client.query(countSeeded, [tenantId])
+  } finally {
+    await client.end()
+  }
+}
+
+// For a tenant whose counters are still empty.
+const countSeeded = `
+INSERT INTO usage_counters (tenant_id, subject, grain, bucket, upload_success, upload_failure, download_success, download_failure, metadata_success, metadata_failure, delete_success, delete_failure)
+SELECT tenant_id, subject, grain, bucket, ${['upload', 'download', 'metadata', 'delete']
+  .flatMap((operation) => ['success', 'failure'].map((status) => `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}')`))
+  .join(', ')}
+FROM call_logs CROSS JOIN LATERAL (VALUES (''), (api_key_id)) AS s(subject)
+CROSS JOIN LATERAL (VALUES ('hour'::usage_grain, date_trunc('hour', created_at, 'UTC')), ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)
+WHERE tenant_id = $1 GROUP BY 1, 2, 3, 4`

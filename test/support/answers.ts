@@ -1,0 +1,71 @@
+import { expect } from '@jest/globals'
+import type { Answer } from './world.js'
+
+const isoMillis = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
+const requestId = /^req_[0-9a-hjkmnp-tv-z]{26}$/
+const ulid = '[0-7][0-9a-hjkmnp-tv-z]{25}'
+
+/** Contract §4: ISO 8601 UTC with milliseconds and Z. */
+export const aTime = expect.stringMatching(isoMillis)
+/** Contract §4: the prefix and a lower-case ULID. */
+export const anId = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_${ulid}$`))
+
+/** The data of a success, its envelope proved member by member (spec §2, contract §1). */
+export function dataOf(
+  answer: Answer,
+  { status = 200, message = false, timestamp = true }: { status?: number; message?: boolean; timestamp?: boolean } = {},
+) {
+  expect(answer).toMatchObject({ status, body: { status: 'SUCCESS' } })
+  const members = ['data', ...(message ? ['message'] : []), 'status', ...(timestamp ? ['timestamp'] : [])]
+  expect(Object.keys(answer.body).sort()).toEqual(members)
+  if (timestamp) expect(answer.body.timestamp).toEqual(aTime)
+  if (message) expect(answer.body.message).toEqual(expect.stringMatching(/\S/))
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(answer.headers.get('x-request-id')).toMatch(requestId)
+  return answer.body.data
+}
+
+/** `[status, code]` of a refusal, its envelope proved member by member (contract §1). */
+export function refusal(answer: Answer): [number, string] {
+  expect(Object.keys(answer.body).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
+  const { status, message, error, request_id, timestamp } = answer.body
+  expect({ status, message, timestamp }).toEqual({
+    status: 'ERROR',
+    message: expect.stringMatching(/\S/),
+    timestamp: aTime,
+  })
+  expect(Object.keys(error).sort()).toEqual(['code', 'details'])
+  expect(error.details).toEqual(expect.any(Object))
+  expect(request_id).toMatch(requestId)
+  expect(answer.headers.get('x-request-id')).toBe(request_id)
+  if (error.code === 'unauthenticated') expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/)
+  if (error.code === 'method_not_allowed') expect(answer.headers.get('allow')).toMatch(/^[A-Z, ]+$/)
+  if (answer.status === 503 || answer.status === 429) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+  return [answer.status, error.code]
+}
+
+/** The fields at fault of a 400, in the caller's own spelling. */
+export function faultyFields(answer: Answer): string[] {
+  expect(refusal(answer)).toEqual([400, 'bad_user_input'])
+  const { fields } = answer.body.error.details as { fields: { field: string; message: string }[] }
+  for (const fault of fields) expect(fault).toEqual({ field: expect.any(String), message: expect.stringMatching(/\S/) })
+  return fields.map(({ field }) => field).sort()
+}
+
+/** The code of a GraphQL refusal; undefined where there was none. */
+export const graphqlCode = (answer: Answer): string | undefined => answer.body.errors?.[0]?.extensions?.code
+
+/** The items of a page, the page's shape proved. */
+export function itemsOf(answer: Answer) {
+  const data = dataOf(answer)
+  expect(Object.keys(data).sort()).toEqual(['data', 'pagination'])
+  expect(Object.keys(data.pagination).sort()).toEqual([
+    'has_next',
+    'has_previous',
+    'page',
+    'page_size',
+    'total_items',
+    'total_pages',
+  ])
+  return data.data
+}

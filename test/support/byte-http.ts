@@ -1,0 +1,71 @@
+import { connect } from 'node:net'
+
+/** A request of which every byte is the test's own. */
+export interface RawRequest {
+  method: string
+  target: string
+  headers: [string, string][]
+  body?: Buffer
+}
+
+export interface RawAnswer {
+  status: number
+  headers: Map<string, string>
+  body: Buffer
+}
+
+/** Sends a request byte for byte and reads the one answer; rejects where none comes in time. No client of our own tidies it up. */
+export function sendRaw(port: number, { method, target, headers, body }: RawRequest, timeoutMs = 10_000): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1')
+    let received = Buffer.alloc(0)
+    const timer = setTimeout(() => done(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+    const done = (result: RawAnswer | Error) => {
+      clearTimeout(timer)
+      socket.destroy()
+      if (result instanceof Error) reject(result)
+      else resolve(result)
+    }
+    socket.on('data', (piece) => {
+      received = Buffer.concat([received, piece])
+      const answer = answerIn(received, method)
+      if (answer) done(answer)
+    })
+    socket.on('end', () => done(answerIn(received, method, true) ?? new Error('the connection ended without an answer')))
+    // What cannot be sent any more does not matter once the answer has come.
+    socket.on('error', (error) => done(answerIn(received, method, true) ?? error))
+    const head = [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)]
+    socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'))
+    if (body) socket.write(body)
+  })
+}
+
+function answerIn(bytes: Buffer, method: string, ended = false): RawAnswer | undefined {
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const [first, ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
+  const status = Number(first!.split(' ')[1])
+  const rest = bytes.subarray(end + 4)
+  // 100 Continue is followed by the answer.
+  if (status < 200) return answerIn(rest, method, ended)
+  const headers = new Map(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+  )
+  if (method === 'HEAD' || status === 204 || status === 304) return { status, headers, body: Buffer.alloc(0) }
+  const length = headers.get('content-length')
+  if (length !== undefined) return rest.length >= Number(length) || ended ? { status, headers, body: rest } : undefined
+  if (headers.get('transfer-encoding') === 'chunked')
+    return rest.includes('0\r\n\r\n') || ended ? { status, headers, body: unchunked(rest) } : undefined
+  return ended ? { status, headers, body: rest } : undefined
+}
+
+function unchunked(bytes: Buffer): Buffer {
+  const pieces: Buffer[] = []
+  for (let at = 0; ; ) {
+    const end = bytes.indexOf('\r\n', at)
+    const size = Number.parseInt(bytes.subarray(at, end).toString('latin1'), 16)
+    if (end < 0 || !size) return Buffer.concat(pieces)
+    pieces.push(bytes.subarray(end + 2, end + 2 + size))
+    at = end + 2 + size + 2
+  }
+}

@@ -1,0 +1,78 @@
+import { SchemaChecker } from './json-schema.js'
+import type { Answer } from './world.js'
+
+type Json = Record<string, unknown>
+
+export interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required: boolean
+  schema: Json
+}
+
+export interface DocumentedOperation {
+  operationId: string
+  method: string
+  /** With `{parameters}`. */
+  path: string
+  scope: string | null
+  parameters: Parameter[]
+  requestBody?: { required: boolean; content: Record<string, { schema: Json }> }
+  responses: Record<string, Json>
+}
+
+/** An OpenAPI document, and whether real answers are what it says. */
+export class Documented {
+  readonly checker: SchemaChecker
+  readonly operations: DocumentedOperation[]
+  /** `operationId status` of every answer that was held against the document. */
+  readonly seen = new Set<string>()
+
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever it says.
+  constructor(readonly document: any) {
+    this.checker = new SchemaChecker(document)
+    this.operations = Object.entries(document.paths as Record<string, Record<string, Json>>).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        ...(operation as unknown as DocumentedOperation),
+        method: method.toUpperCase(),
+        path,
+        scope: operation['x-required-scope'] as string | null,
+        parameters: (operation.parameters as Json[]).map((parameter) => this.#whole(parameter) as unknown as Parameter),
+      })),
+    )
+  }
+
+  operation(operationId: string): DocumentedOperation {
+    const found = this.operations.find((operation) => operation.operationId === operationId)
+    if (!found) throw new Error(`No operation ${operationId}.`)
+    return found
+  }
+
+  /** What in the answer is not as described: status, content type, headers, body. */
+  faultsOf(operationId: string, answer: Answer): string[] {
+    const response = this.operation(operationId).responses[answer.status]
+    const place = `${operationId} ${answer.status}`
+    if (!response) return [`${place} is not described: ${JSON.stringify(answer.body)}`]
+    this.seen.add(place)
+    const { content, headers } = this.#whole(response) as {
+      content: Record<string, { schema: Json }>
+      headers: Record<string, Json>
+    }
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
+    if (!content[type]) return [`${place} comes as '${type}', which is not described`]
+    return [
+      ...this.checker.faults(answer.body, content[type].schema, place),
+      ...Object.entries(headers).flatMap(([name, header]) => this.#headerFaults(place, answer, name, this.#whole(header))),
+    ]
+  }
+
+  #headerFaults(place: string, answer: Answer, name: string, header: Json): string[] {
+    const value = answer.headers.get(name)
+    if (value === null) return [`${place} has no header ${name}`]
+    return this.checker.faults(value, header.schema as Json, `${place} ${name}`)
+  }
+
+  #whole(part: Json): Json {
+    return typeof part.$ref === 'string' ? this.checker.resolve(part.$ref) : part
+  }
+}

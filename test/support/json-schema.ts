@@ -1,0 +1,130 @@
+type Schema = Record<string, unknown>
+
+/**
+ * Checks values against the JSON Schemas of one OpenAPI document: the keywords that we write ourselves, and no other, so that a
+ * new one cannot pass unseen. Gives a sentence for every fault.
+ */
+export class SchemaChecker {
+  constructor(private readonly document: Schema) {}
+
+  /** What `#/components/…` names. */
+  resolve(ref: string): Schema {
+    let at: unknown = this.document
+    for (const step of ref.slice(2).split('/'))
+      at = (at as Schema | undefined)?.[step.replaceAll('~1', '/').replaceAll('~0', '~')]
+    if (!ref.startsWith('#/') || at === undefined) throw new Error(`'${ref}' resolves to nothing.`)
+    return at as Schema
+  }
+
+  faults(value: unknown, schema: Schema, place = '$'): string[] {
+    return Object.entries(schema).flatMap(([keyword, argument]) => {
+      const check = keywords[keyword]
+      if (!check) throw new Error(`The keyword '${keyword}' is not known to this checker.`)
+      return check(value, argument as never, { place, checker: this, schema }) ?? []
+    })
+  }
+}
+
+type Check = (
+  value: unknown,
+  argument: never,
+  at: { place: string; checker: SchemaChecker; schema: Schema },
+) => string[] | undefined
+
+const annotation: Check = () => undefined
+const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
+const told = (place: string, value: unknown, must: string) => [`${place} is ${JSON.stringify(value)}; it must be ${must}`]
+
+const types: Record<string, (value: unknown) => boolean> = {
+  string: (value) => typeof value === 'string',
+  integer: Number.isInteger,
+  number: (value) => typeof value === 'number',
+  boolean: (value) => typeof value === 'boolean',
+  array: Array.isArray,
+  object: isObject,
+  null: (value) => value === null,
+}
+
+const formats: Record<string, (value: string | number) => boolean> = {
+  'date-time': (value) => !Number.isNaN(Date.parse(String(value))) && String(value).endsWith('Z'),
+  uri: (value) => URL.canParse(String(value)),
+  int32: (value) => Math.abs(Number(value)) < 2 ** 31,
+  int64: (value) => Number.isSafeInteger(value),
+  double: (value) => Number.isFinite(value),
+}
+
+/** A keyword that only concerns values of one type. */
+const on =
+  <V, A>(is: (value: unknown) => boolean, holds: (value: V, argument: A) => boolean, must: (argument: A) => string): Check =>
+  (value, argument, { place }) =>
+    is(value) && !holds(value as V, argument as A) ? told(place, value, must(argument as A)) : undefined
+
+const keywords: Record<string, Check> = {
+  description: annotation,
+  default: annotation,
+  contentMediaType: annotation,
+  $ref: (value, ref: string, { place, checker }) => checker.faults(value, checker.resolve(ref), place),
+  anyOf: (value, choices: Schema[], { place, checker }) =>
+    choices.some((choice) => checker.faults(value, choice, place).length === 0) ? undefined : told(place, value, 'one of anyOf'),
+  type: (value, type: string | string[], { place }) =>
+    [type].flat().some((name) => types[name]!(value)) ? undefined : told(place, value, `of type ${[type].flat().join(' or ')}`),
+  const: (value, constant: unknown, { place }) => (value === constant ? undefined : told(place, value, `${constant}`)),
+  enum: (value, choices: unknown[], { place }) =>
+    choices.includes(value) ? undefined : told(place, value, `one of ${choices.join(', ')}`),
+  format: on<string | number, string>(
+    (value) => typeof value === 'string' || typeof value === 'number',
+    (value, name) => formats[name]!(value),
+    (name) => `a ${name}`,
+  ),
+  pattern: on<string, string>(
+    types.string!,
+    (value, pattern) => new RegExp(pattern, 'u').test(value),
+    (pattern) => `like ${pattern}`,
+  ),
+  minLength: on<string, number>(
+    types.string!,
+    (value, least) => [...value].length >= least,
+    (least) => `at least ${least} long`,
+  ),
+  maxLength: on<string, number>(
+    types.string!,
+    (value, most) => [...value].length <= most,
+    (most) => `at most ${most} long`,
+  ),
+  minimum: on<number, number>(
+    types.number!,
+    (value, least) => value >= least,
+    (least) => `at least ${least}`,
+  ),
+  maximum: on<number, number>(
+    types.number!,
+    (value, most) => value <= most,
+    (most) => `at most ${most}`,
+  ),
+  minItems: on<unknown[], number>(
+    types.array!,
+    (value, least) => value.length >= least,
+    (least) => `of at least ${least} items`,
+  ),
+  maxItems: on<unknown[], number>(
+    types.array!,
+    (value, most) => value.length <= most,
+    (most) => `of at most ${most} items`,
+  ),
+  items: (value, items: Schema, { place, checker }) =>
+    Array.isArray(value) ? value.flatMap((item, index) => checker.faults(item, items, `${place}[${index}]`)) : undefined,
+  properties: (value, properties: Record<string, Schema>, { place, checker }) =>
+    isObject(value)
+      ? Object.entries(properties).flatMap(([name, schema]) =>
+          name in value ? checker.faults(value[name], schema, `${place}.${name}`) : [],
+        )
+      : undefined,
+  required: (value, names: string[], { place }) =>
+    isObject(value) ? names.filter((name) => !(name in value)).map((name) => `${place} has no '${name}'`) : undefined,
+  additionalProperties: (value, allowed: boolean, { place, schema }) =>
+    isObject(value) && !allowed
+      ? Object.keys(value)
+          .filter((name) => !(name in (schema.properties as Schema)))
+          .map((name) => `${place} has '${name}', which is not described`)
+      : undefined,
+}

@@ -1,0 +1,25 @@
+/** One part of a multipart body, written by hand so that tests may write it badly. */
+export interface Part {
+  name?: string
+  filename?: string
+  content: string | Uint8Array
+  /** Instead of the Content-Disposition that name and filename make. */
+  disposition?: string
+  headers?: string[]
+}
+
+/** A multipart/form-data body, byte for byte as the parts say. */
+export function multipart(parts: Part[], boundary = 'b0undary'): { body: Buffer; headers: Record<string, string> } {
+  const pieces: (string | Uint8Array)[] = []
+  for (const { name, filename, content, disposition, headers = [] } of parts) {
+    const usual = `form-data${name === undefined ? '' : `; name="${name}"`}${filename === undefined ? '' : `; filename="${filename}"`}`
+    pieces.push(`--${boundary}\r\nContent-Disposition: ${disposition ?? usual}\r\n`)
+    for (const header of headers) pieces.push(`${header}\r\n`)
+    pieces.push('\r\n', content, '\r\n')
+  }
+  pieces.push(`--${boundary}--\r\n`)
+  return {
+    body: Buffer.concat(pieces.map((piece) => Buffer.from(piece as string))),
+    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+  }
+}

@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** HTTP by hand, for what no client would send. */
+export class RawHttp {
+  private text = ''
+
+  private constructor(private readonly socket: Socket) {
+    socket.setEncoding('latin1').on('data', (piece) => {
+      this.text += piece
+    })
+    socket.on('error', () => {})
+  }
+
+  static async open(url: string): Promise<RawHttp> {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    await once(socket, 'connect')
+    return new RawHttp(socket)
+  }
+
+  write(text: string | Uint8Array): void {
+    this.socket.write(typeof text === 'string' ? Buffer.from(text, 'latin1') : text)
+  }
+
+  /** Resolves when the server has said `words`, or has closed the connection; gives all that it said. */
+  async says(words: string): Promise<string> {
+    const ended = once(this.socket, 'close')
+    while (!this.text.includes(words) && !this.socket.closed) await Promise.race([once(this.socket, 'data'), ended])
+    return this.text
+  }
+
+  /** Everything until the server closes the connection. */
+  async whole(): Promise<string> {
+    if (!this.socket.closed) await once(this.socket, 'close')
+    return this.text
+  }
+
+  close(): void {
+    this.socket.destroy()
+  }
+}
+
+export interface RawAnswer {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+/** Sends bytes, and gives what the server answered until it closed the connection (ask it to: `Connection: close`). */
+export async function exchange(url: string, bytes: string | Uint8Array): Promise<RawAnswer> {
+  const raw = await RawHttp.open(url)
+  raw.write(bytes)
+  try {
+    return parsed(await raw.whole())
+  } finally {
+    raw.close()
+  }
+}
+
+/** The last answer in what a server said: 100 Continue precedes it where it was asked for. */
+export function parsed(text: string): RawAnswer {
+  const last = text.slice(text.startsWith('HTTP/1.1 100') ? text.indexOf('\r\n\r\n') + 4 : 0)
+  const [head = '', ...rest] = last.split('\r\n\r\n')
+  const [first = '', ...lines] = head.split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  )
+  return { status: Number(first.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
+}

@@ -1,0 +1,165 @@
+import 'reflect-metadata'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { CallLogService } from '../../src/call-logs/call-log.service.js'
+import type { CallLog } from '../../src/call-logs/call-log.type.js'
+import type { CallLogFilter } from '../../src/call-logs/call-log-window.js'
+import { newId } from '../../src/ids.js'
+import { Books, type SeededCall, seedCalls } from '../support/accounting.js'
+
+const hour = 3_600_000
+const day = 24 * hour
+const now = new Date()
+const keys = [newId('key'), newId('key'), newId('key')]
+
+let books: Books
+let log: CallLogService
+/** Newest first, as it must come. */
+let all: { callId: string; apiKeyId: string; operation: string; status: string; at: number }[]
+
+// The same numbers in every run.
+let seed = 20_261_121
+const random = () => {
+  seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
+  return seed / 2_147_483_648
+}
+const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
+
+beforeAll(async () => {
+  books = await Books.open()
+  const calls: SeededCall[] = []
+  const midnight = Math.floor(now.getTime() / day) * day
+  for (let index = 0; index < 1500; index++) {
+    // Spread over a year, crowded on two days, and many on the very edges of hours and days.
+    const at =
+      index % 3 === 0
+        ? midnight - random() * 400 * day
+        : index % 3 === 1
+          ? midnight - 40 * day + Math.floor(random() * 48) * hour + pick([-1, 0, 1, random() * hour])
+          : midnight - random() * 2 * day
+    calls.push({
+      at: new Date(Math.floor(at)),
+      // The third key and deletions are rare.
+      apiKeyId: random() < 0.01 ? keys[2]! : pick(keys.slice(0, 2)),
+      operation: random() < 0.02 ? 'delete' : pick(['upload', 'download', 'metadata']),
+      status: random() < 0.1 ? 'failure' : 'success',
+    })
+  }
+  await seedCalls(books.url, books.tenantId, calls)
+  all = await books.rows(
+    `SELECT call_id AS "callId", api_key_id AS "apiKeyId", operation, status, extract(epoch FROM created_at) * 1000 AS at FROM call_logs ORDER BY call_id DESC`,
+  )
+  for (const row of all) row.at = Math.round(Number(row.at))
+  log = new CallLogService({ db: books.database, retentionDays: undefined })
+})
+afterAll(() => books.close())
+
+function bruteForce(filter: CallLogFilter, horizon = 0) {
+  const from = filter.startDate ? Date.parse(filter.startDate) : 0
+  const until = filter.endDate ? Date.parse(filter.endDate) + (filter.endDate.length === 10 ? day - 1 : 0) : Number.POSITIVE_INFINITY
+  return all.filter(
+    (row) =>
+      row.at >= Math.max(from, horizon) &&
+      row.at <= until &&
+      (!filter.apiKeyId || row.apiKeyId === filter.apiKeyId) &&
+      (!filter.operation || row.operation === filter.operation) &&
+      (!filter.status || row.status === filter.status),
+  )
+}
+
+const moments = (): (string | undefined)[] => {
+  const at = pick(all).at
+  const edge = Math.floor(at / hour) * hour
+  return [at, at + 1, at - 1, edge, edge - 1, edge + 1, Math.floor(at / day) * day, Math.floor(at / day) * day - 1].map((moment) =>
+    new Date(moment).toISOString(),
+  )
+}
+
+function anyFilter(): CallLogFilter {
+  const [start, end] = [random() < 0.5 ? pick(moments()) : undefined, random() < 0.5 ? pick(moments()) : undefined]
+  return {
+    ...(random() < 0.4 && { apiKeyId: pick(keys) }),
+    ...(random() < 0.4 && { operation: pick(['upload', 'download', 'metadata', 'delete']) as never }),
+    ...(random() < 0.4 && { status: pick(['success', 'failure']) as never }),
+    ...(start && { startDate: random() < 0.2 ? start.slice(0, 10) : start }),
+    ...(end && { endDate: random() < 0.3 ? end.slice(0, 10) : end }),
+  }
+}
+
+const idsOf = (rows: CallLog[]) => rows.map(({ callId }) => callId)
+
+test('any page of any filter is what skipping row by row gives', async () => {
+  for (let times = 0; times < 250; times++) {
+    const filter = anyFilter()
+    const pageSize = pick([1, 3, 20, 100])
+    const expected = bruteForce(filter)
+    const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
+    const found = await log.list(books.key, { ...filter, page, pageSize })
+    expect({ filter, page, pageSize, total: found.pagination.totalItems, ids: idsOf(found.data) }).toEqual({
+      filter,
+      page,
+      pageSize,
+      total: expected.length,
+      ids: expected.slice((page - 1) * pageSize, page * pageSize).map(({ callId }) => callId),
+    })
+  }
+})
+
+test('a connection walks the whole of any filter, once', async () => {
+  for (let times = 0; times < 12; times++) {
+    const filter = anyFilter()
+    const first = pick([37, 100])
+    const ids: string[] = []
+    let after: string | undefined
+    for (;;) {
+      const found = await log.connection(books.key, { ...filter, first, ...(after && { after }) })
+      ids.push(...idsOf(found.edges.map(({ node }) => node)))
+      if (!found.pageInfo.hasNextPage) break
+      after = found.pageInfo.endCursor!
+    }
+    expect({ filter, ids }).toEqual({ filter, ids: bruteForce(filter).map(({ callId }) => callId) })
+  }
+})
+
+test('an export is the whole of any filter, in order', async () => {
+  for (let times = 0; times < 12; times++) {
+    const filter = anyFilter()
+    const ids: string[] = []
+    for await (const batch of log.batches(books.database.pool, books.key, filter, 41)) ids.push(...idsOf(batch))
+    expect({ filter, ids }).toEqual({ filter, ids: bruteForce(filter).map(({ callId }) => callId) })
+  }
+})
+
+test('what retention has put out is in no page, no total, no connection and no export', async () => {
+  for (const retentionDays of [1, 39, 100]) {
+    const short = new CallLogService({ db: books.database, retentionDays })
+    const horizon = Math.floor((Date.now() - retentionDays * day) / hour) * hour
+    for (let times = 0; times < 20; times++) {
+      const filter = anyFilter()
+      const expected = bruteForce(filter, horizon).map(({ callId }) => callId)
+      const found = await short.list(books.key, { ...filter, page: 1, pageSize: 100 })
+      expect({ filter, total: found.pagination.totalItems, ids: idsOf(found.data) }).toEqual({
+        filter,
+        total: expected.length,
+        ids: expected.slice(0, 100),
+      })
+      const walked = await short.connection(books.key, { ...filter, first: 100 })
+      expect(walked.edges.map(({ node }) => node.callId)).toEqual(expected.slice(0, 100))
+      const exported: string[] = []
+      for await (const batch of short.batches(books.database.pool, books.key, filter, 500)) exported.push(...idsOf(batch))
+      expect(exported).toEqual(expected)
+    }
+  }
+})
+
+test('the newest calls of several keys, each with its own', async () => {
+  const found = await log.recentByKeys(books.tenantId, [...keys, newId('key')], 5)
+  expect([...found].map(([key, calls]) => [key, idsOf(calls)])).toEqual(
+    [...found.keys()].map((key) => [key, bruteForce({ apiKeyId: key }).slice(0, 5).map(({ callId }) => callId)]),
+  )
+})
+
+test('another tenant sees none of it', async () => {
+  const stranger = { ...books.key, tenantId: newId('ten') }
+  expect((await log.list(stranger, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
+  expect((await log.connection(stranger, { first: 20 })).edges).toEqual([])
+})

@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals'
+import { bucketsOf } from '../../src/stats/charts.js'
+
+const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
+  bucketsOf(period, window, new Date(now)).map((moment) => moment.toISOString())
+
+test('days are UTC days, the current one last', () => {
+  expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([
+    '2026-02-27T00:00:00.000Z',
+    '2026-02-28T00:00:00.000Z',
+    '2026-03-01T00:00:00.000Z',
+  ])
+  expect(days('daily', null, '2026-03-01T00:00:00.000Z')).toHaveLength(7)
+  expect(days('daily', 1, '2026-03-01T00:00:00.000Z')).toEqual(['2026-03-01T00:00:00.000Z'])
+})
+
+test('hours end with the current one', () => {
+  const hours = days('hourly', 1, '2026-03-01T05:30:00.000Z')
+  expect([hours[0], hours.at(-1), hours.length]).toEqual(['2026-02-28T06:00:00.000Z', '2026-03-01T05:00:00.000Z', 24])
+  expect(days('hourly', null, '2026-03-01T05:30:00.000Z')).toHaveLength(168)
+})
+
+test('weeks start on Monday, also on a Sunday, on a Monday and over the end of a year', () => {
+  expect(days('weekly', 1, '2026-03-01T12:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z'])
+  expect(days('weekly', 1, '2026-03-02T00:00:00.000Z')).toEqual(['2026-03-02T00:00:00.000Z'])
+  expect(days('weekly', 8, '2026-03-02T00:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z', '2026-03-02T00:00:00.000Z'])
+  expect(days('weekly', 10, '2026-01-02T00:00:00.000Z')).toEqual(['2025-12-22T00:00:00.000Z', '2025-12-29T00:00:00.000Z'])
+  expect(days('weekly', null, '2026-03-04T00:00:00.000Z')).toHaveLength(5)
+})
+
+test('a year of days has every one of them', () => {
+  const year = days('daily', 365, '2026-12-31T12:00:00.000Z')
+  expect([year.length, year[0], new Set(year).size]).toEqual([365, '2026-01-01T00:00:00.000Z', 365])
+})

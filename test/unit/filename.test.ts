@@ -1,0 +1,40 @@
+import { expect, test } from '@jest/globals'
+import { cleanFilename, extensionOf } from '../../src/files/filename.js'
+
+const kept: [string, string][] = [
+  ['a.txt', 'a.txt'],
+  ['/etc/passwd', 'passwd'],
+  ['..\\..\\boot.ini', 'boot.ini'],
+  ['C:\\dir/mixed\\name.pdf', 'name.pdf'],
+  ['  spaced name.txt ', 'spaced name.txt'],
+  ['e\u0301.txt', '\u00e9.txt'],
+  ['a\r\nSet-Cookie: x.txt', 'aSet-Cookie: x.txt'],
+  ['a\0b.txt', 'ab.txt'],
+  ['inv\u202egpj.exe', 'invgpj.exe'],
+  ['\ufeffbom.txt', 'bom.txt'],
+  ['half\ud800.txt', 'half.txt'],
+  ['quote".txt', 'quote".txt'],
+  ['日本語.pdf', '日本語.pdf'],
+]
+test.each(kept)('%j is kept as %j', (given, expected) => {
+  expect(cleanFilename(given)).toBe(expected)
+})
+
+test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])('nothing of %j is left: 400', (given) => {
+  expect(() => cleanFilename(given)).toThrow(/file name/)
+})
+
+test('a long name keeps its extension, whole characters, and 255 bytes at most', () => {
+  for (const character of ['x', 'ü', '€', '\u{1F600}'])
+    for (const extension of ['.txt', '', `.${'e'.repeat(100)}`]) {
+      const name = cleanFilename(character.repeat(300) + extension)
+      expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255)
+      expect(Buffer.byteLength(name)).toBeGreaterThan(251 - 4)
+      expect(name.isWellFormed()).toBe(true)
+      if (extension === '.txt') expect(name.endsWith('.txt')).toBe(true)
+    }
+})
+
+test('the extension is the last one, in lower case', () => {
+  expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(extensionOf)).toEqual(['gz', '', '', 'hidden', 'c'])
+})

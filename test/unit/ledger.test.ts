@@ -1,0 +1,219 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { publicError } from '../../src/errors.js'
+import type { Entry } from '../../src/ledger/entry.js'
+import type { Ledger } from '../../src/ledger/ledger.js'
+import { actorOf, Books } from '../support/accounting.js'
+
+let books: Books
+beforeAll(async () => {
+  books = await Books.open()
+})
+afterEach(() => books.expectExact())
+afterAll(() => books.close())
+
+const codeOf = (outcome: PromiseSettledResult<void>) => (outcome.status === 'rejected' ? outcome.reason.code : 'done')
+const commitAll = (ledger: Ledger, entries: Entry[]) => Promise.allSettled(entries.map((entry) => ledger.commit(entry)))
+const callsOf = async (userAgent: string) =>
+  (await books.rows<{ n: number }>('SELECT count(*) AS n FROM call_logs WHERE user_agent = $1', [userAgent]))[0]!.n
+const transactions = async () =>
+  (await books.rows<{ n: number }>('SELECT count(DISTINCT xmin::text) AS n FROM call_logs WHERE user_agent = $1', ['grouped']))[0]!.n
+
+test('calls that arrive together are committed together, and each is in the log once', async () => {
+  const ledger = books.ledger()
+  await commitAll(
+    ledger,
+    Array.from({ length: 300 }, () => ({ call: books.call('metadata', { userAgent: 'grouped' }) })),
+  )
+  expect(await callsOf('grouped')).toBe(300)
+  // The first turn of the event loop is one group; nothing forms a group of its own without need.
+  expect(await transactions()).toBe(1)
+})
+
+test('a poisoned group is tried one by one, and only the culprits fail', async () => {
+  const ledger = books.ledger()
+  const circular: Record<string, unknown> = {}
+  circular.itself = circular
+  const outcomes = await commitAll(ledger, [
+    { call: books.call('metadata', { userAgent: 'poison' }) },
+    { call: books.call('metadata', { userAgent: 'poison', operation: 'nonsense' as never }) },
+    { call: books.call('metadata', { userAgent: 'poison', validation: circular }) },
+    { call: books.call('metadata', { userAgent: 'poison' }) },
+  ])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
+  expect(await callsOf('poison')).toBe(2)
+})
+
+test('a poisoned upload leaves the others of its group whole', async () => {
+  const context = await books.context('poisoned')
+  const [sound, culprit, also] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
+  culprit!.upload!.file.checksum = 'none'
+  const outcomes = await commitAll(books.ledger(), [sound!, culprit!, also!])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 5 })
+})
+
+test('beyond its bound the queue refuses at once, and what it took is committed', async () => {
+  const ledger = books.ledger({ maxWaiting: 10 })
+  const outcomes = await commitAll(
+    ledger,
+    Array.from({ length: 25 }, () => ({ call: books.call('metadata', { userAgent: 'crowd' }) })),
+  )
+  const codes = outcomes.map(codeOf)
+  expect(codes.slice(0, 10)).toEqual(Array(10).fill('done'))
+  expect(codes.slice(10)).toEqual(Array(15).fill('overloaded'))
+  expect(await callsOf('crowd')).toBe(10)
+})
+
+test('a month without a partition gets one on the spot', async () => {
+  const [{ name }] = (await books.rows<{ name: string }>(
+    `SELECT tableoid::regclass::text AS name FROM call_logs ORDER BY call_id DESC LIMIT 1`,
+  )) as [{ name: string }]
+  const kept = await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`)
+  await books.database.pool.query(`CREATE TABLE aside AS SELECT * FROM ${name}`)
+  for (const { partition } of await books.rows<{ partition: string }>(
+    `SELECT inhrelid::regclass::text AS partition FROM pg_inherits WHERE inhparent = 'call_logs'::regclass`,
+  ))
+    await books.database.pool.query(`DROP TABLE ${partition}`)
+  // A pool of one connection: what mends must not wait for another.
+  const outcomes = await commitAll(books.ledger({ poolSize: 1 }), [
+    { call: books.call('metadata', { userAgent: 'late' }) },
+    { call: books.call('metadata', { userAgent: 'late' }) },
+  ])
+  expect(outcomes.map(codeOf)).toEqual(['done', 'done'])
+  expect(await callsOf('late')).toBe(2)
+  await books.database.pool.query('INSERT INTO call_logs SELECT * FROM aside')
+  await books.database.pool.query('DROP TABLE aside')
+  expect((await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`))[0]!.n).toBe(kept[0]!.n + 2)
+})
+
+test('a connection that breaks in mid-group fails its callers, who find nothing half there', async () => {
+  const context = await books.context('cut')
+  const ledger = books.ledger()
+  const uploads = await Promise.all([1, 2, 3].map((size) => books.upload(context, size)))
+  const holder = await books.database.pool.connect()
+  await holder.query('BEGIN')
+  await holder.query('SELECT 1 FROM file_totals FOR UPDATE')
+  const group = commitAll(ledger, uploads)
+  for (let cut = 0; cut === 0; )
+    cut = (
+      await books.rows(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+    ).length
+  const outcomes = await group
+  await holder.query('ROLLBACK')
+  holder.release()
+  for (const outcome of outcomes)
+    expect(publicError((outcome as PromiseRejectedResult).reason).code).toBe('database_unavailable')
+  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
+  // Its paths are still in the garbage journal.
+  const paths = uploads.map(({ upload }) => upload!.file.blobPath)
+  expect(await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = ANY($1)', [paths])).toHaveLength(3)
+  expect(await commitAll(ledger, [await books.upload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])
+})
+
+test('the quota is never overrun and never refused while there is room, with four ledgers on one database', async () => {
+  const context = await books.context('small', 1)
+  const ledgers = [1, 2, 3, 4].map(() => books.ledger())
+  // 16 of 65,536 bytes fill one megabyte to the last byte.
+  const uploads = await Promise.all(Array.from({ length: 50 }, () => books.upload(context, 65_536)))
+  const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
+  expect(new Set(outcomes.map(codeOf))).toEqual(new Set(['done', 'quota_exceeded']))
+  expect(await books.held(context.contextId)).toEqual({ files: 16, bytes: 1_048_576 })
+
+  // What is given back can be taken again, also within one group.
+  const kept = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled')
+  const again = await books.upload(context, 65_536)
+  const tooMuch = await books.upload(context, 1)
+  expect((await commitAll(ledgers[0]!, [again, tooMuch, books.deletion(kept[0]!)])).map(codeOf)).toEqual([
+    'done',
+    'quota_exceeded',
+    'done',
+  ])
+  expect((await books.held(context.contextId)).bytes).toBe(1_048_576)
+})
+
+test('smaller files still fit where a larger one did not', async () => {
+  const context = await books.context('odd', 1)
+  const sizes = [600_000, 600_000, 400_000, 48_576, 1, 0]
+  const uploads = await Promise.all(sizes.map((size) => books.upload(context, size)))
+  expect((await commitAll(books.ledger(), uploads)).map(codeOf)).toEqual([
+    'done',
+    'quota_exceeded',
+    'done',
+    'done',
+    'quota_exceeded',
+    'done',
+  ])
+})
+
+test('uploads, deletions and downloads of the same files from four ledgers never wait for each other in a circle', async () => {
+  const context = await books.context('busy')
+  const ledgers = [1, 2, 3, 4].map(() => books.ledger())
+  const uploads = await Promise.all(Array.from({ length: 40 }, () => books.upload(context, 7)))
+  await commitAll(ledgers[0]!, uploads)
+  const { rows } = await books.database.pool.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
+  const entries: Entry[] = []
+  for (const upload of uploads) {
+    for (let times = 0; times < 6; times++) entries.push(books.download(upload))
+    entries.push(books.deletion(upload), books.deletion(upload), await books.upload(context, 3))
+  }
+  // In another order for each, so that locks would be taken in another order if they were not sorted.
+  const outcomes = await Promise.allSettled(entries.map((entry, index) => ledgers[(index * 7) % 4]!.commit(entry)))
+  expect([...new Set(outcomes.map(codeOf))].sort()).toEqual(['done', 'not_found'])
+  expect(await books.held(context.contextId)).toEqual({ files: 40, bytes: 120 })
+  await books.database.pool.query('SELECT pg_stat_clear_snapshot()')
+  const after = await books.database.pool.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
+  expect(after.rows[0].deadlocks).toBe(rows[0].deadlocks)
+})
+
+test('a download by a user is counted once, and is no call', async () => {
+  const context = await books.context('read')
+  const upload = await books.upload(context, 11)
+  const ledger = books.ledger()
+  await ledger.commit(upload)
+  const count = async () =>
+    (
+      await books.rows<{ subject: string; downloads: number }>(
+        `SELECT subject, downloads FROM usage_counters WHERE grain = 'total' AND tenant_id = $1 AND subject IN ('', $2)`,
+        [books.tenantId, context.contextId],
+      )
+    ).map(({ downloads }) => downloads)
+  const [before] = await count()
+  await ledger.commit(books.download(upload, actorOf(books.tenantId, 'usr_1', 'user')))
+  expect((await count()).sort()).toEqual([1, before! + 1].sort())
+})
+
+test('a file is counted in the hour that its row shows, even where its upload ended in the next', async () => {
+  const context = await books.context('midnight')
+  const upload = await books.upload(context, 5)
+  upload.upload!.file.createdAt = new Date(Date.now() - 3 * 3_600_000)
+  await books.ledger().commit(upload)
+  expect(
+    await books.rows(
+      `SELECT u.files_uploaded FROM usage_counters u JOIN files f ON f.context_id = u.subject AND date_trunc('hour', f.created_at, 'UTC') = u.bucket WHERE u.subject = $1 AND u.grain = 'hour'`,
+      [context.contextId],
+    ),
+  ).toEqual([{ files_uploaded: 1 }])
+})
+
+test('an upload whose key was disabled or whose path was swept meanwhile is refused, logged, and leaves nothing', async () => {
+  const context = await books.context('gone')
+  const key = await books.addKey()
+  const [disabled, swept] = [await books.upload(context, 1, key), await books.upload(context, 1)]
+  await books.database.pool.query(`UPDATE api_keys SET status = 'disabled' WHERE api_key_id = $1`, [key.id])
+  await books.database.pool.query('DELETE FROM blob_garbage WHERE blob_path = $1', [swept.upload!.file.blobPath])
+  expect((await commitAll(books.ledger(), [disabled, swept])).map(codeOf)).toEqual(['unauthenticated', 'storage_unavailable'])
+  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
+  expect(
+    await books.rows('SELECT status, error_code FROM call_logs WHERE context_key = $1 ORDER BY call_id', ['gone']),
+  ).toEqual([
+    { status: 'failure', error_code: 'unauthenticated' },
+    { status: 'failure', error_code: 'storage_unavailable' },
+  ])
+  expect(
+    (await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = $1 AND due_at <= now()', [disabled.upload!.file.blobPath]))
+      .length,
+  ).toBe(1)
+})

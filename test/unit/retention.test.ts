@@ -1,0 +1,91 @@
+import 'reflect-metadata'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { AuditLogService } from '../../src/audit-logs/audit-log.service.js'
+import { CallLogService } from '../../src/call-logs/call-log.service.js'
+import { logHorizon } from '../../src/call-logs/call-log-window.js'
+import { firstIdAt, newId } from '../../src/ids.js'
+import { monthStart, partitionOf } from '../../src/ledger/partitions.js'
+import { counterDrift } from '../../src/maintenance/counter-drift.js'
+import { dropExpired } from '../../src/maintenance/retention.js'
+import { Charts } from '../../src/stats/charts.js'
+import { StatsService } from '../../src/stats/stats.service.js'
+import { Books, seedCalls } from '../support/accounting.js'
+
+const day = 86_400_000
+const keepDays = 40
+
+let books: Books
+beforeAll(async () => {
+  books = await Books.open()
+  const calls = Array.from({ length: 1000 }, (_, index) => ({
+    at: new Date(Date.now() - ((index * 130) / 1000) * day),
+    apiKeyId: books.key.id,
+    operation: 'metadata' as const,
+    status: 'success' as const,
+  }))
+  await seedCalls(books.url, books.tenantId, calls)
+  // A row a day in the audit trail, with its counters.
+  const ids = Array.from({ length: 100 }, (_, index) => firstIdAt('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10))
+  await books.database.pool.query(
+    `INSERT INTO audit_logs (audit_id, tenant_id, audit_type, action, entity_type, entity_id, entity_name, performed_by_id, performed_by_name, performed_by_type, ip_address, user_agent, created_at)
+     SELECT id, $2, 'file', 'created', 'file', 'x', 'x', 'system', 'system', 'system', '', '', at FROM unnest($1::text[], $3::timestamptz[]) AS s(id, at)`,
+    [ids, books.tenantId, ids.map((_, index) => new Date(Date.now() - index * day))],
+  )
+  await books.database.pool.query(
+    `INSERT INTO audit_counters SELECT tenant_id, ty, ac, grain::usage_grain, bucket, count(*) FROM audit_logs
+     CROSS JOIN (VALUES ('', ''), ('file', ''), ('', 'created'), ('file', 'created')) v(ty, ac)
+     CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
+  )
+})
+afterAll(() => books.close())
+
+test('expired rows leave the logs and their totals, expired months leave whole, and statistics keep them', async () => {
+  const { database, key } = books
+  const log = new CallLogService({ db: database, retentionDays: keepDays })
+  const audits = new AuditLogService({ db: database, retentionDays: keepDays })
+  const [stats, charts] = [new StatsService(database), new Charts(database)]
+  const horizon = logHorizon(keepDays)!
+  const told = async () => ({
+    stats: await stats.overview(key),
+    chart: await charts.apiCalls(key, { period: 'weekly', days: 365 }),
+    perDay: await charts.apiCalls(key, { period: 'daily', days: 365 }),
+  })
+  const lists = async () => ({
+    calls: (await log.list(key, { page: 1, pageSize: 100 })).pagination.totalItems,
+    audits: (await audits.list(key, { page: 1, pageSize: 100 })).pagination.totalItems,
+    files: (await audits.list(key, { page: 1, pageSize: 100, auditType: 'file' })).pagination.totalItems,
+  })
+  const before = { told: await told(), lists: await lists() }
+  const count = async (table: string) => (await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
+  expect(before.lists.calls).toBeLessThan(await count('call_logs'))
+
+  const dropped = await dropExpired(database.pool, { calls: horizon, audits: audits.horizon() })
+  const oldMonths = [1, 2, 3, 4, 5].map((ago) => monthStart(new Date(), -ago)).filter((month) => monthStart(month, 1) <= horizon)
+  expect(dropped.partitions).toEqual(expect.arrayContaining(oldMonths.slice(0, 2).map((month) => partitionOf(month).name)))
+  expect(dropped.rows).toBeGreaterThan(0)
+
+  // What the lists said before, since expired rows are hidden from the moment that they expire.
+  expect(await count('call_logs')).toBe(before.lists.calls)
+  expect(await count('audit_logs')).toBe(before.lists.audits)
+  expect(await lists()).toEqual(before.lists)
+  expect(await told()).toEqual(before.told)
+  expect(before.told.chart.dataPoints.reduce((sum, point) => sum + point.total, 0)).toBe(1000)
+
+  const client = await database.dedicated('test')
+  expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: audits.horizon() })).toBe(0)
+  await client.end()
+  expect((await dropExpired(database.pool, { calls: horizon, audits: audits.horizon() })).rows).toBe(0)
+})
+
+test('a month that is being read is left to the next turn, and nobody waits', async () => {
+  const month = monthStart(new Date(), 2)
+  const { name } = partitionOf(month)
+  const reader = await books.database.pool.connect()
+  await reader.query('BEGIN')
+  await reader.query(`SELECT count(*) FROM ${name}`)
+  const later = monthStart(month, 1)
+  expect((await dropExpired(books.database.pool, { calls: later, audits: null })).partitions).not.toContain(name)
+  await reader.query('ROLLBACK')
+  reader.release()
+  expect((await dropExpired(books.database.pool, { calls: later, audits: null })).partitions).toContain(name)
+})

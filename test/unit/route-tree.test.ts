@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals'
+import { RouteTree } from '../../src/rest/route-tree.js'
+import { type Route, routes } from '../../src/rest/routes.js'
+
+const tree = new RouteTree(routes)
+const found = (path: string, method: Route['method'] = 'GET') => {
+  const match = tree.find(path)
+  return match && [match.routes.get(method)?.operation, match.parameters]
+}
+
+test('every route is found by its own path, with its parameters', () => {
+  for (const { method, path, operation } of routes) {
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+    const filled = path.replace(/\{(\w+)\}/g, 'some-$1')
+    expect(found(filled, method)).toEqual([operation, Object.fromEntries(names.map((name) => [name, `some-${name}`]))])
+  }
+})
+
+test('a literal wins over a parameter, and a parameter takes any other segment, decoded', () => {
+  expect(found('/files/upload', 'POST')).toEqual(['UploadFile', {}])
+  expect(found('/files/a%2Fb%20c')).toEqual(['CreateDownloadUrl', { file_id: 'a/b c' }])
+  expect(found('/files/uploads')).toEqual(['CreateDownloadUrl', { file_id: 'uploads' }])
+  expect(found('/files/')).toEqual(['ListFiles', {}])
+})
+
+test.each([
+  '',
+  '/',
+  '/none',
+  '/files//metadata',
+  '/files/x/none',
+  '/files/x/metadata/y',
+  '/files/%',
+  '/files/%ff',
+  'files',
+  '/Files',
+])('%j leads nowhere', (path) => {
+  expect(found(path)).toBeUndefined()
+})

@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals'
+import { blobPathOf, templateFault } from '../../src/file-contexts/storage-path.js'
+
+test.each([
+  '{context_key}/{year}/{month}',
+  'plain',
+  'a/b-c_d.e/{year}',
+  'Größe/{month}',
+  '{year}{month}{context_key}',
+  'x'.repeat(200),
+])('%s is a template', (template) => {
+  expect(templateFault(template)).toBeNull()
+})
+
+test.each([
+  '',
+  '/a',
+  'a/',
+  'a//b',
+  '..',
+  'a/../b',
+  './a',
+  'a/.',
+  '{tenant_id}',
+  '{}',
+  '{year',
+  'year}',
+  '{{year}}',
+  'a\nb',
+  'a\0b',
+  'a\\b',
+  '\u202ea'.replace('\u202e', '\u2028'),
+  'half\ud800',
+  'a?b',
+  'a#b',
+  'a*b',
+  ' a',
+  'x'.repeat(256),
+  `{context_key}${'x'.repeat(150)}`,
+])('%j is none', (template) => {
+  expect(templateFault(template)).toEqual(expect.any(String))
+})
+
+test('a path is the tenant, the filled template and the file’s id, in UTC', () => {
+  const file = { tenantId: 'ten_1', fileId: 'file_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
+  expect(blobPathOf({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02/file_1')
+  expect(blobPathOf({ ...file, template: 'x' })).toBe('ten_1/x/file_1')
+  expect(blobPathOf({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026/file_1')
+})

@@ -1,0 +1,70 @@
+import { describe, expect, test } from '@jest/globals'
+import { buildSchema, parseType, typeFromAST } from 'graphql'
+import type { Operation } from '../../src/rest/operations.js'
+import { coerceVariables, type RawValue } from '../../src/rest/variables.js'
+
+const schema = buildSchema('scalar JSONObject  enum Colour { red green }  type Query { x: Int }')
+const operation = (types: Record<string, string>) =>
+  ({
+    variables: Object.entries(types).map(([name, type]) => ({ name, type: typeFromAST(schema, parseType(type) as never) })),
+  }) as unknown as Operation
+
+const coerce = (type: string, value: unknown, from: RawValue['from'] = 'json', nullIsFault = false) => {
+  const { variables, faults } = coerceVariables(operation({ v: type }), new Map([['v', { value, from }]]), { nullIsFault })
+  return faults.length > 0 ? 'fault' : variables.v
+}
+
+describe('numbers', () => {
+  test.each([
+    ['0', 0],
+    ['7', 7],
+    ['2147483647', 2_147_483_647],
+    ['007', 7],
+  ])('the text %s is %d', (text, number) => {
+    expect(coerce('Int', text, 'text')).toBe(number)
+  })
+  test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
+    'the text %j is a fault',
+    (text) => {
+      expect(coerce('Int', text, 'text')).toBe('fault')
+    },
+  )
+  test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('the JSON value %j is a fault', (value) => {
+    expect(coerce('Int', value)).toBe('fault')
+  })
+  test('JSON’s own numbers may be signed, for the rules to judge', () => {
+    expect(coerce('Int', -5)).toBe(-5)
+  })
+})
+
+test.each([
+  ['String', 'x', ['x'], 5],
+  ['Boolean', true, [false], 'true'],
+  ['Colour', 'red', ['green'], 'RED'],
+  ['JSONObject', {}, [{ a: [] }], []],
+  ['[String!]', ['a'], [[]], ['a', 5]],
+  ['[Colour!]', ['red'], [[]], ['blue']],
+  ['[String!]', ['a'], [['b']], [null]],
+  ['[String!]', ['a'], [['b']], 'a'],
+])('%s takes %j and the like, and not its opposite', (type, good, alsoGood, bad) => {
+  expect(coerce(type, good)).toEqual(good)
+  for (const value of alsoGood) expect(coerce(type, value)).toEqual(value)
+  expect(coerce(type, bad)).toBe('fault')
+})
+
+test('what is left out stays out, so that the schema’s defaults apply; null too, unless it is a fault', () => {
+  const types = operation({ a: 'Int', b: 'String' })
+  expect(coerceVariables(types, new Map(), { nullIsFault: false })).toEqual({ variables: {}, faults: [] })
+  const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])
+  expect(coerceVariables(types, nothing, { nullIsFault: false })).toEqual({ variables: {}, faults: [] })
+  expect(coerceVariables(types, nothing, { nullIsFault: true }).faults).toEqual([{ field: 'a', message: 'must not be null' }])
+})
+
+test('what is required and missing is told, and stands in so that the document still runs', () => {
+  const types = operation({ a: 'Int!', b: '[String!]!', c: 'Colour!', d: 'JSONObject!', e: 'String!', f: 'Boolean!' })
+  const { variables, faults } = coerceVariables(types, new Map(), { nullIsFault: false })
+  expect(faults.map(({ field, message }) => `${field} ${message}`)).toEqual(
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `${name} is required`),
+  )
+  expect(Object.keys(variables)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+})
