@@ -29,7 +29,7 @@ export class ApiKeyResolver {
 
   @Requires('admin')
   @Query(() => ApiKey, { description: 'One API key.' })
-  apiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+  apiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
     return this.#apiKeys.get(actor, apiKeyId)
   }
 
@@ -38,8 +38,12 @@ export class ApiKeyResolver {
   createApiKey(
     @By() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('input', () => CreateApiKeyInput) input: CreateApiKeyInput,
-    @Arg('idempotencyKey', () => String, { nullable: true }) idempotencyKey?: string,
+    @Arg('input', () => CreateApiKeyInput, { description: 'What it is to be.' }) input: CreateApiKeyInput,
+    @Arg('idempotencyKey', () => String, {
+      nullable: true,
+      description: 'The same request twice under one key is done once, for 24 hours.',
+    })
+    idempotencyKey?: string,
   ) {
     return this.#idempotency.once(
       actor,
@@ -54,19 +58,19 @@ export class ApiKeyResolver {
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Enables a disabled key (spec §3).' })
-  enableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+  enableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
     return this.#apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Disables an active key (spec §3).' })
-  disableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+  disableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
     return this.#apiKeys.disable(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Revokes a key, for good.' })
-  revokeApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID) apiKeyId: string) {
+  revokeApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
     return this.#apiKeys.revoke(actor, apiKeyId)
   }
 

@@ -40,7 +40,7 @@ export class FileContextResolver {
 
   @Requires('any')
   @Query(() => FileContext, { description: 'One context, by its key (spec §4).' })
-  context(@By() actor: Actor, @Arg('contextKey', () => String) contextKey: string) {
+  context(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
     return this.#contexts.get(actor, contextKey)
   }
 
@@ -49,8 +49,12 @@ export class FileContextResolver {
   createContext(
     @By() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('input', () => CreateContextInput) input: CreateContextInput,
-    @Arg('idempotencyKey', () => String, { nullable: true }) idempotencyKey?: string,
+    @Arg('input', () => CreateContextInput, { description: 'What it is to be.' }) input: CreateContextInput,
+    @Arg('idempotencyKey', () => String, {
+      nullable: true,
+      description: 'The same request twice under one key is done once, for 24 hours.',
+    })
+    idempotencyKey?: string,
   ) {
     return this.#idempotency.once(
       actor,
@@ -71,15 +75,15 @@ export class FileContextResolver {
   @Mutation(() => FileContext, { description: 'Changes a context; its key never changes.' })
   updateContext(
     @By() actor: Actor,
-    @Arg('contextKey', () => String) contextKey: string,
-    @Arg('input', () => UpdateContextInput) input: UpdateContextInput,
+    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+    @Arg('input', () => UpdateContextInput, { description: 'What it is to be.' }) input: UpdateContextInput,
   ) {
     return this.#contexts.update(actor, contextKey, input)
   }
 
   @Requires('admin')
   @Mutation(() => DeletedContext, { description: 'Deletes a context that holds no files.' })
-  deleteContext(@By() actor: Actor, @Arg('contextKey', () => String) contextKey: string) {
+  deleteContext(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
     return this.#contexts.delete(actor, contextKey)
   }
 

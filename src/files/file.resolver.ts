@@ -46,13 +46,13 @@ export class FileResolver {
 
   @Requires('metadata')
   @Query(() => File, { description: 'One file’s metadata (spec §4).' })
-  file(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+  file(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
     return this.#files.get(attempt, fileId)
   }
 
   @Requires('metadata')
   @Query(() => ValidationReportType, { description: 'The validation report that was kept with a file.' })
-  fileValidation(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+  fileValidation(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
     return this.#files.validation(attempt, fileId)
   }
 
@@ -70,13 +70,16 @@ export class FileResolver {
 
   @Requires('download')
   @Mutation(() => DownloadUrl, { description: 'Makes a pre-signed, short-lived download URL (spec §4).' })
-  createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+  createDownloadUrl(
+    @CurrentAttempt() attempt: Attempt,
+    @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string,
+  ) {
     return this.#files.createDownloadUrl(attempt, fileId)
   }
 
   @Requires('delete')
   @Mutation(() => DeletedFile, { description: 'Deletes a file, at once for every reader.' })
-  deleteFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID) fileId: string) {
+  deleteFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
     return this.#files.delete(attempt, fileId)
   }
 

@@ -180,11 +180,13 @@ export class FileService {
   ): Promise<File[]> {
     const values = [...where.values]
     const conditions = after ? [...where.conditions, `f.file_id < $${values.push(after)}`] : where.conditions
-    const { rows } = await this.#db.pool.query<File>(
-      `SELECT ${columns} FROM (SELECT f.file_id FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}) ids
+    const { rows } = await this.#db.pool.query<File>({
+      // One plan for each shape of the filter, prepared once.
+      name: `files-list-${where.conditions.length}${where.contextIds?.length === 1 ? 'c' : ''}${where.uploadedBy && 'u'}${after ? 'a' : ''}`,
+      text: `SELECT ${columns} FROM (SELECT f.file_id FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}) ids
        JOIN files f ON f.file_id = ids.file_id JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id ORDER BY f.file_id DESC`,
       values,
-    )
+    })
     return rows
   }
 

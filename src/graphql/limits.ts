@@ -187,17 +187,26 @@ export function refuseByCost(
   schema: GraphQLSchema,
   request: { document: never; operationName?: string | null; variables?: Record<string, unknown> | null },
 ): void {
-  const cost = getComplexity({
-    schema,
-    query: request.document,
-    ...(request.operationName && { operationName: request.operationName }),
-    variables: request.variables ?? {},
-    estimators: [estimate],
-  })
+  const cost = costOf(schema, request)
   if (cost <= mostCost) return
   throw new GraphQLError(`This asks for about ${cost} values; ${mostCost} are the most. Ask for smaller pages.`, {
-    extensions: { code: 'BAD_USER_INPUT' },
+    extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
   })
+}
+
+function costOf(schema: GraphQLSchema, { document, operationName, variables }: Parameters<typeof refuseByCost>[1]): number {
+  try {
+    return getComplexity({
+      schema,
+      query: document,
+      ...(operationName && { operationName }),
+      variables: variables ?? {},
+      estimators: [estimate],
+    })
+  } catch {
+    // A variable at fault: executing it tells so, by its name, and costs nothing.
+    return 0
+  }
 }
 
 function estimate({ args, childComplexity }: ComplexityEstimatorArgs): number {

@@ -31,10 +31,13 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
 export const isOurFault = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
   // What has no path was found in the document or its variables, before anything of ours ran.
-  if (cause instanceof GraphQLError && cause.originalError === undefined && (cause.path === undefined || cause.extensions.code !== undefined))
-    return false
+  if (isOfGraphql(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
   return publicError(cause).code === 'internal_server_error'
 }
+
+/** Raised by graphql-js and not by what runs under it; Apollo Server wraps one such error in another. */
+const isOfGraphql = (error: unknown): error is GraphQLError =>
+  error instanceof GraphQLError && (error.originalError === undefined || isOfGraphql(error.originalError))
 
 // The document, its variables, or the HTTP around them: all of it the caller's, with Apollo's various codes.
 const inputCodes = new Set([

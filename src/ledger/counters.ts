@@ -63,10 +63,7 @@ export class Counters {
     this.#held(file.tenant_id, file.context_id, file.uploaded_by, -1, -file.size_bytes)
   }
 
-  downloaded(
-    file: { tenantId: string; contextId: string | null; apiKeyId: string | null; sizeBytes: number },
-    at: Date,
-  ): void {
+  downloaded(file: { tenantId: string; contextId: string | null; apiKeyId: string | null; sizeBytes: number }, at: Date): void {
     this.#count(file.tenantId, [file.apiKeyId, file.contextId], at, { downloads: 1, bytes_downloaded: file.sizeBytes })
   }
 

@@ -20,7 +20,10 @@ export class TenantResolver {
 
   @Requires('admin')
   @Mutation(() => Tenant, { description: 'Changes the tenant’s name or quota.' })
-  updateTenant(@By() actor: Actor, @Arg('input', () => UpdateTenantInput) input: UpdateTenantInput) {
+  updateTenant(
+    @By() actor: Actor,
+    @Arg('input', () => UpdateTenantInput, { description: 'What it is to be.' }) input: UpdateTenantInput,
+  ) {
     return this.#tenants.update(actor, input)
   }
 }

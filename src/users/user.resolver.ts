@@ -70,7 +70,10 @@ export class UserResolver {
 
   @Requires('admin')
   @Mutation(() => InvitedUser, { description: 'Makes a dashboard user.' })
-  inviteUser(@By() actor: Actor, @Arg('input', () => InviteUserInput) input: InviteUserInput) {
+  inviteUser(
+    @By() actor: Actor,
+    @Arg('input', () => InviteUserInput, { description: 'What it is to be.' }) input: InviteUserInput,
+  ) {
     return this.#users.create(actor, input)
   }
 
@@ -78,21 +81,21 @@ export class UserResolver {
   @Mutation(() => User, { description: 'Changes a dashboard user’s name or scopes.' })
   updateUser(
     @By() actor: Actor,
-    @Arg('userId', () => ID) userId: string,
-    @Arg('input', () => UpdateUserInput) input: UpdateUserInput,
+    @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string,
+    @Arg('input', () => UpdateUserInput, { description: 'What it is to be.' }) input: UpdateUserInput,
   ) {
     return this.#users.update(actor, userId, input)
   }
 
   @Requires('admin')
   @Mutation(() => User, { description: 'Disables a dashboard user; his sessions are refused at once.' })
-  disableUser(@By() actor: Actor, @Arg('userId', () => ID) userId: string) {
+  disableUser(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
     return this.#users.disable(actor, userId)
   }
 
   @Requires('admin')
   @Mutation(() => User, { description: 'Enables a disabled dashboard user.' })
-  enableUser(@By() actor: Actor, @Arg('userId', () => ID) userId: string) {
+  enableUser(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
     return this.#users.enable(actor, userId)
   }
 }

@@ -57,9 +57,7 @@ test('call logs as CSV: names in the first line, formulas harmless, every cell a
   expect(head).toEqual(Object.keys(entries[0]))
   const harmless = (cell: string | null) => (cell === null ? '' : /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell)
   expect(rows).toEqual(entries.map((entry: Record<string, string | null>) => Object.values(entry).map(harmless)))
-  expect(rows.flat()).toEqual(
-    expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]),
-  )
+  expect(rows.flat()).toEqual(expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]))
 })
 
 test('audit logs in both forms, with the filters of the list', async () => {
@@ -82,7 +80,10 @@ describe('refused as everywhere', () => {
   const faulty: [string, string[]][] = [
     ['/stats/logs/export?format=xml', ['format']],
     ['/stats/logs/export?format=', ['format']],
-    ['/stats/logs/export?format=pdf&operation=admin&status=&start_date=yesterday&end_date=2026-13-01', ['format', 'operation', 'status', 'start_date', 'end_date']],
+    [
+      '/stats/logs/export?format=pdf&operation=admin&status=&start_date=yesterday&end_date=2026-13-01',
+      ['format', 'operation', 'status', 'start_date', 'end_date'],
+    ],
     ['/stats/logs/export?status=success&status=failure', ['status']],
     ['/audit-logs/export?format=json&audit_type=user&action=read', ['format', 'audit_type', 'action']],
   ]

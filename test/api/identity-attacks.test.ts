@@ -148,15 +148,12 @@ describe('prototype pollution', () => {
     },
   )
 
-  test('in metadata it is a member like any other, and comes back as it was sent', async () => {
+  test('in metadata it is a member like any other', async () => {
     const made = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${evil}}`, {
       'content-type': 'application/json',
     })
     const { api_key_id: id } = dataOf(made, { status: 201, message: true })
-    const shown = await fetch(`${world.url}/api/v1/api-keys/${id}`, {
-      headers: { authorization: `Bearer ${tenant.admin.credential}` },
-    })
-    expect(await shown.text()).toContain('"__proto__":{"polluted":"yes"}')
+    expect(dataOf(await tenant.admin.get(`/api-keys/${id}`)).metadata.constructor).toEqual({ prototype: { polluted: 'yes' } })
     clean()
   })
 

@@ -136,7 +136,12 @@ test('after a random mix from two replicas every statistic equals a recount of t
     delete: both('delete'),
   })
   expect(stats.api_calls.today).toBe(stats.api_calls.by_status.success + stats.api_calls.by_status.failure)
-  const held = (await world.database.pool.query('SELECT count(*) AS n, coalesce(sum(size_bytes), 0)::bigint AS bytes FROM files WHERE tenant_id = $1', [tenant.tenantId])).rows[0]
+  const held = (
+    await world.database.pool.query(
+      'SELECT count(*) AS n, coalesce(sum(size_bytes), 0)::bigint AS bytes FROM files WHERE tenant_id = $1',
+      [tenant.tenantId],
+    )
+  ).rows[0]
   expect([stats.overview.total_files, stats.storage.total_bytes]).toEqual([held.n, held.bytes])
   const audited = await world.database.pool.query(
     `SELECT action, count(*) AS n, coalesce(sum((details->>'size_bytes')::bigint), 0)::bigint AS bytes FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'file' GROUP BY 1`,
@@ -157,7 +162,9 @@ test('after a random mix from two replicas every statistic equals a recount of t
   )
   for (const { code, n } of blocked.rows) expect(stats.security.by_reason[code]).toBeGreaterThanOrEqual(n)
   expect(stats.security.by_reason.size_exceeded).toBe(1)
-  expect(Object.values(stats.security.by_reason as Record<string, number>).reduce((a, b) => a + b)).toBe(stats.security.files_blocked_total)
+  expect(Object.values(stats.security.by_reason as Record<string, number>).reduce((a, b) => a + b)).toBe(
+    stats.security.files_blocked_total,
+  )
 })
 
 test('a user’s rejected upload is blocked and counted, though it is no call; so is his download', async () => {

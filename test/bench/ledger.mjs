@@ -1,6 +1,6 @@
 // npm run bench:ledger: calls per second that the ledger commits, against one transaction per call and against bare inserts of the
 // same row through pg, in one run. Rounds alternate, and medians are told, since the machine's own speed drifts. fsync is on.
-import { mkdtempSync, mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDatabase } from '../../dist/db/client.js'
@@ -22,7 +22,9 @@ try {
   const database = createDatabase(server.url, { poolSize, logger: { warn: () => {} } })
   await ensurePartitions(database.pool)
   const tenantId = newId('ten')
-  await database.pool.query('INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, $1, now(), now())', [tenantId])
+  await database.pool.query('INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, $1, now(), now())', [
+    tenantId,
+  ])
   const keys = Array.from({ length: 8 }, () => newId('key'))
   const contexts = Array.from({ length: 4 }, () => newId('ctx'))
   let made = 0
@@ -31,8 +33,19 @@ try {
     const contextId = contexts[made % contexts.length]
     return {
       call: {
-        tenantId, apiKeyId: keys[made % keys.length], apiKeyName: 'Worker', operation: 'metadata', status: 'success', fileId: null, contextId,
-        contextKey: 'notes', errorCode: null, errorMessage: null, validation: null, ipAddress: '127.0.0.1', userAgent: 'bench/1.0',
+        tenantId,
+        apiKeyId: keys[made % keys.length],
+        apiKeyName: 'Worker',
+        operation: 'metadata',
+        status: 'success',
+        fileId: null,
+        contextId,
+        contextKey: 'notes',
+        errorCode: null,
+        errorMessage: null,
+        validation: null,
+        ipAddress: '127.0.0.1',
+        userAgent: 'bench/1.0',
       },
     }
   }
@@ -46,7 +59,17 @@ try {
     await database.pool.query({
       name: 'bare',
       text: 'INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, context_key, ip_address, user_agent, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now())',
-      values: [callId, tenantId, call.apiKeyId, call.apiKeyName, call.operation, call.status, call.contextKey, call.ipAddress, call.userAgent],
+      values: [
+        callId,
+        tenantId,
+        call.apiKeyId,
+        call.apiKeyName,
+        call.operation,
+        call.status,
+        call.contextKey,
+        call.ipAddress,
+        call.userAgent,
+      ],
     })
   }
   const ways = {
@@ -62,9 +85,15 @@ try {
     const medians = Object.fromEntries(Object.entries(rates).map(([name, all]) => [name, median(all)]))
     console.log(`\n${inFlight} in flight`)
     for (const [name, rate] of Object.entries(medians))
-      console.log(`  ${name.padEnd(44)} ${String(Math.round(rate)).padStart(7)} calls/s   (${rates[name].map(Math.round).join(', ')})`)
-    console.log(`  the ledger against one transaction per call  ${(medians['the ledger'] / medians['one transaction per call']).toFixed(1)}x (target: 5)`)
-    console.log(`  the ledger against bare inserts              ${(medians['the ledger'] / medians['one insert per call, nothing counted (pg)']).toFixed(1)}x`)
+      console.log(
+        `  ${name.padEnd(44)} ${String(Math.round(rate)).padStart(7)} calls/s   (${rates[name].map(Math.round).join(', ')})`,
+      )
+    console.log(
+      `  the ledger against one transaction per call  ${(medians['the ledger'] / medians['one transaction per call']).toFixed(1)}x (target: 5)`,
+    )
+    console.log(
+      `  the ledger against bare inserts              ${(medians['the ledger'] / medians['one insert per call, nothing counted (pg)']).toFixed(1)}x`,
+    )
   }
   await database.close()
 } finally {

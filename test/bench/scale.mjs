@@ -1,8 +1,8 @@
 // npm run bench:scale -- ROWS: what a year of ROWS calls (default 1,000,000) and a tenth as many files costs against one of 10,000.
 // Two databases on one PostgreSQL of its own, two services, requests in turn, medians; so the machine's drift is in both.
 import { randomBytes } from 'node:crypto'
-import http from 'node:http'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -12,7 +12,8 @@ import { seedYear } from './support/seed.mjs'
 import { request, startService } from './support/service.mjs'
 
 const rows = Number(process.argv[2] ?? 1_000_000)
-if (!Number.isInteger(rows) || rows < 10_000) throw new Error(`ROWS must be a whole number of at least 10000, not '${process.argv[2]}'.`)
+if (!Number.isInteger(rows) || rows < 10_000)
+  throw new Error(`ROWS must be a whole number of at least 10000, not '${process.argv[2]}'.`)
 const samples = Number(process.argv[3] ?? 41)
 const counters = 1.5
 const elsewhere = 3
@@ -25,18 +26,25 @@ try {
   const small = await open('small', 10_000)
   const large = await open('large', rows)
   const missed = []
-  console.log(`\n${'median of one request, ms'.padEnd(58)} ${'10,000'.padStart(9)} ${rows.toLocaleString('en').padStart(11)}    ratio  target`)
+  console.log(
+    `\n${'median of one request, ms'.padEnd(58)} ${'10,000'.padStart(9)} ${rows.toLocaleString('en').padStart(11)}    ratio  target`,
+  )
   for (const { name, path, target } of questions()) {
     const times = { small: [], large: [] }
     for (let sample = -3; sample < samples; sample++)
-      for (const [size, place] of [['small', small], ['large', large]]) {
+      for (const [size, place] of [
+        ['small', small],
+        ['large', large],
+      ]) {
         const took = await ask(place, path(place))
         if (sample >= 0) times[size].push(took)
       }
     const [before, after] = [median(times.small), median(times.large)]
     const ratio = after / before
     if (ratio > target) missed.push(name)
-    console.log(`${name.padEnd(58)} ${before.toFixed(2).padStart(9)} ${after.toFixed(2).padStart(11)} ${ratio.toFixed(2).padStart(8)}  ${target}${ratio > target ? '  MISSED' : ''}`)
+    console.log(
+      `${name.padEnd(58)} ${before.toFixed(2).padStart(9)} ${after.toFixed(2).padStart(11)} ${ratio.toFixed(2).padStart(8)}  ${target}${ratio > target ? '  MISSED' : ''}`,
+    )
   }
   for (const place of [small, large]) console.log(`counters_drift at ${place.rows.toLocaleString('en')}: ${await drift(place)}`)
   console.log(missed.length === 0 ? 'Every target met.' : `Missed: ${missed.join('; ')}`)
@@ -59,28 +67,31 @@ function questions() {
   const day = (ago) => new Date(Date.now() - ago * 86_400_000).toISOString()
   const filters = {
     none: () => '',
-    'key': ({ ids }) => `api_key_id=${ids.common}`,
+    key: ({ ids }) => `api_key_id=${ids.common}`,
     'rare key': ({ ids }) => `api_key_id=${ids.rare}`,
-    'operation': () => 'operation=download',
+    operation: () => 'operation=download',
     'rare operation': () => 'operation=delete',
-    'status': () => 'status=success',
+    status: () => 'status=success',
     'rare status': () => 'status=failure',
-    'start': () => `start_date=${day(100)}`,
-    'end': () => `end_date=${day(100)}`,
+    start: () => `start_date=${day(100)}`,
+    end: () => `end_date=${day(100)}`,
     'start and end': () => `start_date=${day(200.3)}&end_date=${day(100.7)}`,
     'key, operation': ({ ids }) => `api_key_id=${ids.common}&operation=upload`,
     'key, status': ({ ids }) => `api_key_id=${ids.common}&status=failure`,
     'operation, status': () => 'operation=delete&status=failure',
     'key, operation, status': ({ ids }) => `api_key_id=${ids.common}&operation=delete&status=failure`,
     'rare key, operation, status': ({ ids }) => `api_key_id=${ids.rare}&operation=metadata&status=success`,
-    'key, operation, status, start, end': ({ ids }) => `api_key_id=${ids.common}&operation=delete&status=failure&start_date=${day(200.3)}&end_date=${day(100.7)}`,
+    'key, operation, status, start, end': ({ ids }) =>
+      `api_key_id=${ids.common}&operation=delete&status=failure&start_date=${day(200.3)}&end_date=${day(100.7)}`,
     'no match: idle key': ({ ids }) => `api_key_id=${ids.idle}`,
     'no match: idle key, operation': ({ ids }) => `api_key_id=${ids.idle}&operation=upload`,
     'no match: idle key, status': ({ ids }) => `api_key_id=${ids.idle}&status=failure`,
-    'no match: idle key, operation, status, dates': ({ ids }) => `api_key_id=${ids.idle}&operation=upload&status=failure&start_date=${day(200.3)}&end_date=${day(100.7)}`,
+    'no match: idle key, operation, status, dates': ({ ids }) =>
+      `api_key_id=${ids.idle}&operation=upload&status=failure&start_date=${day(200.3)}&end_date=${day(100.7)}`,
     'no match: rare key in a day of the future': ({ ids }) => `api_key_id=${ids.rare}&start_date=2999-01-01`,
   }
-  for (const [name, filter] of Object.entries(filters)) add(`logs, first page: ${name}`, (place) => `/stats/logs?${filter(place)}`, elsewhere)
+  for (const [name, filter] of Object.entries(filters))
+    add(`logs, first page: ${name}`, (place) => `/stats/logs?${filter(place)}`, elsewhere)
   // Behind the end of the list: the total alone is answered.
   for (const [name, filter] of Object.entries(filters))
     add(`logs, total_items: ${name}`, (place) => `/stats/logs?page=2000000000&${filter(place)}`, counters)
@@ -102,7 +113,11 @@ async function open(name, size) {
   await admin.query(`CREATE DATABASE ${name}`)
   await admin.end()
   url.pathname = `/${name}`
-  const service = await startService({ DATABASE_URL: url.href, MASTER_KEY: randomBytes(32).toString('base64'), STORAGE_URL: `file://${join(folder, name)}` })
+  const service = await startService({
+    DATABASE_URL: url.href,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    STORAGE_URL: `file://${join(folder, name)}`,
+  })
   opened.push(service)
   const client = new pg.Client({ connectionString: url.href })
   await client.connect()
@@ -121,7 +136,10 @@ async function ask({ url, key, agent }, path) {
 }
 
 async function drift({ databaseUrl }) {
-  const client = new pg.Client({ connectionString: databaseUrl, types: { getTypeParser: (oid) => (oid === 20 ? Number : pg.types.getTypeParser(oid)) } })
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    types: { getTypeParser: (oid) => (oid === 20 ? Number : pg.types.getTypeParser(oid)) },
+  })
   await client.connect()
   return counterDrift(client, { tenantId: null, callsSince: null }).finally(() => client.end())
 }

@@ -96,7 +96,9 @@ export class Books {
   async upload(context: { contextId: string; contextKey: string }, sizeBytes: number, actor = this.key): Promise<Entry> {
     const fileId = newId('file')
     const blobPath = `${this.tenantId}/${fileId}`
-    await this.database.pool.query(`INSERT INTO blob_garbage (blob_path, due_at) VALUES ($1, now() + interval '1 hour')`, [blobPath])
+    await this.database.pool.query(`INSERT INTO blob_garbage (blob_path, due_at) VALUES ($1, now() + interval '1 hour')`, [
+      blobPath,
+    ])
     const file = {
       ...context,
       fileId,
@@ -233,7 +235,9 @@ export async function seedCalls(url: string, tenantId: string, calls: readonly S
 const countSeeded = `
 INSERT INTO usage_counters (tenant_id, subject, grain, bucket, upload_success, upload_failure, download_success, download_failure, metadata_success, metadata_failure, delete_success, delete_failure)
 SELECT tenant_id, subject, grain, bucket, ${['upload', 'download', 'metadata', 'delete']
-  .flatMap((operation) => ['success', 'failure'].map((status) => `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}')`))
+  .flatMap((operation) =>
+    ['success', 'failure'].map((status) => `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}')`),
+  )
   .join(', ')}
 FROM call_logs CROSS JOIN LATERAL (VALUES (''), (api_key_id)) AS s(subject)
 CROSS JOIN LATERAL (VALUES ('hour'::usage_grain, date_trunc('hour', created_at, 'UTC')), ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)

@@ -55,7 +55,9 @@ afterAll(() => books.close())
 
 function bruteForce(filter: CallLogFilter, horizon = 0) {
   const from = filter.startDate ? Date.parse(filter.startDate) : 0
-  const until = filter.endDate ? Date.parse(filter.endDate) + (filter.endDate.length === 10 ? day - 1 : 0) : Number.POSITIVE_INFINITY
+  const until = filter.endDate
+    ? Date.parse(filter.endDate) + (filter.endDate.length === 10 ? day - 1 : 0)
+    : Number.POSITIVE_INFINITY
   return all.filter(
     (row) =>
       row.at >= Math.max(from, horizon) &&
@@ -69,8 +71,8 @@ function bruteForce(filter: CallLogFilter, horizon = 0) {
 const moments = (): (string | undefined)[] => {
   const at = pick(all).at
   const edge = Math.floor(at / hour) * hour
-  return [at, at + 1, at - 1, edge, edge - 1, edge + 1, Math.floor(at / day) * day, Math.floor(at / day) * day - 1].map((moment) =>
-    new Date(moment).toISOString(),
+  return [at, at + 1, at - 1, edge, edge - 1, edge + 1, Math.floor(at / day) * day, Math.floor(at / day) * day - 1].map(
+    (moment) => new Date(moment).toISOString(),
   )
 }
 
@@ -154,7 +156,12 @@ test('what retention has put out is in no page, no total, no connection and no e
 test('the newest calls of several keys, each with its own', async () => {
   const found = await log.recentByKeys(books.tenantId, [...keys, newId('key')], 5)
   expect([...found].map(([key, calls]) => [key, idsOf(calls)])).toEqual(
-    [...found.keys()].map((key) => [key, bruteForce({ apiKeyId: key }).slice(0, 5).map(({ callId }) => callId)]),
+    [...found.keys()].map((key) => [
+      key,
+      bruteForce({ apiKeyId: key })
+        .slice(0, 5)
+        .map(({ callId }) => callId),
+    ]),
   )
 })
 

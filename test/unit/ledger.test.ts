@@ -16,7 +16,9 @@ const commitAll = (ledger: Ledger, entries: Entry[]) => Promise.allSettled(entri
 const callsOf = async (userAgent: string) =>
   (await books.rows<{ n: number }>('SELECT count(*) AS n FROM call_logs WHERE user_agent = $1', [userAgent]))[0]!.n
 const transactions = async () =>
-  (await books.rows<{ n: number }>('SELECT count(DISTINCT xmin::text) AS n FROM call_logs WHERE user_agent = $1', ['grouped']))[0]!.n
+  (
+    await books.rows<{ n: number }>('SELECT count(DISTINCT xmin::text) AS n FROM call_logs WHERE user_agent = $1', ['grouped'])
+  )[0]!.n
 
 test('calls that arrive together are committed together, and each is in the log once', async () => {
   const ledger = books.ledger()
@@ -103,8 +105,7 @@ test('a connection that breaks in mid-group fails its callers, who find nothing 
   const outcomes = await group
   await holder.query('ROLLBACK')
   holder.release()
-  for (const outcome of outcomes)
-    expect(publicError((outcome as PromiseRejectedResult).reason).code).toBe('database_unavailable')
+  for (const outcome of outcomes) expect(publicError((outcome as PromiseRejectedResult).reason).code).toBe('database_unavailable')
   expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
   // Its paths are still in the garbage journal.
   const paths = uploads.map(({ upload }) => upload!.file.blobPath)
@@ -206,9 +207,7 @@ test('an upload whose key was disabled or whose path was swept meanwhile is refu
   await books.database.pool.query('DELETE FROM blob_garbage WHERE blob_path = $1', [swept.upload!.file.blobPath])
   expect((await commitAll(books.ledger(), [disabled, swept])).map(codeOf)).toEqual(['unauthenticated', 'storage_unavailable'])
   expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
-  expect(
-    await books.rows('SELECT status, error_code FROM call_logs WHERE context_key = $1 ORDER BY call_id', ['gone']),
-  ).toEqual([
+  expect(await books.rows('SELECT status, error_code FROM call_logs WHERE context_key = $1 ORDER BY call_id', ['gone'])).toEqual([
     { status: 'failure', error_code: 'unauthenticated' },
     { status: 'failure', error_code: 'storage_unavailable' },
   ])

@@ -25,7 +25,10 @@ beforeAll(async () => {
   }))
   await seedCalls(books.url, books.tenantId, calls)
   // A row a day in the audit trail, with its counters.
-  const ids = Array.from({ length: 100 }, (_, index) => firstIdAt('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10))
+  const ids = Array.from(
+    { length: 100 },
+    (_, index) => firstIdAt('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10),
+  )
   await books.database.pool.query(
     `INSERT INTO audit_logs (audit_id, tenant_id, audit_type, action, entity_type, entity_id, entity_name, performed_by_id, performed_by_name, performed_by_type, ip_address, user_agent, created_at)
      SELECT id, $2, 'file', 'created', 'file', 'x', 'x', 'system', 'system', 'system', '', '', at FROM unnest($1::text[], $3::timestamptz[]) AS s(id, at)`,

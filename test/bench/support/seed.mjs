@@ -7,7 +7,9 @@ const statuses = ['success', 'failure']
 const ulidTime = (ms) =>
   Array.from({ length: 10 }, (_, place) => `substr('${alphabet}', ((${ms} >> ${5 * (9 - place)}) & 31)::int + 1, 1)`).join(' || ')
 
-const callCounts = operations.flatMap((operation) => statuses.map((status) => ({ column: `${operation}_${status}`, operation, status })))
+const callCounts = operations.flatMap((operation) =>
+  statuses.map((status) => ({ column: `${operation}_${status}`, operation, status })),
+)
 
 /**
  * `rows` calls and a tenth as many files of one tenant, evenly over the year before now. Gives the ids to filter by: keys of every
@@ -43,7 +45,16 @@ export async function seedYear(client, { tenantId, rows, say = () => {} }) {
   }
   await client.query(filesStatement, [tenantId, files])
   await count(client, tenantId)
-  for (const table of ['call_logs', 'files', 'usage_counters', 'file_totals', 'file_contexts', 'api_keys', 'audit_logs', 'tenants'])
+  for (const table of [
+    'call_logs',
+    'files',
+    'usage_counters',
+    'file_totals',
+    'file_contexts',
+    'api_keys',
+    'audit_logs',
+    'tenants',
+  ])
     await client.query(`VACUUM ANALYZE ${table}`)
   await client.query('CHECKPOINT')
   say(`seeded in ${Math.round((Date.now() - started) / 1000)} s`)

@@ -1,0 +1,257 @@
+// npm run soak: clients that upload, are rejected, download, delete and change keys, while the service is killed with -9 at random.
+// Afterwards every answer that a client has had must be in the logs exactly once, and every counter equal its recount.
+//   node test/bench/soak.mjs [--clients 64] [--kills 20] [--seconds 6]
+// With DATABASE_URL it runs on that (empty) database, else on a PostgreSQL of its own. Exit status 1, and what is wrong, if anything is.
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { freePort, multipart, request } from './support/service.mjs'
+
+const { values } = parseArgs({
+  options: { clients: { type: 'string' }, kills: { type: 'string' }, seconds: { type: 'string' } },
+})
+const clients = Number(values.clients ?? 64)
+const kills = Number(values.kills ?? 20)
+const seconds = Number(values.seconds ?? 6)
+const program = (name) => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url))
+const tightQuota = 1_048_576
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-soak-'))
+const faults = []
+const fault = (what) => faults.push(what)
+let server
+let service
+
+try {
+  const databaseUrl = process.env.DATABASE_URL ?? (await ownDatabase())
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const admin = `assay_${randomBytes(32).toString('base64url')}`
+  const env = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: folder,
+    STORAGE_URL: `file://${join(folder, 'blobs')}`,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    PUBLIC_URL: url,
+    SCANNER_URL: 'yara:',
+    RECONCILE_INTERVAL_HOURS: '0',
+    BOOTSTRAP_API_KEY: admin,
+    LOG_LEVEL: 'error',
+  }
+  await startService(env, url)
+  const world = await furnish(url, admin)
+  const record = { calls: [], changes: [], uploads: new Map(), unanswered: 0 }
+  const state = { over: false }
+  const watcher = watchQuotas(databaseUrl, world, state)
+  const crowd = Array.from({ length: clients }, (_, index) => client(index, { url, admin, world, record, state }))
+  for (let kill = 1; kill <= kills; kill++) {
+    await sleep(200 + Math.random() * seconds * 1000)
+    service.kill('SIGKILL')
+    await once(service, 'exit')
+    await startService(env, url)
+    if (process.stdout.isTTY) console.log(`kill ${kill} of ${kills}: ${record.calls.length} answers so far`)
+  }
+  await sleep(500)
+  state.over = true
+  await Promise.all([...crowd, watcher])
+  await prove({ databaseUrl, url, env, record, world })
+  console.log(
+    JSON.stringify({ clients, kills, answers: record.calls.length, changes: record.changes.length, unanswered: record.unanswered, uploads: record.uploads.size, faults }),
+  )
+} finally {
+  service?.kill('SIGKILL')
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
+process.exit(faults.length === 0 ? 0 : 1)
+
+async function ownDatabase() {
+  const { startServer } = await import('../../dist/db/embedded-server.js')
+  mkdirSync(join(folder, 'data'))
+  server = await startServer({ folder: join(folder, 'data') })
+  return server.url
+}
+
+async function startService(env, url) {
+  service = spawn(process.execPath, [program('main')], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  for (let tries = 0; tries < 1200; tries++) {
+    if (service.exitCode !== null) throw new Error(`The service ended with status ${service.exitCode}.`)
+    if (await fetch(`${url}/health/live`).then(({ ok }) => ok, () => false)) return
+    await sleep(25)
+  }
+  throw new Error('The service did not start.')
+}
+
+/** Contexts, one of them with a quota that will be full, keys for all, and keys that are disabled and enabled again. */
+async function furnish(url, admin) {
+  const post = async (path, body) => {
+    const answer = await fetch(`${url}/api/v1${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (answer.status !== 201) throw new Error(`${path}: ${await answer.text()}`)
+    return (await answer.json()).data
+  }
+  const context = { display_name: 'Soak', allowed_extensions: ['txt', 'png'], max_file_size_mb: 1 }
+  await post('/contexts', { ...context, context_key: 'wide' })
+  const tight = await post('/contexts', { ...context, context_key: 'tight', storage_quota_mb: 1 })
+  const keys = []
+  for (let index = 0; index < 8; index++)
+    keys.push(await post('/api-keys', { name: `Key ${index}`, scopes: ['upload', 'download', 'metadata', 'delete'] }))
+  return { keys, steady: keys.slice(0, 6).map((key) => key.api_key), victims: keys.slice(6), tightId: tight.context_id, tenantId: tight.tenant_id }
+}
+
+/** One client: a request after the other, each under a name of its own (its user agent), and what it was told. */
+async function client(index, { url, admin, world, record, state }) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  const mine = []
+  for (let turn = 0; !state.over; turn++) {
+    const name = `soak/${index}-${turn}`
+    const step = stepOf({ turn, index, world, mine, admin, record })
+    try {
+      const answer = await request(agent, `${url}/api/v1${step.path}`, {
+        ...step,
+        headers: { authorization: `Bearer ${step.key}`, 'user-agent': name, ...step.headers },
+      })
+      const told = JSON.parse(answer.text())
+      if (answer.status >= 500) fault(`${name} ${step.path} was answered ${answer.status}: ${answer.text()}`)
+      const facts = { name, status: answer.status, operation: step.operation }
+      if (step.operation) record.calls.push(facts)
+      else if (answer.status === 200) record.changes.push(facts)
+      step.then?.(answer.status, told.data)
+    } catch {
+      record.unanswered++
+      await sleep(30 + Math.random() * 50)
+    }
+  }
+  agent.destroy()
+}
+
+function stepOf({ turn, index, world, mine, admin, record }) {
+  const key = world.steady[index % world.steady.length]
+  // The last client changes keys and does nothing else, so that no two changes meet.
+  if (index === clients - 1) {
+    const victim = world.victims[turn % world.victims.length]
+    return { method: 'POST', path: `/api-keys/${victim.api_key_id}/${Math.random() < 0.5 ? 'disable' : 'enable'}`, key: admin }
+  }
+  const roll = Math.random()
+  if (roll < 0.35) return upload(roll < 0.2 ? 'wide' : 'tight', roll < 0.04 ? world.victims[0].api_key : key, mine, record)
+  if (roll < 0.42) return send('wide', 'evil.exe', Buffer.from('MZ'), key)
+  if (roll < 0.46) return send('wide', 'blank.txt', Buffer.from('  '), key)
+  if (roll < 0.5) return send('wide', 'broken.png', Buffer.from('no picture'), key)
+  if (roll < 0.6) return { path: '/stats', operation: 'metadata', key: roll < 0.53 ? world.victims[1].api_key : key }
+  const file = mine[Math.floor(Math.random() * mine.length)] ?? 'file_none'
+  if (roll < 0.75) return { path: `/files/${file}`, operation: 'download', key }
+  if (roll < 0.85) return { path: `/files/${file}/metadata`, operation: 'metadata', key }
+  const known = record.uploads.get(file)
+  if (known) known.deleting = true
+  return {
+    method: 'DELETE',
+    path: `/files/${file}`,
+    operation: 'delete',
+    key,
+    then: (status) => {
+      if (status !== 200) return
+      known.deleted = true
+      mine.splice(mine.indexOf(file), 1)
+    },
+  }
+}
+
+function send(context, name, content, key) {
+  const form = multipart(context, name, content)
+  return { method: 'POST', path: '/files/upload', operation: 'upload', key, headers: form.headers, body: form.body }
+}
+
+function upload(context, key, mine, record) {
+  const content = Buffer.from(randomBytes(Math.floor(Math.random() * 40_000) + 1).toString('base64'))
+  return {
+    ...send(context, 'a.txt', content, key),
+    then: (status, data) => {
+      if (status !== 201) return
+      mine.push(data.file_id)
+      record.uploads.set(data.file_id, { sha256: createHash('sha256').update(content).digest('hex'), deleting: false, deleted: false })
+    },
+  }
+}
+
+/** Again and again, in one snapshot each: what is held never exceeds the quota, and is what the counter says. */
+async function watchQuotas(databaseUrl, { tightId }, state) {
+  const database = new pg.Client({ connectionString: databaseUrl })
+  await database.connect()
+  while (!state.over) {
+    const { rows } = await database.query(
+      `SELECT (SELECT coalesce(sum(size_bytes), 0) FROM files WHERE context_id = $1) AS held, (SELECT bytes FROM file_totals WHERE context_id = $1 AND uploaded_by = '') AS counted`,
+      [tightId],
+    )
+    const [held, counted] = [Number(rows[0].held), Number(rows[0].counted)]
+    if (held > tightQuota) fault(`the quota of ${tightQuota} bytes is overrun: ${held}`)
+    if (held !== counted) fault(`${held} bytes are held and ${counted} are counted`)
+    await sleep(100)
+  }
+  await database.end()
+}
+
+async function prove({ databaseUrl, url, env, record, world }) {
+  const database = new pg.Client({ connectionString: databaseUrl })
+  await database.connect()
+  const logged = new Map()
+  for (const { user_agent: name, operation, status } of (await database.query(`SELECT user_agent, operation, status FROM call_logs WHERE user_agent LIKE 'soak/%'`)).rows)
+    logged.set(name, [...(logged.get(name) ?? []), { operation, status }])
+  for (const [name, rows] of logged) if (rows.length > 1) fault(`${name} is in the log ${rows.length} times`)
+  for (const { name, status, operation } of record.calls) {
+    const [row] = logged.get(name) ?? []
+    if (!row) fault(`${name} was answered ${status} and is not in the log`)
+    else if (row.operation !== operation || (row.status === 'success') !== status < 400)
+      fault(`${name} was answered ${status} to ${operation} and is in the log as ${row.status} of ${row.operation}`)
+  }
+  const audited = new Map(
+    (await database.query(`SELECT user_agent, count(*)::int AS n FROM audit_logs WHERE audit_type = 'api_key' AND user_agent LIKE 'soak/%' GROUP BY 1`)).rows.map((row) => [row.user_agent, row.n]),
+  )
+  for (const { name } of record.changes) if (audited.get(name) !== 1) fault(`${name} changed a key and is in the audit trail ${audited.get(name) ?? 0} times`)
+
+  // As if an hour had passed: what was under way when the service was killed is due.
+  await database.query(`UPDATE blob_garbage SET due_at = now()`)
+  const swept = await command(env, 'sweep')
+  const verified = await command(env, 'verify', '--deep')
+  for (const [name, count] of Object.entries(verified)) if (count !== 0) fault(`verify says ${name}: ${count}`)
+  if (swept.failed > 0) fault(`sweep could not remove ${swept.failed} blobs`)
+  if ((await database.query('SELECT 1 FROM blob_garbage')).rowCount > 0) fault('the garbage journal is not empty after a sweep')
+  await database.end()
+
+  const ask = (path) => fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${world.steady[0]}` } })
+  for (const [fileId, { sha256, deleting, deleted }] of record.uploads) {
+    const answer = await ask(`/files/${fileId}`)
+    if (deleted && answer.status !== 404) fault(`${fileId} was deleted and is answered ${answer.status}`)
+    if (deleting || deleted) continue
+    if (answer.status !== 200) fault(`${fileId} was accepted and is answered ${answer.status}`)
+    else {
+      const content = await fetch((await answer.json()).data.download_url).then((download) => download.arrayBuffer())
+      if (createHash('sha256').update(Buffer.from(content)).digest('hex') !== sha256) fault(`${fileId} comes back as something else`)
+    }
+  }
+}
+
+async function command(env, ...args) {
+  const child = spawn(process.execPath, [program('admin'), ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    out += text
+  })
+  await once(child, 'close')
+  if (out === '') throw new Error(`admin ${args.join(' ')} ended with status ${child.exitCode} and said nothing.`)
+  return JSON.parse(out)
+}
