@@ -13,6 +13,7 @@ import { FileContextService } from './file-contexts/file-context.service.js'
 import { FileService } from './files/file.service.js'
 import { IdempotencyService } from './idempotency/idempotency.service.js'
 import { Ledger } from './ledger/ledger.js'
+import { LogHorizons } from './maintenance/log-horizons.js'
 import { StorageHealth } from './maintenance/storage-health.js'
 import { Charts } from './stats/charts.js'
 import { StatsService } from './stats/stats.service.js'
@@ -77,6 +78,7 @@ export async function openServices({
     signingSecrets: identity.signing.download_url,
     ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
   })
+  const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
   const tenants = new TenantService({ db: database, ledger })
   const contexts = new FileContextService({ db: database, ledger, maxUploadMb: config.maxUploadMb })
   const apiKeys = new ApiKeyService({
@@ -110,12 +112,13 @@ export async function openServices({
     users,
     signIns,
     files: new FileService({ db: database, ledger, storage, contexts }),
-    callLogs: new CallLogService({ db: database, retentionDays: config.callLogRetentionDays }),
-    auditLogs: new AuditLogService({ db: database, retentionDays: config.auditLogRetentionDays }),
+    callLogs: new CallLogService({ db: database, horizon: horizons.calls }),
+    auditLogs: new AuditLogService({ db: database, horizon: horizons.audits }),
     stats: new StatsService(database),
     charts: new Charts(database),
     idempotency: new IdempotencyService(pool),
-    storageHealth: new StorageHealth({ database, storage, callLogRetentionDays: config.callLogRetentionDays }),
+    horizons,
+    storageHealth: new StorageHealth({ database, storage, horizons }),
     close: async () => {
       await ledger.drain()
       await limits.close()

@@ -2,7 +2,7 @@ import type { Actor } from '../auth/actor.js'
 import type { Database, Queries } from '../db/client.js'
 import { type Connection, connectionOf, idOfCursor, type Page, pageOf } from '../graphql/page.js'
 import { firstIdAt } from '../ids.js'
-import { dayOf, totalBucket } from '../ledger/counters.js'
+import { totalBucket } from '../ledger/counters.js'
 import type { AuditAction, AuditType } from '../ledger/entry.js'
 import type { AuditLog } from './audit-log.type.js'
 
@@ -20,11 +20,12 @@ const columns = `audit_id AS "auditId", audit_type AS "auditType", action, entit
 /** The audit trail (spec §2): every change of keys, files, contexts and the tenant. Written by the ledger alone, never changed. */
 export class AuditLogService {
   readonly #db: Database
-  readonly #retentionDays: number | undefined
+  readonly #horizon: () => Date | null
 
-  constructor(parts: { db: Database; retentionDays: number | undefined }) {
+  /** `horizon`: entries older than that, a whole day, are out of the log; null: none are. */
+  constructor(parts: { db: Database; horizon: () => Date | null }) {
     this.#db = parts.db
-    this.#retentionDays = parts.retentionDays
+    this.#horizon = parts.horizon
   }
 
   /** Newest first. */
@@ -84,11 +85,6 @@ export class AuditLogService {
     return rows
   }
 
-  /** Entries older than this are out of the log; null: kept for ever. Whole days, so that the counters can answer for what is left. */
-  horizon(): Date | null {
-    return this.#retentionDays === undefined ? null : dayOf(new Date(Date.now() - this.#retentionDays * 86_400_000))
-  }
-
   async #total(tenantId: string, filter: AuditFilter): Promise<number> {
     if (byEntity(filter)) {
       // One thing's history is short, and has an index of its own.
@@ -99,7 +95,7 @@ export class AuditLogService {
       )
       return Number(rows[0]!.entries)
     }
-    const horizon = this.horizon()
+    const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<{ entries: number }>(
       `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND audit_type = $2 AND action = $3 AND grain = $4::usage_grain AND bucket >= $5`,
       [tenantId, filter.auditType ?? '', filter.action ?? '', horizon ? 'day' : 'total', horizon ?? totalBucket],
@@ -129,7 +125,7 @@ export class AuditLogService {
   #where(tenantId: string, filter: AuditFilter): { conditions: string[]; values: unknown[] } {
     const values: unknown[] = [tenantId]
     const conditions = ['tenant_id = $1']
-    const horizon = this.horizon()
+    const horizon = this.#horizon()
     if (filter.auditType && byEntity(filter)) conditions.push(`audit_type = $${values.push(filter.auditType)}::audit_type`)
     if (filter.action && byEntity(filter)) conditions.push(`action = $${values.push(filter.action)}::audit_action`)
     if (filter.entityId) conditions.push(`entity_id = $${values.push(filter.entityId)}`)

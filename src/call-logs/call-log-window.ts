@@ -11,7 +11,6 @@ export interface Window {
 }
 
 const day = 86_400_000
-const hour = 3_600_000
 
 /**
  * The stretch that a filter and the retention leave. Both bounds of the filter are inclusive, to the millisecond;
@@ -26,10 +25,6 @@ export function windowOf(
   const from = start && horizon ? (start > horizon ? start : horizon) : (start ?? horizon)
   return { from, until: end }
 }
-
-/** Rows older than this are out of the log; null: kept for ever. Whole hours, so that the counters can answer for what is left. */
-export const logHorizon = (retentionDays: number | undefined, now = new Date()): Date | null =>
-  retentionDays === undefined ? null : new Date(Math.floor((now.getTime() - retentionDays * day) / hour) * hour)
 
 /** The same stretch as bounds of ids, which begin with their time. */
 export const idBounds = ({ from, until }: Window): { from: string | null; until: string | null } => ({

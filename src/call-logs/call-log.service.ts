@@ -6,7 +6,7 @@ import { firstIdAt, idTime, isId } from '../ids.js'
 import { monthStart } from '../ledger/partitions.js'
 import type { CallLog } from './call-log.type.js'
 import { CallLogCounts, pairsOf } from './call-log-counts.js'
-import { type CallLogFilter, idBounds, logHorizon, type Window, windowOf } from './call-log-window.js'
+import { type CallLogFilter, idBounds, type Window, windowOf } from './call-log-window.js'
 
 const columns = `call_id AS "callId", api_key_id AS "apiKeyId", api_key_name AS "apiKeyName", operation, status, file_id AS "fileId", context_key AS "contextKey",
   error_code AS "errorCode", error_message AS "errorMessage", ip_address AS "ipAddress", user_agent AS "userAgent", created_at AS "createdAt"`
@@ -15,12 +15,13 @@ const columns = `call_id AS "callId", api_key_id AS "apiKeyId", api_key_name AS 
 export class CallLogService {
   readonly #db: Database
   readonly #counts: CallLogCounts
-  readonly #retentionDays: number | undefined
+  readonly #horizon: () => Date | null
 
-  constructor(parts: { db: Database; retentionDays: number | undefined }) {
+  /** `horizon`: calls older than that are out of the log; null: none are. */
+  constructor(parts: { db: Database; horizon: () => Date | null }) {
     this.#db = parts.db
     this.#counts = new CallLogCounts(parts.db.pool)
-    this.#retentionDays = parts.retentionDays
+    this.#horizon = parts.horizon
   }
 
   /** Newest first. A page costs the same at any depth: the counters tell in which hour it begins. */
@@ -105,7 +106,7 @@ export class CallLogService {
     const from = window.from && oldest && window.from > oldest ? window.from : oldest
     if (!from) return
     for (let month = monthStart(until); monthStart(month, 1) > from; month = monthStart(month, -1)) {
-      const bounds = idBounds({ from: month > from ? month : from, until })
+      const bounds = idBounds({ from: new Date(Math.max(month.getTime(), from.getTime())), until })
       for (let before = bounds.until; ; ) {
         const rows = await select(connection, actor.tenantId, filter, { from: bounds.from, until: before, limit: size })
         if (rows.length > 0) yield rows
@@ -117,7 +118,7 @@ export class CallLogService {
   }
 
   #window(filter: CallLogFilter): Window {
-    return windowOf(filter, logHorizon(this.#retentionDays))
+    return windowOf(filter, this.#horizon())
   }
 }
 

@@ -113,14 +113,21 @@ class Reader {
   }
 
   #onFile(name: string | undefined, stream: Readable, filename: string): void {
-    stream.on('error', () => {})
+    let cutShort: unknown
+    stream.on('error', (error) => {
+      cutShort = error
+    })
     this.#stream = stream
     // Until the map is understood the part waits, unread.
     void this.#begin().then(() => {
       const expected = this.#expected.get(name ?? '')
       if (!expected || expected.arrived) return void stream.resume()
       const part: Part = { filename, limit: () => this.#options.ceiling, received: undefined as never }
-      part.received = this.#options.spool.take(stream as AsyncIterable<Buffer>, () => part.limit())
+      part.received = this.#options.spool
+        .take(stream as AsyncIterable<Buffer>, () => part.limit())
+        .catch((error) => {
+          throw error === cutShort && !(error instanceof AssayError) ? broken((error as Error).message) : error
+        })
       this.#received.push(part.received)
       part.received.then(
         ({ content }) => content ?? this.#fail(broken('another file of this request was too large')),
@@ -180,7 +187,7 @@ class Reader {
 }
 
 function openParser(request: IncomingMessage): busboy.Busboy {
-  if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? ''))
+  if (!/^multipart\/form-data\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw unsupported('A GraphQL upload must be multipart/form-data with a boundary.')
   try {
     return busboy({

@@ -110,13 +110,16 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
         const told = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
         const fault =
           told?.extensions?.code === 'BAD_USER_INPUT'
-            ? { code: 'bad_user_input' as const, message: told.message, details: {} }
+            ? { code: 'bad_user_input' as const, message: withoutValues(told.message), details: {} }
             : publicError(errors[0]?.originalError ?? errors[0])
         await logUnreached(parts.schema, call, document, request.operationName, fault)
       },
     }),
   }
 }
+
+// graphql-js repeats the value at fault, which may be a password that was given to the wrong variable: the caller has it, the log need not.
+const withoutValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')
 
 async function logUnreached(
   schema: GraphQLSchema,

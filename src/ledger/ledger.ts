@@ -126,14 +126,17 @@ export class Ledger {
       }
       const remedy = remedyFor(cause)
       if (attempt < mostAttempts && remedy === 'again') continue
-      if (attempt < mostAttempts && remedy === 'partition') await ensurePartitionsOn(client)
-      else if (remedy === 'wait') return group.forEach(({ reject }) => reject(unavailable(cause)))
-      else if (group.length === 1) return group[0]!.reject(remedy === 'none' ? cause : unavailable(cause))
-      // A poisoned group: one by one, so that only the culprit fails.
-      else {
-        for (const waiting of group) await this.#commitOn(client, [waiting])
+      if (attempt < mostAttempts && remedy === 'partition') {
+        await ensurePartitionsOn(client)
+        continue
+      }
+      if (group.length === 1 || remedy === 'wait') {
+        for (const { reject } of group) reject(remedy === 'none' ? cause : unavailable(cause))
         return
       }
+      // A poisoned group: one by one, so that only the culprit fails.
+      for (const waiting of group) await this.#commitOn(client, [waiting])
+      return
     }
   }
 }

@@ -24,7 +24,7 @@ export async function ensurePartitions(pool: Pool, months = monthsAhead()): Prom
 
 /** The same on a connection at hand: for a group whose month has no partition, since the pool may be exhausted just then. */
 export async function ensurePartitionsOn(client: PoolClient, months = monthsAhead()): Promise<void> {
-  const wanted = months.map(partitionOf)
+  const wanted = [...new Map(months.map((month) => [monthStart(month).getTime(), partitionOf(monthStart(month))])).values()]
   if ((await missingOf(client, wanted)).length === 0) return
   await locked(client, async () => {
     for (const { name, from, to } of await missingOf(client, wanted)) {

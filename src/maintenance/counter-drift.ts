@@ -44,12 +44,14 @@ WHERE u.subject = '' AND u.grain = 'total' AND ($1::text IS NULL OR u.tenant_id 
 const all = `upload_success + upload_failure * 3 + download_success * 5 + download_failure * 7 + metadata_success * 11 + metadata_failure * 13 + delete_success * 17 + delete_failure * 19
   + files_uploaded * 23 + bytes_uploaded + files_deleted * 29 + bytes_deleted * 2 + downloads * 31 + bytes_downloaded * 3 + invalid_extension * 37 + size_exceeded * 41 + blank_file * 43 + corrupt_file * 47 + virus_detected * 53`
 
-// The hours add up to the days, and both to the totals. The weights keep one error from hiding another.
+// The hours of each day add up to it, and the days to the totals. The weights keep one error from hiding another.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
-  SELECT tenant_id, subject FROM usage_counters WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, subject
-  HAVING sum(${all}) FILTER (WHERE grain = 'hour') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')
-      OR sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
+  SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
+  HAVING sum(${all}) FILTER (WHERE grain = 'hour') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'day')
+  UNION ALL
+  SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject
+  HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
 
 // The hours against the log's rows, by tenant and by key.
 const callsStatement = `

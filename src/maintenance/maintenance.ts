@@ -1,6 +1,4 @@
 import type { Logger } from 'pino'
-import type { AuditLogService } from '../audit-logs/audit-log.service.js'
-import { logHorizon } from '../call-logs/call-log-window.js'
 import type { Config } from '../config.js'
 import type { Database } from '../db/client.js'
 import type { IdempotencyService } from '../idempotency/idempotency.service.js'
@@ -8,6 +6,7 @@ import type { Ledger } from '../ledger/ledger.js'
 import { ensurePartitions } from '../ledger/partitions.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { SignInService } from '../users/sign-in.service.js'
+import type { LogHorizons } from './log-horizons.js'
 import { Reconciler } from './reconciler.js'
 import { dropExpired } from './retention.js'
 import type { StorageHealth } from './storage-health.js'
@@ -21,9 +20,9 @@ interface Parts {
   ledger: Ledger
   idempotency: IdempotencyService
   signIns: SignInService
-  auditLogs: AuditLogService
+  horizons: LogHorizons
   storageHealth: StorageHealth
-  config: Pick<Config, 'callLogRetentionDays' | 'reconcileIntervalHours'>
+  config: Pick<Config, 'reconcileIntervalHours'>
   logger: Logger
 }
 
@@ -41,13 +40,11 @@ export class Maintenance {
   }
 
   start(): void {
-    const { database, storage, idempotency, signIns, auditLogs, config } = this.#parts
+    const { database, storage, idempotency, signIns, horizons, config } = this.#parts
     const sweeper = new Sweeper(database.pool, storage)
     this.#every(minute / 2, 'sweep', () => sweeper.sweep())
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
-    this.#every(60 * minute, 'retention', () =>
-      dropExpired(database.pool, { calls: logHorizon(config.callLogRetentionDays), audits: auditLogs.horizon() }),
-    )
+    this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
     if (config.reconcileIntervalHours > 0)

@@ -1,18 +1,20 @@
 import type { Pool } from 'pg'
 import { firstIdAt } from '../ids.js'
 import { dropPartitionsBefore } from '../ledger/partitions.js'
+import type { LogHorizons } from './log-horizons.js'
 
 const rowsAtOnce = 10_000
 
 /** Drops what retention has put out of the logs: whole months at once, the rest of a month in batches. Statistics keep what they counted. */
-export async function dropExpired(
-  pool: Pool,
-  horizons: { calls: Date | null; audits: Date | null },
-): Promise<{ partitions: string[]; rows: number }> {
-  const partitions = horizons.calls ? await dropPartitionsBefore(pool, horizons.calls) : []
+export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ partitions: string[]; rows: number }> {
+  await horizons.refresh()
+  const [calls, audits] = [horizons.calls(), horizons.audits()]
+  if (!calls && !audits) return { partitions: [], rows: 0 }
+  await horizons.announce()
+  const partitions = calls ? await dropPartitionsBefore(pool, calls) : []
   let rows = 0
-  if (horizons.calls) rows += await deleteBelow(pool, 'call_logs', 'call_id', firstIdAt('call', horizons.calls))
-  if (horizons.audits) rows += await deleteBelow(pool, 'audit_logs', 'audit_id', firstIdAt('aud', horizons.audits))
+  if (calls) rows += await deleteBelow(pool, 'call_logs', 'call_id', firstIdAt('call', calls))
+  if (audits) rows += await deleteBelow(pool, 'audit_logs', 'audit_id', firstIdAt('aud', audits))
   return { partitions, rows }
 }
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { logHorizon } from '../call-logs/call-log-window.js'
 import type { Database } from '../db/client.js'
 import { AssayError } from '../errors.js'
 import type { BlobStorage, StoredBlob } from '../storage/blob-storage.js'
 import { counterDrift } from './counter-drift.js'
+import type { LogHorizons } from './log-horizons.js'
 
 /** What does not agree (contract §8): all 0 in health. */
 export interface HealthCounts {
@@ -35,12 +35,12 @@ const rowsAtOnce = 1000
 export class StorageHealth {
   readonly #database: Database
   readonly #storage: BlobStorage
-  readonly #callLogRetentionDays: number | undefined
+  readonly #horizons: Pick<LogHorizons, 'calls' | 'audits'>
 
-  constructor(parts: { database: Database; storage: BlobStorage; callLogRetentionDays: number | undefined }) {
+  constructor(parts: { database: Database; storage: BlobStorage; horizons: Pick<LogHorizons, 'calls' | 'audits'> }) {
     this.#database = parts.database
     this.#storage = parts.storage
-    this.#callLogRetentionDays = parts.callLogRetentionDays
+    this.#horizons = parts.horizons
   }
 
   /** Of one tenant, or of all; `deep` reads every blob. */
@@ -101,7 +101,11 @@ export class StorageHealth {
   async #countersDrift(tenantId: string | null): Promise<number> {
     const client = await this.#database.dedicated('assay verify')
     try {
-      return await counterDrift(client, { tenantId, callsSince: logHorizon(this.#callLogRetentionDays) })
+      return await counterDrift(client, {
+        tenantId,
+        callsSince: this.#horizons.calls(),
+        auditsSince: this.#horizons.audits(),
+      })
     } finally {
       await client.end()
     }

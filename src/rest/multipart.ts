@@ -88,7 +88,7 @@ class MultipartReader {
 
   #parser(): busboy.Busboy {
     const type = this.#request.headers['content-type'] ?? ''
-    if (!/^multipart\/form-data\s*;/i.test(type)) throw unsupported('An upload must be multipart/form-data with a boundary.')
+    if (!/^multipart\/form-data\s*(;|$)/i.test(type)) throw unsupported('An upload must be multipart/form-data with a boundary.')
     try {
       return busboy({
         headers: this.#request.headers,

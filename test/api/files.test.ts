@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { World } from '../support/world.js'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { anId, aTime, dataOf, faultyFields, itemsOf } from '../support/answers.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
@@ -56,4 +57,165 @@ test('an uploaded file is listed, described, handed out byte for byte, and delet
   expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(404)
   expect((await fetch(url.download_url)).status).toBe(404)
   expect((await tenant.admin.get('/contexts/notes')).body.data.storage_used_bytes).toBe(0)
+})
+
+describe('payloads, member by member', () => {
+  let tenant: TestTenant
+  let fileId: string
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    fileId = (await tenant.admin.upload('notes', 'a.txt', 'text', { metadata: { n: 1 } })).body.data.file_id
+  })
+  const uploaded = { original_filename: 'a.txt', content_type: 'text/plain', size_bytes: 4, context_key: 'notes' }
+
+  test('a file in a list', async () => {
+    expect(itemsOf(await tenant.admin.get('/files'))).toEqual([
+      {
+        file_id: anId('file'),
+        ...uploaded,
+        uploaded_by: tenant.admin.id,
+        uploaded_by_name: 'Admin',
+        download_count: 0,
+        last_downloaded_at: null,
+        created_at: aTime,
+      },
+    ])
+  })
+
+  test('a file’s metadata', async () => {
+    expect(dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual({
+      file_id: fileId,
+      ...uploaded,
+      checksum: 'sha256:982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1',
+      metadata: { n: 1 },
+      download_count: 0,
+      last_downloaded_at: null,
+      created_at: aTime,
+      updated_at: aTime,
+    })
+  })
+
+  test('a download URL, which is counted when it is made', async () => {
+    const before = Date.now()
+    expect(dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
+      file_id: fileId,
+      download_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/download\//),
+      expires_in_seconds: 300,
+      original_filename: 'a.txt',
+    })
+    await tenant.admin.get(`/files/${fileId}`)
+    for (const file of [
+      dataOf(await tenant.admin.get(`/files/${fileId}/metadata`)),
+      itemsOf(await tenant.admin.get('/files'))[0],
+    ]) {
+      expect(file).toMatchObject({ download_count: 2, last_downloaded_at: aTime })
+      expect(Date.parse(file.last_downloaded_at)).toBeGreaterThanOrEqual(before - 1)
+    }
+  })
+
+  test('a user’s upload has no key’s name', async () => {
+    const user = await tenant.user(['upload'])
+    const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
+    const [file] = itemsOf(await tenant.admin.get('/files?page_size=1'))
+    expect(file).toMatchObject({ file_id, uploaded_by: anId('usr'), uploaded_by_name: null })
+    expect(itemsOf(await tenant.admin.get(`/files?uploaded_by=${file.uploaded_by}`))).toEqual([file])
+  })
+
+  test('the uploader’s name is a snapshot', async () => {
+    const key = await tenant.key(['upload'], { name: 'Before' })
+    const { file_id } = (await key.upload('notes', 'k.txt', 'text')).body.data
+    await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
+    await tenant.admin.post(`/api-keys/${key.id}/revoke`)
+    expect(itemsOf(await tenant.admin.get('/files?page_size=1'))[0]).toMatchObject({ file_id, uploaded_by_name: 'Before' })
+  })
+})
+
+describe('lists', () => {
+  let tenant: TestTenant
+  let second: Caller
+  const made: string[] = []
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    await tenant.context('images')
+    // A neighbour by its beginning.
+    await tenant.context('images2')
+    second = await tenant.key(['upload'])
+    for (const [caller, context] of [
+      [tenant.admin, 'images'],
+      [second, 'images'],
+      [second, 'images2'],
+      [tenant.admin, 'images2'],
+      [tenant.admin, 'images'],
+    ] as const)
+      made.push((await caller.upload(context, 'a.txt', 'text')).body.data.file_id)
+  })
+  const list = async (query: string) => {
+    const { data, pagination } = dataOf(await tenant.admin.get(`/files?${query}`))
+    return { found: data.map((file: { file_id: string }) => made.indexOf(file.file_id)), ...pagination }
+  }
+
+  test('newest first, and filters combine', async () => {
+    expect(await list('')).toMatchObject({ found: [4, 3, 2, 1, 0], total_items: 5 })
+    expect(await list('context=images')).toMatchObject({ found: [4, 1, 0], total_items: 3 })
+    expect(await list(`uploaded_by=${second.id}`)).toMatchObject({ found: [2, 1], total_items: 2 })
+    expect(await list(`uploaded_by=${second.id}&context=images`)).toMatchObject({ found: [1], total_items: 1 })
+  })
+
+  test('what matches nothing is an empty list, malformed or not', async () => {
+    for (const query of [
+      'context=unknown',
+      'context=No%20Key',
+      'context=%00',
+      'context=',
+      'uploaded_by=key_00000000000000000000000000',
+      'uploaded_by=usr_x',
+      'uploaded_by=%00',
+      'uploaded_by=',
+      `uploaded_by=${made[0]}`,
+      `context=images2&uploaded_by=${tenant.tenantId}`,
+    ])
+      expect(await list(query)).toEqual({
+        found: [],
+        page: 1,
+        page_size: 20,
+        total_items: 0,
+        total_pages: 0,
+        has_next: false,
+        has_previous: false,
+      })
+  })
+
+  test('pages', async () => {
+    expect(await list('page=2&page_size=2')).toMatchObject({ found: [2, 1], total_pages: 3, has_next: true, has_previous: true })
+    expect(await list('page=3&page_size=2')).toMatchObject({ found: [0], has_next: false, has_previous: true })
+    expect(await list('page=4&page_size=2')).toMatchObject({ found: [], has_next: false, has_previous: true })
+    expect(await list('page=2147483647&page_size=100')).toMatchObject({ found: [], total_items: 5 })
+    expect(faultyFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
+  })
+
+  test('files of one millisecond neither repeat nor go missing', async () => {
+    const own = await world.tenant()
+    await own.context('notes')
+    await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))
+    const seen: string[] = []
+    for (let page = 1; page <= 4; page++)
+      seen.push(
+        ...itemsOf(await own.admin.get(`/files?page_size=7&page=${page}`)).map((file: { file_id: string }) => file.file_id),
+      )
+    expect(seen).toHaveLength(25)
+    expect(seen).toEqual([...new Set(seen)].sort().reverse())
+  })
+})
+
+test('the first start makes a tenant, a key and a dashboard user, and no context', async () => {
+  const { first } = world
+  expect(itemsOf(await first.get('/contexts'))).toEqual([])
+  expect(itemsOf(await first.get('/api-keys'))).toMatchObject([{ scopes: ['upload', 'download', 'metadata', 'delete', 'admin'] }])
+  const { body } = await first.graphql('{ users { data { email scopes } } }')
+  expect(body.data.users.data).toEqual([
+    { email: 'admin@localhost', scopes: ['upload', 'download', 'metadata', 'delete', 'admin'] },
+  ])
+  for (const entry of itemsOf(await first.get('/audit-logs')))
+    expect(entry).toMatchObject({ action: 'created', performed_by_id: 'system', performed_by_type: 'system' })
 })

@@ -29,6 +29,9 @@ const faults = []
 const fault = (what) => faults.push(what)
 let server
 let service
+// Whoever ends this script ends the service too.
+process.on('exit', () => service?.kill('SIGKILL'))
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(1))
 
 try {
   const databaseUrl = process.env.DATABASE_URL ?? (await ownDatabase())
@@ -68,7 +71,15 @@ try {
   await Promise.all([...crowd, watcher])
   await prove({ databaseUrl, url, env, record, world })
   console.log(
-    JSON.stringify({ clients, kills, answers: record.calls.length, changes: record.changes.length, unanswered: record.unanswered, uploads: record.uploads.size, faults }),
+    JSON.stringify({
+      clients,
+      kills,
+      answers: record.calls.length,
+      changes: record.changes.length,
+      unanswered: record.unanswered,
+      uploads: record.uploads.size,
+      faults,
+    }),
   )
 } finally {
   service?.kill('SIGKILL')
@@ -88,7 +99,13 @@ async function startService(env, url) {
   service = spawn(process.execPath, [program('main')], { env, stdio: ['ignore', 'ignore', 'inherit'] })
   for (let tries = 0; tries < 1200; tries++) {
     if (service.exitCode !== null) throw new Error(`The service ended with status ${service.exitCode}.`)
-    if (await fetch(`${url}/health/live`).then(({ ok }) => ok, () => false)) return
+    if (
+      await fetch(`${url}/health/live`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    )
+      return
     await sleep(25)
   }
   throw new Error('The service did not start.')
@@ -111,7 +128,13 @@ async function furnish(url, admin) {
   const keys = []
   for (let index = 0; index < 8; index++)
     keys.push(await post('/api-keys', { name: `Key ${index}`, scopes: ['upload', 'download', 'metadata', 'delete'] }))
-  return { keys, steady: keys.slice(0, 6).map((key) => key.api_key), victims: keys.slice(6), tightId: tight.context_id, tenantId: tight.tenant_id }
+  return {
+    keys,
+    steady: keys.slice(0, 6).map((key) => key.api_key),
+    victims: keys.slice(6),
+    tightId: tight.context_id,
+    tenantId: tight.tenant_id,
+  }
 }
 
 /** One client: a request after the other, each under a name of its own (its user agent), and what it was told. */
@@ -131,7 +154,7 @@ async function client(index, { url, admin, world, record, state }) {
       const facts = { name, status: answer.status, operation: step.operation }
       if (step.operation) record.calls.push(facts)
       else if (answer.status === 200) record.changes.push(facts)
-      step.then?.(answer.status, told.data)
+      step.learn?.(answer.status, told.data)
     } catch {
       record.unanswered++
       await sleep(30 + Math.random() * 50)
@@ -163,7 +186,7 @@ function stepOf({ turn, index, world, mine, admin, record }) {
     path: `/files/${file}`,
     operation: 'delete',
     key,
-    then: (status) => {
+    learn: (status) => {
       if (status !== 200) return
       known.deleted = true
       mine.splice(mine.indexOf(file), 1)
@@ -180,10 +203,14 @@ function upload(context, key, mine, record) {
   const content = Buffer.from(randomBytes(Math.floor(Math.random() * 40_000) + 1).toString('base64'))
   return {
     ...send(context, 'a.txt', content, key),
-    then: (status, data) => {
+    learn: (status, data) => {
       if (status !== 201) return
       mine.push(data.file_id)
-      record.uploads.set(data.file_id, { sha256: createHash('sha256').update(content).digest('hex'), deleting: false, deleted: false })
+      record.uploads.set(data.file_id, {
+        sha256: createHash('sha256').update(content).digest('hex'),
+        deleting: false,
+        deleted: false,
+      })
     },
   }
 }
@@ -208,20 +235,39 @@ async function watchQuotas(databaseUrl, { tightId }, state) {
 async function prove({ databaseUrl, url, env, record, world }) {
   const database = new pg.Client({ connectionString: databaseUrl })
   await database.connect()
-  const logged = new Map()
-  for (const { user_agent: name, operation, status } of (await database.query(`SELECT user_agent, operation, status FROM call_logs WHERE user_agent LIKE 'soak/%'`)).rows)
-    logged.set(name, [...(logged.get(name) ?? []), { operation, status }])
-  for (const [name, rows] of logged) if (rows.length > 1) fault(`${name} is in the log ${rows.length} times`)
+  const named = new Map()
+  for (const { user_agent: name, operation, status } of (
+    await database.query(`SELECT user_agent, operation, status FROM call_logs WHERE user_agent LIKE 'soak/%'`)
+  ).rows)
+    named.set(name, [...(named.get(name) ?? []), { operation, status }])
+  for (const [name, rows] of named) if (rows.length > 1) fault(`${name} is in the log ${rows.length} times`)
   for (const { name, status, operation } of record.calls) {
-    const [row] = logged.get(name) ?? []
+    const [row] = named.get(name) ?? []
     if (!row) fault(`${name} was answered ${status} and is not in the log`)
     else if (row.operation !== operation || (row.status === 'success') !== status < 400)
       fault(`${name} was answered ${status} to ${operation} and is in the log as ${row.status} of ${row.operation}`)
   }
   const audited = new Map(
-    (await database.query(`SELECT user_agent, count(*)::int AS n FROM audit_logs WHERE audit_type = 'api_key' AND user_agent LIKE 'soak/%' GROUP BY 1`)).rows.map((row) => [row.user_agent, row.n]),
+    (
+      await database.query(
+        `SELECT user_agent, count(*)::int AS n FROM audit_logs WHERE audit_type = 'api_key' AND user_agent LIKE 'soak/%' GROUP BY 1`,
+      )
+    ).rows.map((row) => [row.user_agent, row.n]),
   )
-  for (const { name } of record.changes) if (audited.get(name) !== 1) fault(`${name} changed a key and is in the audit trail ${audited.get(name) ?? 0} times`)
+  for (const { name } of record.changes)
+    if (audited.get(name) !== 1) fault(`${name} changed a key and is in the audit trail ${audited.get(name) ?? 0} times`)
+
+  // What a call leaves behind is there whole or not at all, answered or not: the log, the audit trail and the counters agree.
+  const { rows: sides } = await database.query(
+    `SELECT what, logged, other FROM (VALUES
+       ('uploads', (SELECT count(*) FROM call_logs WHERE operation = 'upload' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'created')),
+       ('deletions', (SELECT count(*) FROM call_logs WHERE operation = 'delete' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'deleted')),
+       ('downloads', (SELECT count(*) FROM call_logs WHERE operation = 'download' AND status = 'success'), (SELECT sum(downloads)::bigint FROM usage_counters WHERE subject = '' AND grain = 'total')),
+       ('rejections', (SELECT count(*) FROM call_logs WHERE error_code IN ('invalid_extension', 'blank_file', 'corrupt_file')),
+         (SELECT sum(invalid_extension + blank_file + corrupt_file)::bigint FROM usage_counters WHERE subject = '' AND grain = 'total'))) AS sides(what, logged, other)`,
+  )
+  for (const { what, logged, other } of sides)
+    if (logged !== other) fault(`${logged} ${what} are in the log and ${other} elsewhere`)
 
   // As if an hour had passed: what was under way when the service was killed is due.
   await database.query(`UPDATE blob_garbage SET due_at = now()`)
@@ -240,7 +286,8 @@ async function prove({ databaseUrl, url, env, record, world }) {
     if (answer.status !== 200) fault(`${fileId} was accepted and is answered ${answer.status}`)
     else {
       const content = await fetch((await answer.json()).data.download_url).then((download) => download.arrayBuffer())
-      if (createHash('sha256').update(Buffer.from(content)).digest('hex') !== sha256) fault(`${fileId} comes back as something else`)
+      if (createHash('sha256').update(Buffer.from(content)).digest('hex') !== sha256)
+        fault(`${fileId} comes back as something else`)
     }
   }
 }

@@ -2,10 +2,10 @@ import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { AuditLogService } from '../../src/audit-logs/audit-log.service.js'
 import { CallLogService } from '../../src/call-logs/call-log.service.js'
-import { logHorizon } from '../../src/call-logs/call-log-window.js'
 import { firstIdAt, newId } from '../../src/ids.js'
-import { monthStart, partitionOf } from '../../src/ledger/partitions.js'
+import { dropPartitionsBefore, monthStart, partitionOf } from '../../src/ledger/partitions.js'
 import { counterDrift } from '../../src/maintenance/counter-drift.js'
+import { LogHorizons } from '../../src/maintenance/log-horizons.js'
 import { dropExpired } from '../../src/maintenance/retention.js'
 import { Charts } from '../../src/stats/charts.js'
 import { StatsService } from '../../src/stats/stats.service.js'
@@ -44,10 +44,11 @@ afterAll(() => books.close())
 
 test('expired rows leave the logs and their totals, expired months leave whole, and statistics keep them', async () => {
   const { database, key } = books
-  const log = new CallLogService({ db: database, retentionDays: keepDays })
-  const audits = new AuditLogService({ db: database, retentionDays: keepDays })
+  const horizons = await LogHorizons.open(database.pool, { calls: keepDays, audits: keepDays })
+  const log = new CallLogService({ db: database, horizon: horizons.calls })
+  const audits = new AuditLogService({ db: database, horizon: horizons.audits })
   const [stats, charts] = [new StatsService(database), new Charts(database)]
-  const horizon = logHorizon(keepDays)!
+  const horizon = horizons.calls()!
   const told = async () => ({
     stats: await stats.overview(key),
     chart: await charts.apiCalls(key, { period: 'weekly', days: 365 }),
@@ -62,7 +63,7 @@ test('expired rows leave the logs and their totals, expired months leave whole, 
   const count = async (table: string) => (await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
   expect(before.lists.calls).toBeLessThan(await count('call_logs'))
 
-  const dropped = await dropExpired(database.pool, { calls: horizon, audits: audits.horizon() })
+  const dropped = await dropExpired(database.pool, horizons)
   const oldMonths = [1, 2, 3, 4, 5].map((ago) => monthStart(new Date(), -ago)).filter((month) => monthStart(month, 1) <= horizon)
   expect(dropped.partitions).toEqual(expect.arrayContaining(oldMonths.slice(0, 2).map((month) => partitionOf(month).name)))
   expect(dropped.rows).toBeGreaterThan(0)
@@ -75,9 +76,16 @@ test('expired rows leave the logs and their totals, expired months leave whole, 
   expect(before.told.chart.dataPoints.reduce((sum, point) => sum + point.total, 0)).toBe(1000)
 
   const client = await database.dedicated('test')
-  expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: audits.horizon() })).toBe(0)
+  expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)
+
+  // Kept for ever from now on: what was dropped before stays out of the totals and out of the recount.
+  const forever = await LogHorizons.open(database.pool, { calls: undefined, audits: undefined })
+  expect([forever.calls(), forever.audits()]).toEqual([horizon, horizons.audits()])
+  const all = new CallLogService({ db: database, horizon: forever.calls })
+  expect((await all.list(key, { page: 1, pageSize: 1 })).pagination.totalItems).toBe(before.lists.calls)
+  expect(await counterDrift(client, { tenantId: null, callsSince: forever.calls(), auditsSince: forever.audits() })).toBe(0)
   await client.end()
-  expect((await dropExpired(database.pool, { calls: horizon, audits: audits.horizon() })).rows).toBe(0)
+  expect((await dropExpired(database.pool, horizons)).rows).toBe(0)
 })
 
 test('a month that is being read is left to the next turn, and nobody waits', async () => {
@@ -87,8 +95,8 @@ test('a month that is being read is left to the next turn, and nobody waits', as
   await reader.query('BEGIN')
   await reader.query(`SELECT count(*) FROM ${name}`)
   const later = monthStart(month, 1)
-  expect((await dropExpired(books.database.pool, { calls: later, audits: null })).partitions).not.toContain(name)
+  expect(await dropPartitionsBefore(books.database.pool, later)).not.toContain(name)
   await reader.query('ROLLBACK')
   reader.release()
-  expect((await dropExpired(books.database.pool, { calls: later, audits: null })).partitions).toContain(name)
+  expect(await dropPartitionsBefore(books.database.pool, later)).toContain(name)
 })

@@ -98,7 +98,7 @@ FROM (
   FROM (SELECT i, (i * 2654435761) % 4294967296 AS h FROM generate_series(1, $2::bigint) i) numbers) files`
 
 async function count(client, tenantId) {
-  await client.query('CREATE TEMP TABLE seeded_hours AS ' + hoursStatement, [tenantId])
+  await client.query(`CREATE TEMP TABLE seeded_hours AS ${hoursStatement}`, [tenantId])
   const columns = [...callCounts.map(({ column }) => column), 'files_uploaded', 'bytes_uploaded']
   await client.query(
     `INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${columns.join(', ')})

@@ -12,10 +12,19 @@ export async function compareUploads(files, row) {
   try {
     for (const on of [true, false]) {
       const context = {
-        context_key: on ? 'on' : 'off', display_name: 'Bench', allowed_extensions: Object.keys(files), max_file_size_mb: 1024,
-        reject_blank_files: on, reject_corrupt_files: on, scan_for_viruses: on,
+        context_key: on ? 'on' : 'off',
+        display_name: 'Bench',
+        allowed_extensions: Object.keys(files),
+        max_file_size_mb: 1024,
+        reject_blank_files: on,
+        reject_corrupt_files: on,
+        scan_for_viruses: on,
       }
-      await request(agent, `${service.url}/api/v1/contexts`, { method: 'POST', headers: { ...authorization, 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(context))] })
+      await request(agent, `${service.url}/api/v1/contexts`, {
+        method: 'POST',
+        headers: { ...authorization, 'content-type': 'application/json' },
+        body: [Buffer.from(JSON.stringify(context))],
+      })
     }
     row('upload', 'all on ms', 'all off ms', 'adds ms', 'ratio')
     for (const [extension, contents] of Object.entries(files)) {
@@ -24,7 +33,11 @@ export async function compareUploads(files, row) {
         for (const context of ['on', 'off']) {
           const form = multipart(context, `a.${extension}`, contents[round % contents.length])
           const start = performance.now()
-          const { status, text } = await request(agent, `${service.url}/api/v1/files/upload`, { method: 'POST', headers: { ...authorization, ...form.headers }, body: form.body })
+          const { status, text } = await request(agent, `${service.url}/api/v1/files/upload`, {
+            method: 'POST',
+            headers: { ...authorization, ...form.headers },
+            body: form.body,
+          })
           if (status !== 201 && status !== 422) throw new Error(`${status}: ${text().slice(0, 200)}`)
           if (round >= 10) times[context].push(performance.now() - start)
         }

@@ -1,0 +1,262 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
+import { testDatabase } from '../support/database.js'
+import { freePort, runCommand, Service } from '../support/service.js'
+import { Caller, World } from '../support/world.js'
+
+// Every command is a process of its own; a machine that is busy takes its time.
+jest.setTimeout(120_000)
+
+interface Outcome {
+  status: number | null
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  result: any
+  stderr: string
+}
+
+/** What the operator types, and what comes of it: one JSON object, or none. */
+async function admin(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
+  const { status, stdout, stderr } = await runCommand(['admin', ...words], env)
+  return { status, stderr, result: stdout === '' ? undefined : JSON.parse(stdout) }
+}
+
+describe('beside a running service', () => {
+  let world: World
+  let env: NodeJS.ProcessEnv
+  beforeAll(async () => {
+    world = await World.open()
+    env = {
+      DATABASE_URL: world.databaseUrl,
+      MASTER_KEY: world.config.masterKey!.toString('base64'),
+      DATA_DIR: world.dataDir,
+      STORAGE_URL: `file://${world.dataDir}/blobs`,
+    }
+  })
+  afterAll(() => world.close())
+
+  test('a tenant is made with a key of all scopes, suspended, resumed, and deleted with all it owns', async () => {
+    const made = await admin(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
+    expect(made).toMatchObject({
+      status: 0,
+      stderr: '',
+      result: {
+        tenant_id: expect.stringMatching(/^ten_/),
+        name: 'Acme & Söhne',
+        api_key_id: expect.stringMatching(/^key_/),
+        api_key: expect.stringMatching(/^assay_[A-Za-z0-9_-]{43}$/),
+      },
+    })
+    const { tenant_id: tenantId, api_key: key, api_key_id: keyId } = made.result
+    const caller = new Caller(world.url, key)
+    expect((await caller.get('/tenant')).body.data).toMatchObject({ tenant_id: tenantId, storage_quota_mb: 7 })
+    expect((await caller.get(`/api-keys/${keyId}`)).body.data.scopes).toEqual([
+      'upload',
+      'download',
+      'metadata',
+      'delete',
+      'admin',
+    ])
+    await caller.post('/contexts', {
+      context_key: 'notes',
+      display_name: 'Notes',
+      allowed_extensions: ['txt'],
+      max_file_size_mb: 1,
+    })
+    const uploaded = await caller.upload('notes', 'a.txt', 'hello')
+    const url = (await caller.get(`/files/${uploaded.body.data.file_id}`)).body.data.download_url
+
+    const listed = await admin(env, 'tenant', 'list')
+    expect(listed.result.tenants).toContainEqual({
+      tenant_id: tenantId,
+      name: 'Acme & Söhne',
+      status: 'active',
+      storage_quota_mb: 7,
+      storage_used_bytes: 5,
+      created_at: expect.stringMatching(/Z$/),
+    })
+
+    expect((await admin(env, 'tenant', 'suspend', '--tenant', tenantId)).result).toEqual({
+      tenant_id: tenantId,
+      status: 'suspended',
+    })
+    expect((await caller.get('/files')).status).toBe(403)
+    expect(await admin(env, 'tenant', 'suspend', '--tenant', tenantId)).toMatchObject({ status: 1, result: undefined })
+    expect((await admin(env, 'tenant', 'resume', '--tenant', tenantId)).status).toBe(0)
+    expect((await caller.get('/files')).status).toBe(200)
+
+    expect(await admin(env, 'tenant', 'delete', '--tenant', tenantId, '--name', 'Acme')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("is not 'Acme'"),
+    })
+    expect((await admin(env, 'tenant', 'delete', '--tenant', tenantId, '--name', 'Acme & Söhne')).result).toEqual({
+      tenant_id: tenantId,
+      deleted: true,
+      files: 1,
+    })
+    expect((await caller.get('/files')).status).toBe(401)
+    expect((await fetch(url)).status).toBe(404)
+    expect((await admin(env, 'sweep')).result).toMatchObject({ removed: 1, failed: 0 })
+    expect((await admin(env, 'tenant', 'list')).result.tenants.map((tenant: { name: string }) => tenant.name)).not.toContain(
+      'Acme & Söhne',
+    )
+    for (const table of ['api_keys', 'users', 'file_contexts', 'files', 'file_totals', 'usage_counters'])
+      expect((await world.database.pool.query(`SELECT 1 FROM ${table} WHERE tenant_id = $1`, [tenantId])).rowCount).toBe(0)
+    expect((await admin(env, 'verify', '--deep')).status).toBe(0)
+  })
+
+  test('a user is made, signs in, and is listed', async () => {
+    const tenant = await world.tenant()
+    const words = ['user', 'create', '--tenant', tenant.tenantId, '--name', 'Ada', '--scopes', 'metadata,upload', '--email']
+    const made = await admin(env, ...words, 'Ada@Example.com')
+    expect(made).toMatchObject({ status: 0, result: { email: 'ada@example.com', password: expect.any(String) } })
+    const chosen = await admin(env, ...words, 'bob@example.com', '--password', 'correct horse battery')
+    expect(chosen.result).toEqual({ user_id: expect.stringMatching(/^usr_/), email: 'bob@example.com' })
+    for (const [email, password] of [
+      ['ada@example.com', made.result.password],
+      ['bob@example.com', 'correct horse battery'],
+    ]) {
+      const { body } = await world.stranger.graphql(
+        'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { user { email } } }',
+        { email, password, tenantId: tenant.tenantId },
+      )
+      expect(body.data.signIn.user.email).toBe(email)
+    }
+    expect((await admin(env, 'user', 'list', '--tenant', tenant.tenantId)).result.users).toMatchObject([
+      { email: 'bob@example.com', scopes: ['metadata', 'upload'], status: 'active' },
+      { user_id: made.result.user_id, name: 'Ada' },
+    ])
+  })
+
+  test('secrets are rotated under the feet of the service, which goes on', async () => {
+    const tenant = await world.tenant()
+    await tenant.context('notes')
+    const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
+    const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
+    const user = await tenant.user(['metadata'])
+    for (const purpose of ['download_url', 'session', 'pepper'])
+      expect((await admin(env, 'secrets', 'rotate', '--purpose', purpose)).result).toMatchObject({
+        purpose,
+        key_id: expect.stringMatching(/^sig_/),
+      })
+    expect((await fetch(url)).status).toBe(200)
+    expect((await user.get('/files')).status).toBe(200)
+    expect((await tenant.admin.get('/files')).status).toBe(200)
+    expect((await admin(env, 'secrets', 'reencrypt')).result).toEqual({ reencrypted: 0 })
+
+    expect((await admin(env, 'secrets', 'rotate', '--purpose', 'download_url', '--leaked')).status).toBe(0)
+    const refused = async () => (await fetch(url)).status !== 200
+    for (let tries = 0; !(await refused()) && tries < 100; tries++) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(await refused()).toBe(true)
+    expect(await admin(env, 'secrets', 'rotate', '--purpose', 'pepper', '--leaked')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('every API key would end'),
+    })
+    expect(await admin(env, 'secrets', 'renew-master-key')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('MASTER_KEY_PREVIOUS'),
+    })
+  })
+
+  test('verify tells by its exit status that something does not agree', async () => {
+    const tenant = await world.tenant()
+    await tenant.context('notes')
+    const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
+    expect(await admin(env, 'verify')).toEqual({
+      status: 0,
+      stderr: '',
+      result: { counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0 },
+    })
+    const { rows } = await world.database.pool.query('SELECT blob_path FROM files WHERE file_id = $1', [fileId])
+    await world.app.services.storage.remove(rows[0].blob_path)
+    expect(await admin(env, 'verify')).toMatchObject({
+      status: 1,
+      result: { files_without_blob: 1 },
+      stderr: expect.stringContaining('files_without_blob is 1'),
+    })
+    await tenant.admin.delete(`/files/${fileId}`)
+    expect((await admin(env, 'verify', '--deep')).status).toBe(0)
+  })
+
+  test.each([
+    [['tenant', 'create'], '--name must be given. Right is: npm run --silent admin -- tenant create --name NAME [--quota-mb N]'],
+    [['tenant', 'create', '--name', 'A', '--quota', '1'], "Unknown option '--quota'"],
+    [['tenant', 'create', '--name', 'A', '--quota-mb', 'many'], "--quota-mb is 'many'; it must be a whole number"],
+    [['tenant', 'create', '--name', 'A', '--quota-mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
+    [['tenant', 'create', '--name', ''], 'name: must be text of 1 to 255 characters'],
+    [['tenant', 'suspend', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
+    [['tenant', 'delete', '--tenant', 'ten_none', '--name', 'A'], "No tenant 'ten_none'."],
+    [['user', 'list', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
+    [
+      ['user', 'create', '--tenant', 'ten_none', '--email', 'a@b', '--name', 'A', '--scopes', 'upload'],
+      "No tenant 'ten_none'.",
+    ],
+    [
+      ['user', 'create', '--tenant', 'ten_none', '--email', 'a', '--name', '', '--scopes', 'all', '--password', 'short'],
+      '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes.',
+    ],
+    [['secrets', 'rotate', '--purpose', 'all'], "--purpose is 'all'; it must be one of download_url, session, pepper."],
+    [['verify', '--deep', 'now'], "Unexpected argument 'now'"],
+    [['destroy'], "There is no command 'destroy'."],
+    [[], 'No command was given.'],
+  ])('%j is one sentence and exit status 1', async (words, sentence) => {
+    const { status, result, stderr } = await admin(env, ...words)
+    expect({ status, result }).toEqual({ status: 1, result: undefined })
+    expect(stderr).toContain(sentence)
+    expect(stderr).not.toMatch(/\bat .*\.js:\d+/)
+  })
+
+  test('a database that is away, and one without its MASTER_KEY, are a sentence each', async () => {
+    const away = await admin({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
+    expect(away).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('cannot be reached') })
+    expect(await admin({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('MASTER_KEY'),
+    })
+  })
+})
+
+describe('on the embedded database', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
+  afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
+
+  test('a command works before the first start, beside the running service, and after it; the master key is renewed under it', async () => {
+    const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:' }
+    const early = await admin(env, 'tenant', 'create', '--name', 'Early')
+    expect(early.status).toBe(0)
+
+    const service = await Service.start(env)
+    try {
+      const caller = new Caller(service.url, early.result.api_key)
+      expect((await caller.get('/tenant')).body.data.name).toBe('Early')
+      // A tenant that the operator made is his: the first start adds nothing to it.
+      expect((await caller.get('/api-keys')).body.data.pagination.total_items).toBe(1)
+      const beside = await admin(env, 'tenant', 'create', '--name', 'Beside')
+      expect((await new Caller(service.url, beside.result.api_key).get('/tenant')).body.data.name).toBe('Beside')
+      expect((await admin(env, 'secrets', 'renew-master-key')).result).toEqual({ reencrypted: 3 })
+      expect((await caller.get('/tenant')).status).toBe(200)
+      expect((await admin(env, 'verify', '--deep')).status).toBe(0)
+    } finally {
+      await service.stop()
+    }
+    expect((await admin(env, 'tenant', 'list')).result.tenants).toHaveLength(2)
+  })
+})
+
+describe('on a database of which nothing was made yet', () => {
+  test('two commands at once both succeed', async () => {
+    const { url } = await testDatabase()
+    const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))
+    const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: dataDir }
+    try {
+      const outcomes = await Promise.all(['A', 'B'].map((name) => admin(env, 'tenant', 'create', '--name', name)))
+      expect(outcomes.map(({ status, stderr }) => [status, stderr])).toEqual([
+        [0, ''],
+        [0, ''],
+      ])
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true })
+    }
+  })
+})

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { graphqlCode } from '../support/answers.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+const scopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const
+type Scope = (typeof scopes)[number]
+
+let world: World
+let mine: TestTenant
+let theirs: TestTenant
+const ids = { key: '', file: '', user: '', context: 'secrets' }
+beforeAll(async () => {
+  world = await World.open()
+  mine = await world.tenant({ name: 'Mine' })
+  theirs = await world.tenant({ name: 'Theirs' })
+  await theirs.context('secrets', { display_name: 'Hidden name' })
+  ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
+  ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
+  const user = await theirs.user(['metadata'], 'hidden@example.com')
+  ids.user = (await user.graphql('{ me { id } }')).body.data.me.id
+})
+afterAll(() => world.close())
+
+interface Row {
+  /** Contract §2 and §9. */
+  needs: Scope | 'any' | 'public'
+  /** What another tenant's ids in the arguments read as. */
+  theirs: 'unknown' | 'empty' | 'absent'
+  /** Arguments and selection, with `$key`, `$file`, `$user` and `$context` of the other tenant. */
+  asks: string
+  upload?: true
+}
+
+const page = '{ data { __typename } pagination { totalItems } }'
+const edges = '{ edges { cursor } }'
+
+// Contract §9, field by field; what it does not name is our own.
+const queries: Record<string, Row> = {
+  me: { needs: 'any', theirs: 'absent', asks: '{ id tenantId }' },
+  tenant: { needs: 'admin', theirs: 'absent', asks: '{ tenantId name }' },
+  users: { needs: 'admin', theirs: 'absent', asks: '{ data { userId email } }' },
+  apiKeys: { needs: 'admin', theirs: 'absent', asks: '{ data { apiKeyId name recentCalls { callId } } }' },
+  apiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
+  contexts: { needs: 'any', theirs: 'absent', asks: '{ data { contextKey displayName } }' },
+  context: { needs: 'any', theirs: 'unknown', asks: '(contextKey: $context) { displayName }' },
+  files: { needs: 'metadata', theirs: 'empty', asks: `(context: $context, uploadedBy: $key) ${page}` },
+  filesConnection: { needs: 'metadata', theirs: 'empty', asks: `(uploadedBy: $key) ${edges}` },
+  file: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { originalFilename }' },
+  fileValidation: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { outcome }' },
+  callLogs: { needs: 'metadata', theirs: 'empty', asks: `(apiKeyId: $key) ${page}` },
+  callLogsConnection: { needs: 'metadata', theirs: 'empty', asks: `(apiKeyId: $key) ${edges}` },
+  auditLogs: { needs: 'admin', theirs: 'empty', asks: `(entityId: $key) ${page}` },
+  auditLogsConnection: { needs: 'admin', theirs: 'empty', asks: `(entityId: $key) ${edges}` },
+  auditLogsOfEntity: { needs: 'admin', theirs: 'empty', asks: `(entityType: api_key, entityId: $key) ${page}` },
+  stats: { needs: 'metadata', theirs: 'absent', asks: '{ storage { byContext { contextKey } } }' },
+  apiCallsChart: { needs: 'metadata', theirs: 'absent', asks: '{ period }' },
+  storageChart: { needs: 'metadata', theirs: 'absent', asks: '{ period }' },
+  uploadsChart: { needs: 'metadata', theirs: 'absent', asks: '{ period }' },
+  apiCallsByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
+  filesByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
+  storageHealth: { needs: 'admin', theirs: 'absent', asks: '{ countersDrift }' },
+}
+const mutations: Record<string, Row> = {
+  signIn: { needs: 'public', theirs: 'absent', asks: '(email: "nobody@example.com", password: "no such password") { token }' },
+  signOut: { needs: 'any', theirs: 'absent', asks: '' },
+  changePassword: { needs: 'any', theirs: 'absent', asks: '(currentPassword: "x", newPassword: "")' },
+  inviteUser: { needs: 'admin', theirs: 'absent', asks: '(input: { email: "", name: "", scopes: [] }) { password }' },
+  updateUser: { needs: 'admin', theirs: 'unknown', asks: '(userId: $user, input: { name: "Changed" }) { name }' },
+  disableUser: { needs: 'admin', theirs: 'unknown', asks: '(userId: $user) { name }' },
+  enableUser: { needs: 'admin', theirs: 'unknown', asks: '(userId: $user) { name }' },
+  createApiKey: { needs: 'admin', theirs: 'absent', asks: '(input: { name: "" }) { apiKeyId }' },
+  enableApiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
+  disableApiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
+  revokeApiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
+  rotateApiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
+  createContext: {
+    needs: 'admin',
+    theirs: 'absent',
+    asks: '(input: { contextKey: "", displayName: "", allowedExtensions: [], maxFileSizeMb: 1 }) { contextId }',
+  },
+  updateContext: {
+    needs: 'admin',
+    theirs: 'unknown',
+    asks: '(contextKey: $context, input: { displayName: "Changed" }) { displayName }',
+  },
+  deleteContext: { needs: 'admin', theirs: 'unknown', asks: '(contextKey: $context) { contextId }' },
+  uploadFile: { needs: 'upload', theirs: 'unknown', asks: '(file: $upload, context: $context) { fileId }', upload: true },
+  validateFile: { needs: 'upload', theirs: 'unknown', asks: '(file: $upload, context: $context) { outcome }', upload: true },
+  createDownloadUrl: { needs: 'download', theirs: 'unknown', asks: '(fileId: $file) { downloadUrl }' },
+  deleteFile: { needs: 'delete', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
+  updateTenant: { needs: 'admin', theirs: 'absent', asks: '(input: { name: "" }) { name }' },
+}
+const rows = [
+  ...Object.entries(queries).map((row) => ['query', ...row] as const),
+  ...Object.entries(mutations).map((row) => ['mutation', ...row] as const),
+]
+
+test('the tables have a row for every root field, and no other', async () => {
+  const { body } = await mine.admin.graphql('{ __schema { queryType { fields { name } } mutationType { fields { name } } } }')
+  const names = (type: { fields: { name: string }[] }) => type.fields.map(({ name }) => name).sort()
+  expect(Object.keys(queries).sort()).toEqual(names(body.data.__schema.queryType))
+  expect(Object.keys(mutations).sort()).toEqual(names(body.data.__schema.mutationType))
+})
+
+function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<Answer> {
+  const filled = asks.replace(/\$(key|file|user|context)/g, (_, name: keyof typeof ids) => JSON.stringify(given[name]))
+  if (!upload) return caller.graphql(`${kind} { ${field}${filled} }`)
+  return caller.graphqlUpload(`${kind} ($file: Upload!) { ${field}${filled.replace('$upload', '$file')} }`, {}, 'a.txt', 'text')
+}
+
+describe('the scope matrix', () => {
+  const callers = new Map<string, Caller>()
+  // Each row has users of its own for signOut, which ends what it is called with.
+  const callerOf = async (kind: string, scope: Scope, field: string) => {
+    if (kind === 'user' && field === 'signOut') return mine.user([scope])
+    const name = `${kind} ${scope}`
+    if (!callers.has(name)) callers.set(name, kind === 'key' ? await mine.key([scope]) : await mine.user([scope]))
+    return callers.get(name)!
+  }
+
+  test.each(rows)('%s %s', async (kind, field, row) => {
+    // Signing in is counted, so that it is not tried ten times; who asks does not matter to it.
+    for (const by of row.needs === 'public' ? [] : ['key', 'user'])
+      for (const scope of scopes) {
+        const answer = await ask(await callerOf(by, scope, field), kind, field, row)
+        const code = graphqlCode(answer)
+        const allowed = row.needs === 'any' || scope === 'admin' || scope === row.needs
+        if (!allowed) {
+          expect([field, by, scope, code]).toEqual([field, by, scope, 'FORBIDDEN'])
+          expect(answer.body.errors[0].message).toContain(`'${row.needs}'`)
+        } else if (field !== 'changePassword')
+          expect(['UNAUTHENTICATED', 'FORBIDDEN', 'INTERNAL_SERVER_ERROR']).not.toContain(code)
+      }
+    const nobody = graphqlCode(await ask(world.stranger, kind, field, row))
+    expect(nobody).toBe('UNAUTHENTICATED')
+  })
+})
+
+describe('the tenant matrix', () => {
+  const nobodys = {
+    key: 'key_00000000000000000000000000',
+    file: 'file_00000000000000000000000000',
+    user: 'usr_00000000000000000000000000',
+    context: 'nobodys',
+  }
+  const withoutIds = (answer: Answer, given: typeof ids) =>
+    Object.values(given).reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(answer.body))
+
+  test.each(rows)('%s %s', async (kind, field, row) => {
+    const answer = await ask(mine.admin, kind, field, row)
+    if (row.theirs === 'unknown') {
+      expect(graphqlCode(answer)).toBe('NOT_FOUND')
+      expect(withoutIds(answer, ids)).toBe(withoutIds(await ask(mine.admin, kind, field, row, nobodys), nobodys))
+      return
+    }
+    const told = JSON.stringify(answer.body)
+    if (row.theirs === 'empty')
+      expect(answer.body.data[field]).toEqual(
+        row.asks.includes('edges') ? { edges: [] } : { data: [], pagination: { totalItems: 0 } },
+      )
+    for (const secret of [...Object.values(ids), theirs.tenantId, theirs.admin.id, 'Hidden', 'hidden', 'Theirs'])
+      expect(told).not.toContain(secret)
+  })
+
+  test('nothing of theirs was changed by any of it', async () => {
+    const { body } = await theirs.admin.graphql(
+      '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
+    )
+    expect(body.data).toEqual({
+      tenant: { name: 'Theirs' },
+      contexts: { data: [{ displayName: 'Hidden name', status: 'active' }] },
+      files: { data: [{ originalFilename: 'hidden.txt' }] },
+      apiKeys: {
+        data: [
+          { name: 'Hidden key', status: 'active' },
+          { name: 'Admin', status: 'active' },
+        ],
+      },
+      users: { data: [{ name: 'Ada', status: 'active' }] },
+    })
+  })
+})

@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { type GraphQLObjectType, getNamedType, isObjectType } from 'graphql'
+import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+interface Owner extends Omit<TestTenant, 'user'> {
+  user: Caller
+  files: string[]
+  contextId: string
+  callIds: string[]
+  auditIds: string[]
+}
+
+let world: World
+let one: Owner
+let two: Owner
+const email = 'twin@example.com'
+
+beforeAll(async () => {
+  world = await World.open()
+  ;[one, two] = [await owner('one'), await owner('two')]
+})
+afterAll(() => world.close())
+
+/** Two tenants that are the same in everything that they may choose; only sizes and contents tell them apart. */
+async function owner(content: string): Promise<Owner> {
+  const tenant = await world.tenant({ name: 'The same name' })
+  const context = await tenant.context('invoices')
+  const files: string[] = []
+  for (const name of ['a.txt', 'b.txt']) {
+    const uploaded = await tenant.admin.upload('invoices', name, `${content} ${name}`, {
+      headers: { 'idempotency-key': `same ${name}`.replace(' ', '-') },
+    })
+    files.push(dataOf(uploaded, { status: 201, message: true, timestamp: false }).file_id)
+  }
+  expect((await tenant.admin.upload('invoices', 'evil.exe', 'MZ')).status).toBe(422)
+  await tenant.admin.get(`/files/${files[0]}`)
+  const user = await tenant.user(['admin'], email)
+  const callIds = itemsOf(await tenant.admin.get('/stats/logs')).map((call: Record<string, string>) => call.call_id)
+  const auditIds = itemsOf(await tenant.admin.get('/audit-logs')).map((entry: Record<string, string>) => entry.audit_id)
+  return Object.assign(tenant, { user, files, contextId: String(context.context_id), callIds, auditIds })
+}
+
+/** Every id and secret of a tenant: none of them may ever be in an answer to another. */
+const marks = (of: Owner) => [of.tenantId, of.admin.id, of.contextId, ...of.files, ...of.callIds, ...of.auditIds]
+const hasNothingOf = (answer: Answer, other: Owner) => {
+  // What a caller asked for by itself stands in its own log, as it wrote it.
+  const text = JSON.stringify(answer.body, (name, value) => (/^error_?message$/i.test(name) ? undefined : value))
+  expect(marks(other).filter((mark) => text.includes(mark))).toEqual([])
+}
+
+const lists = [
+  '/api-keys',
+  '/contexts',
+  '/contexts/invoices',
+  '/files',
+  '/files?context=invoices',
+  '/stats',
+  '/stats/charts/api-calls',
+  '/stats/charts/storage',
+  '/stats/charts/uploads',
+  '/stats/by-context/api-calls',
+  '/stats/by-context/files',
+  '/stats/logs',
+  '/stats/logs?operation=upload&status=success',
+  '/audit-logs',
+  '/audit-logs?audit_type=file&action=created',
+  '/tenant',
+]
+
+describe.each([
+  ['by key', (of: Owner) => of.admin as Caller],
+  ['by user', (of: Owner) => of.user as Caller],
+])('%s, two tenants that look the same', (_how, caller) => {
+  test.each(lists)('each sees its own at %s', async (path) => {
+    for (const [mine, theirs] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      const answer = await caller(mine).get(path)
+      expect(answer.status).toBe(200)
+      hasNothingOf(answer, theirs)
+    }
+  })
+
+  test('counts, sizes and statistics are their own', async () => {
+    const { data } = (await caller(one).get('/stats')).body
+    expect(data.overview).toMatchObject({ total_files: 2, total_contexts: 1, total_api_keys: 1, total_downloads: 1 })
+    expect(data.storage.total_bytes).toBe(2 * 'one a.txt'.length)
+    expect(data.security).toMatchObject({ files_blocked_total: 1, by_reason: { invalid_extension: 1 } })
+    expect((await caller(one).get('/files')).body.data.pagination.total_items).toBe(2)
+    expect((await caller(one).get('/contexts')).body.data.pagination.total_items).toBe(1)
+    expect(dataOf(await caller(one).get('/tenant'))).toMatchObject({
+      tenant_id: one.tenantId,
+      storage_used_bytes: 2 * 'one a.txt'.length,
+    })
+  })
+
+  test('another’s id is answered exactly as one that there is not', async () => {
+    // Ends in what no id of ours does: time-ordered and random, of the same shape.
+    const ghost = (id: string) => `${id.slice(0, -6)}zzzzzz`
+    const same = async (real: string, at: (id: string) => Promise<Answer>) => {
+      const told = async (id: string) => {
+        const { status, body } = await at(id)
+        const { request_id: _id, timestamp: _at, ...rest } = body
+        return JSON.stringify([status, rest]).replaceAll(id, 'ID')
+      }
+      expect(await told(real)).toBe(await told(ghost(real)))
+    }
+    const by = caller(one)
+    for (const rest of ['', '/metadata', '/validation']) await same(two.files[0]!, (id) => by.get(`/files/${id}${rest}`))
+    await same(two.files[0]!, (id) => by.delete(`/files/${id}`))
+    await same(two.admin.id, (id) => by.get(`/api-keys/${id}`))
+    for (const how of ['enable', 'disable', 'revoke', 'rotate'])
+      await same(two.admin.id, (id) => by.post(`/api-keys/${id}/${how}`, how === 'rotate' ? {} : undefined))
+    await same(two.admin.id, (id) => by.get(`/stats/logs?api_key_id=${id}`))
+    await same(two.admin.id, (id) => by.get(`/files?uploaded_by=${id}`))
+    for (const [type, id] of [
+      ['api_key', two.admin.id],
+      ['file', two.files[0]!],
+      ['context', two.contextId],
+    ] as const) {
+      await same(id, (entity) => by.get(`/audit-logs/entity/${type}/${entity}`))
+      await same(id, (entity) => by.get(`/audit-logs?entity_id=${entity}`))
+    }
+    const userId = (await two.user.graphql('{ me { userId } }')).body.data.me.userId
+    const mutations = [
+      'disableUser(userId: $id) { status }',
+      'updateUser(userId: $id, input: { name: "x" }) { name }',
+      'enableUser(userId: $id) { status }',
+    ]
+    for (const mutation of mutations) await same(userId, (id) => by.graphql(`mutation ($id: ID!) { ${mutation} }`, { id }))
+    await same(two.files[0]!, (id) =>
+      by.graphql('mutation ($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl } }', { id }),
+    )
+    // And nothing came of it.
+    expect((await two.admin.get(`/files/${two.files[0]}/metadata`)).status).toBe(200)
+    expect((await two.user.get('/files')).status).toBe(200)
+  })
+
+  test('a cursor of another’s list opens nothing of it', async () => {
+    const connections = ['filesConnection', 'callLogsConnection', 'auditLogsConnection']
+    for (const connection of connections) {
+      const page = (of: Caller, after: string | null) =>
+        of.graphql(
+          `query ($after: String) { ${connection}(first: 1, after: $after) { edges { cursor node { __typename ${connection === 'filesConnection' ? 'fileId' : connection === 'callLogsConnection' ? 'callId' : 'auditId'} } } pageInfo { endCursor } } }`,
+          { after },
+        )
+      const cursor = (await page(caller(two), null)).body.data[connection].pageInfo.endCursor
+      hasNothingOf(await page(caller(one), cursor), two)
+    }
+  })
+
+  test('every field of the schema that takes nothing, with all that hangs on it', async () => {
+    const selection = (type: GraphQLObjectType, depth: number): string =>
+      Object.values(type.getFields())
+        .filter((field) => field.args.every((arg) => arg.defaultValue !== undefined || !String(arg.type).endsWith('!')))
+        .map((field) => {
+          const named = getNamedType(field.type)
+          if (!isObjectType(named)) return field.name
+          return depth > 0 ? `${field.name} { ${selection(named, depth - 1)} }` : ''
+        })
+        .join(' ')
+    const schema = await schemaOf()
+    const roots = Object.values(schema.getQueryType()!.getFields()).filter((field) =>
+      field.args.every((arg) => !String(arg.type).endsWith('!') || arg.defaultValue !== undefined),
+    )
+    expect(roots.length).toBeGreaterThan(12)
+    for (const root of roots) {
+      const named = getNamedType(root.type) as GraphQLObjectType
+      const sized = root.args.some(({ name }) => name === 'first')
+        ? '(first: 5)'
+        : root.args.some(({ name }) => name === 'pageSize')
+          ? '(pageSize: 5)'
+          : ''
+      const answer = await caller(one).graphql(`{ ${root.name}${sized} { ${selection(named, 5)} } }`)
+      // The operator's own view of the store is of all tenants by its nature, and only counts.
+      expect([root.name, answer.body.errors]).toEqual([root.name, undefined])
+      hasNothingOf(answer, two)
+    }
+  })
+})
+
+async function schemaOf() {
+  const { buildClientSchema, getIntrospectionQuery } = await import('graphql')
+  return buildClientSchema((await world.stranger.graphql(getIntrospectionQuery())).body.data)
+}
+
+describe('what one tenant does', () => {
+  test('with an Idempotency-Key of the other is not the other’s', async () => {
+    const again = await one.admin.upload('invoices', 'a.txt', 'one a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
+    expect(again.body.data.file_id).toBe(one.files[0])
+    const theirs = await two.admin.upload('invoices', 'a.txt', 'two a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
+    expect(theirs.body.data.file_id).toBe(two.files[0])
+    const fresh = { context_key: 'fresh', display_name: 'F', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+    const made = await Promise.all([one, two].map(({ admin }) => admin.post('/contexts', fresh, { 'idempotency-key': 'make' })))
+    expect(made.map(({ body }) => body.data.tenant_id)).toEqual([one.tenantId, two.tenantId])
+    for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
+  })
+
+  test('to its context, its users and its quota leaves the other’s as they are', async () => {
+    const before = await Promise.all(
+      ['/contexts/invoices', '/tenant', '/files'].map(async (path) => dataOf(await two.admin.get(path))),
+    )
+    await one.admin.patch('/contexts/invoices', { allowed_extensions: ['pdf'], status: 'disabled', metadata: { of: 'one' } })
+    await one.admin.patch('/tenant', { storage_quota_mb: 1, name: 'Another name' })
+    await one.admin.delete(`/files/${one.files[1]}`)
+    const after = await Promise.all(
+      ['/contexts/invoices', '/tenant', '/files'].map(async (path) => dataOf(await two.admin.get(path))),
+    )
+    expect(after).toEqual(before)
+    expect((await two.admin.upload('invoices', 'c.txt', 'two c')).status).toBe(201)
+    expect(refusal(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
+  })
+
+  test('names are free in one that are taken in the other, and taken ones tell only their own', async () => {
+    const invite = (by: Caller, address: string) =>
+      by.graphql(
+        'mutation ($email: String!) { inviteUser(input: { email: $email, name: "N", scopes: [upload] }) { user { userId } } }',
+        { email: address },
+      )
+    expect(graphqlCode(await invite(one.admin, 'only@example.com'))).toBeUndefined()
+    expect(graphqlCode(await invite(two.admin, 'only@example.com'))).toBeUndefined()
+    expect(graphqlCode(await invite(one.admin, email))).toBe('CONFLICT')
+    const context = { context_key: 'only_one', display_name: 'O', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+    expect((await one.admin.post('/contexts', context)).status).toBe(201)
+    expect(refusal(await two.admin.get('/contexts/only_one'))).toEqual([404, 'not_found'])
+    expect((await two.admin.post('/contexts', context)).status).toBe(201)
+  })
+
+  test('a signed URL is of one file of one tenant', async () => {
+    const sign = async (by: Caller, id: string) =>
+      new URL(dataOf(await by.get(`/files/${id}`), { timestamp: false }).download_url)
+    const [mine, theirs] = [await sign(one.admin, one.files[0]!), await sign(two.admin, two.files[0]!)]
+    expect((await fetch(mine)).status).toBe(200)
+    for (const [path, query] of [
+      [theirs.pathname, mine.search],
+      [mine.pathname, theirs.search],
+    ])
+      expect((await fetch(`${world.url}${path}${query}`)).status).toBe(403)
+  })
+})

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from '@jest/globals'
+import { testDatabase } from '../support/database.js'
+
+const soak = fileURLToPath(new URL('../bench/soak.mjs', import.meta.url))
+
+// The long form is npm run soak.
+test('killed with -9 again and again: every answered call is in the log once, every counter equals its recount', async () => {
+  const { url } = await testDatabase()
+  const child = spawn(process.execPath, [soak, '--clients', '12', '--kills', '3', '--seconds', '1'], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
+  let wrong = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    wrong += text
+  })
+  const [status] = await once(child, 'close')
+  expect({ status, wrong }).toEqual({ status: 0, wrong: '' })
+  const told = JSON.parse(said)
+  expect(told).toMatchObject({ kills: 3, faults: [] })
+  expect(told.answers).toBeGreaterThan(20)
+}, 120_000)

@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from '@jest/globals'
+
+const source = fileURLToPath(new URL('../src', import.meta.url))
+
+/** Technique: knows no room. So do the files at the root that no list below names. */
+const base = ['auth', 'db', 'graphql', 'http', 'idempotency', 'ledger', 'rest', 'scanner', 'storage']
+
+/** The rooms, and the other rooms that each may ask: their `*.service` and `*.type` alone. */
+const rooms: Record<string, string[]> = {
+  tenants: [],
+  users: ['api-keys', 'audit-logs'],
+  'api-keys': ['call-logs', 'file-contexts'],
+  'file-contexts': [],
+  files: ['file-contexts'],
+  'call-logs': ['files'],
+  'audit-logs': ['api-keys'],
+  stats: [],
+  exports: ['audit-logs', 'call-logs'],
+  maintenance: ['users'],
+  operator: ['users'],
+}
+
+/** What wires the rooms together, and the programs that start from there. */
+const wiring = ['app', 'services', 'resolvers', 'bootstrap', 'banner', 'main', 'admin', 'validate', 'schema']
+
+/** What the lists do not allow, each with its reason; a line that is no longer needed must go. */
+const exceptions: Record<string, string> = {
+  'call-logs/call-log.service -> files/checks/check': 'the type of the report that a refused call keeps',
+  'files/upload.service -> file-contexts/storage-path': 'the template is the context’s, and so is how it is filled in',
+  'operator/storage-commands -> maintenance/sweeper': 'the operator sweeps now what the sweeper sweeps in time',
+}
+
+interface Import {
+  file: string
+  target: string
+}
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.startsWith('db/generated'))
+  .map((name) => name.replace(/\.ts$/, ''))
+const textOf = (file: string) => readFileSync(join(source, `${file}.ts`), 'utf8')
+const imports: Import[] = files.flatMap((file) =>
+  [...textOf(file).matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, path]) => ({
+    file,
+    target: relative(source, resolve(source, dirname(file), path!)).replace(/\.js$/, ''),
+  })),
+)
+const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '')
+
+function allowed({ file, target }: Import): boolean {
+  const [from, to] = [folderOf(file), folderOf(target)]
+  if (from === '' && wiring.includes(file)) return true
+  // The command line works on the services themselves, without the application around them.
+  if (to === '' && wiring.includes(target)) return from === 'operator' && target === 'services'
+  if (!(to in rooms) || from === to) return true
+  return (rooms[from] ?? []).includes(to) && /\.(service|type)$/.test(target)
+}
+
+describe('who may import whom', () => {
+  test('every folder is base or a room', () => {
+    const folders = new Set(files.map(folderOf).filter((folder) => folder !== ''))
+    expect([...folders].sort()).toEqual([...base, ...Object.keys(rooms)].sort())
+  })
+
+  test('base imports no room; a room imports base, and other rooms along the arrows', () => {
+    const forbidden = imports.filter((each) => !allowed(each)).map(({ file, target }) => `${file} -> ${target}`)
+    expect(forbidden.filter((each) => !(each in exceptions))).toEqual([])
+    expect(Object.keys(exceptions).filter((each) => !forbidden.includes(each))).toEqual([])
+  })
+
+  test('every arrow is walked by somebody', () => {
+    const unused = Object.entries(rooms).flatMap(([from, targets]) =>
+      targets
+        .filter((to) => !imports.some(({ file, target }) => folderOf(file) === from && folderOf(target) === to))
+        .map((to) => `${from} -> ${to}`),
+    )
+    expect(unused).toEqual([])
+  })
+
+  test('the rooms’ services do not ask each other in circles', () => {
+    const next = (file: string) =>
+      imports.filter((each) => each.file === file && /\.service$/.test(each.target)).map(({ target }) => target)
+    const reach = (file: string, seen: Set<string>): Set<string> => {
+      for (const target of next(file))
+        if (!seen.has(target)) {
+          seen.add(target)
+          reach(target, seen)
+        }
+      return seen
+    }
+    const circles = files.filter((file) => /\.service$/.test(file) && reach(file, new Set()).has(file))
+    expect(circles).toEqual([])
+  })
+})
+
+test('only config.ts reads the environment', () => {
+  const readers = files.filter((file) => /\bprocess\.env\b/.test(textOf(file).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')))
+  expect(readers).toEqual(['config'])
+})
+
+test('names are kebab-case, exports are named, and nothing is called utils', () => {
+  for (const file of files) {
+    const name = file.slice(file.lastIndexOf('/') + 1)
+    expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.(service|resolver|type|lookup))?$/)
+    expect(name).not.toMatch(/^(utils?|helpers?|common|misc)$/)
+    expect([file, /^export default/m.test(textOf(file))]).toEqual([file, false])
+  }
+})

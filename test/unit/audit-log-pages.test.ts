@@ -1,0 +1,121 @@
+import 'reflect-metadata'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type AuditFilter, AuditLogService } from '../../src/audit-logs/audit-log.service.js'
+import { firstIdAt, newId } from '../../src/ids.js'
+import { Books } from '../support/accounting.js'
+
+const day = 86_400_000
+const types = ['api_key', 'file', 'context', 'tenant']
+const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted']
+const entities = [newId('file'), newId('key'), newId('ctx')]
+
+let books: Books
+/** Newest first, as it must come. */
+let all: { auditId: string; auditType: string; action: string; entityId: string; at: number }[]
+// The same numbers in every run.
+let seed = 1_121
+const random = () => {
+  seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
+  return seed / 2_147_483_648
+}
+const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
+
+beforeAll(async () => {
+  books = await Books.open()
+  const rows = Array.from({ length: 1200 }, (_, index) => {
+    const at = new Date(Math.floor(Date.now() - (index % 2 ? random() * 300 : 20 + random()) * day))
+    return {
+      id: firstIdAt('aud', at).slice(0, -10) + newId('aud').slice(-10),
+      at,
+      type: random() < 0.02 ? 'tenant' : pick(types),
+      action: pick(actions),
+    }
+  })
+  await books.database.pool.query(
+    `INSERT INTO audit_logs (audit_id, tenant_id, audit_type, action, entity_type, entity_id, entity_name, performed_by_id, performed_by_name, performed_by_type, ip_address, user_agent, created_at)
+     SELECT id, $1, ty::audit_type, ac::audit_action, ty, en, 'x', 'system', 'system', 'system', '', '', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, ty, ac, en, at)`,
+    [
+      books.tenantId,
+      rows.map(({ id }) => id),
+      rows.map(({ type }) => type),
+      rows.map(({ action }) => action),
+      rows.map(() => pick(entities)),
+      rows.map(({ at }) => at),
+    ],
+  )
+  await books.database.pool.query(
+    `INSERT INTO audit_counters SELECT tenant_id, ty, ac, grain::usage_grain, bucket, count(*) FROM audit_logs
+     CROSS JOIN LATERAL (VALUES ('', ''), (audit_type::text, ''), ('', action::text), (audit_type::text, action::text)) v(ty, ac)
+     CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
+  )
+  all = await books.rows(
+    `SELECT audit_id AS "auditId", audit_type AS "auditType", action, entity_id AS "entityId", extract(epoch FROM created_at) * 1000 AS at FROM audit_logs ORDER BY audit_id DESC`,
+  )
+  await books.expectExact()
+})
+afterAll(() => books.close())
+
+const anyFilter = (): AuditFilter => ({
+  ...(random() < 0.5 && { auditType: pick(types) }),
+  ...(random() < 0.5 && { action: pick(actions) }),
+  ...(random() < 0.3 && { entityId: pick([...entities, newId('file')]) }),
+})
+const bruteForce = (filter: AuditFilter, horizon: Date | null) =>
+  all
+    .filter(
+      (row) =>
+        Number(row.at) >= (horizon?.getTime() ?? 0) &&
+        (!filter.auditType || row.auditType === filter.auditType) &&
+        (!filter.action || row.action === filter.action) &&
+        (!filter.entityId || row.entityId === filter.entityId),
+    )
+    .map(({ auditId }) => auditId)
+
+const horizons = [
+  null,
+  new Date(Math.floor(Date.now() / day) * day - 25 * day),
+  new Date(Math.floor(Date.now() / day) * day - 10 * day),
+]
+
+test.each(horizons)(
+  'pages, connections and exports of any filter are what skipping row by row gives, back to %s',
+  async (horizon) => {
+    const log = new AuditLogService({ db: books.database, horizon: () => horizon })
+    for (let times = 0; times < 80; times++) {
+      const filter = anyFilter()
+      const expected = bruteForce(filter, horizon)
+      const pageSize = pick([1, 7, 20, 100])
+      const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
+      const found = await log.list(books.key, { ...filter, page, pageSize })
+      expect({
+        filter,
+        page,
+        pageSize,
+        total: found.pagination.totalItems,
+        ids: found.data.map(({ auditId }) => auditId),
+      }).toEqual({
+        filter,
+        page,
+        pageSize,
+        total: expected.length,
+        ids: expected.slice((page - 1) * pageSize, page * pageSize),
+      })
+    }
+    for (let times = 0; times < 5; times++) {
+      const filter = anyFilter()
+      const expected = bruteForce(filter, horizon)
+      const exported: string[] = []
+      for await (const batch of log.batches(books.database.pool, books.key, filter, 77))
+        exported.push(...batch.map(({ auditId }) => auditId))
+      expect(exported).toEqual(expected)
+      const walked: string[] = []
+      for (let after: string | undefined; ; ) {
+        const { edges, pageInfo } = await log.connection(books.key, { ...filter, first: 100, ...(after && { after }) })
+        walked.push(...edges.map(({ node }) => node.auditId))
+        if (!pageInfo.hasNextPage) break
+        after = pageInfo.endCursor!
+      }
+      expect(walked).toEqual(expected)
+    }
+  },
+)

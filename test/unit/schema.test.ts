@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+import {
+  type GraphQLNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isIntrospectionType,
+  isObjectType,
+  isSpecifiedScalarType,
+} from 'graphql'
+import { buildSchema, schemaText } from '../../src/graphql/schema.js'
+import { resolversOf } from '../../src/resolvers.js'
+
+const schema = buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))
+const types = Object.values(schema.getTypeMap()).filter((type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type))
+
+test('schema.graphql is the schema; where it is stale, npm run schema writes it', () => {
+  expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(schemaText(schema))
+})
+
+test('every type, field, argument, input field and enum value says what it is', () => {
+  expect(types.flatMap(undescribed)).toEqual([])
+  expect(types.length).toBeGreaterThan(40)
+})
+
+test('every root field says who may use it', () => {
+  for (const root of [schema.getQueryType(), schema.getMutationType()])
+    for (const [name, field] of Object.entries(root!.getFields()))
+      expect([name, field.extensions.access]).toEqual([
+        name,
+        expect.stringMatching(/^(upload|download|metadata|delete|admin|any|public)$/),
+      ])
+})
+
+function undescribed(type: GraphQLNamedType): string[] {
+  const missing = type.description || type === schema.getQueryType() || type === schema.getMutationType() ? [] : [type.name]
+  if (isEnumType(type))
+    return [...missing, ...type.getValues().flatMap(({ name, description }) => (description ? [] : [`${type.name}.${name}`]))]
+  if (!isObjectType(type) && !isInputObjectType(type) && !isInterfaceType(type)) return missing
+  for (const [name, field] of Object.entries(type.getFields())) {
+    if (!field.description) missing.push(`${type.name}.${name}`)
+    for (const argument of 'args' in field ? field.args : [])
+      if (!argument.description) missing.push(`${type.name}.${name}(${argument.name})`)
+  }
+  return missing
+}
