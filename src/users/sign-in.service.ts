@@ -7,9 +7,8 @@ import { type Sessions, sessionSeconds } from '../auth/sessions.js'
 import type { Database } from '../db/client.js'
 import { forbidden, unauthenticated } from '../errors.js'
 import { idTime, isId, newId } from '../ids.js'
-import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
-import type { UserService } from './user.service.js'
+import { sessionAudit, type UserService } from './user.service.js'
 import type { SignIn, User } from './user.type.js'
 
 /** The service's own sign-in: e-mail and password for a session of 12 hours. */
@@ -58,7 +57,7 @@ export class SignInService {
       if ((await this.#passwords.verify(candidate?.passwordHash ?? null, password)) && candidate) right.push(candidate)
     // The same person in several tenants: the oldest that lets him in, unless he names one.
     const found = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
-    if (found?.status !== 'active') throw unauthenticated('The e-mail address or the password is wrong.')
+    if (found?.status !== 'active') throw wrongCredentials()
     if (found.tenant.status !== 'active') throw forbidden(suspendedTenant)
     await attempt.succeeded()
     const actor: Actor = {
@@ -75,6 +74,11 @@ export class SignInService {
     const now = idTime(sessionId)
     const { token, expiresAt } = await this.#sessions.issue(found, sessionId)
     await this.#ledger.change(async (tx) => {
+      // A password that was changed while it was being verified must not begin a session that outlives the change.
+      const [current] = await tx.$queryRaw<
+        { password_hash: string | null }[]
+      >`SELECT password_hash FROM users WHERE user_id = ${found.userId} FOR UPDATE`
+      if (current?.password_hash !== found.passwordHash) throw wrongCredentials()
       await tx.session.create({
         data: {
           sessionId,
@@ -85,7 +89,7 @@ export class SignInService {
       })
       if (this.#passwords.needsRehash(found.passwordHash!))
         await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: await this.#passwords.hash(password) } })
-      return { result: undefined, entry: { audit: [auditOf(actor, 'created', sessionId)] } }
+      return { result: undefined, entry: { audit: [sessionAudit(actor, 'created', sessionId)] } }
     })
     const user: User = {
       userId: found.userId,
@@ -101,8 +105,14 @@ export class SignInService {
 
   /** Ends the session of this token, at once on every replica. False where the token has no session of ours. */
   async signOut(actor: Actor): Promise<boolean> {
-    if (!actor.sessionId) return false
-    await this.#revoke(actor, [actor.sessionId])
+    const { sessionId } = actor
+    if (!sessionId) return false
+    await this.#ledger.change(async (tx) => {
+      await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
+      await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', sessionId)
+      return { result: undefined, entry: { audit: [sessionAudit(actor, 'revoked', sessionId)] } }
+    })
+    this.#forget(sessionId)
     return true
   }
 
@@ -117,19 +127,7 @@ export class SignInService {
     if (!user || !(await this.#passwords.verify(user.passwordHash, currentPassword)))
       throw forbidden('The current password is wrong.')
     await attempt.succeeded()
-    await this.#users.setPassword(actor, actor.id, newPassword)
-    const others = await this.#db.prisma.session.findMany({
-      where: {
-        userId: actor.id,
-        revokedAt: null,
-        expiresAt: { gt: new Date() },
-        ...(actor.sessionId && { sessionId: { not: actor.sessionId } }),
-      },
-    })
-    await this.#revoke(
-      actor,
-      others.map(({ sessionId }) => sessionId),
-    )
+    await this.#users.setPassword(actor, actor.id, newPassword, actor.sessionId)
     return true
   }
 
@@ -140,28 +138,6 @@ export class SignInService {
     })
     return count
   }
-
-  async #revoke(actor: Actor, sessionIds: string[]): Promise<void> {
-    if (sessionIds.length === 0) return
-    await this.#ledger.change(async (tx) => {
-      await tx.session.updateMany({
-        where: { userId: actor.id, sessionId: { in: sessionIds }, revokedAt: null },
-        data: { revokedAt: new Date() },
-      })
-      for (const id of sessionIds) await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', id)
-      return { result: undefined, entry: { audit: sessionIds.map((id) => auditOf(actor, 'revoked', id)) } }
-    })
-    for (const id of sessionIds) this.#forget(id)
-  }
 }
 
-const auditOf = (actor: Actor, action: AuditRow['action'], sessionId: string): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'session',
-  entityId: sessionId,
-  entityName: actor.name,
-  details: { user_id: actor.id },
-})
+const wrongCredentials = () => unauthenticated('The e-mail address or the password is wrong.')

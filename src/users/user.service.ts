@@ -96,11 +96,24 @@ export class UserService {
   /** Throws 409 where the user is active already. */
   enable = (actor: Actor, userId: string) => this.#move(actor, userId, 'active', 'enabled')
 
-  async setPassword(actor: Actor, userId: string, password: string): Promise<void> {
+  /** Ends every session of the user but `keepSession` in the same transaction: whoever knew the old password may hold one. */
+  async setPassword(actor: Actor, userId: string, password: string, keepSession: string | undefined): Promise<void> {
     const passwordHash = await this.#passwords.hash(password)
     await this.#change(actor, userId, () => ({
       data: { passwordHash },
-      audit: (after) => auditOf(actor, 'updated', after, { changed: { password: true } }),
+      audit: async (after, tx) => {
+        const open = {
+          userId,
+          revokedAt: null,
+          expiresAt: { gt: new Date() },
+          ...(keepSession && { sessionId: { not: keepSession } }),
+        }
+        const ended = await tx.session.updateManyAndReturn({ where: open, data: { revokedAt: new Date() } })
+        return [
+          ...ended.map(({ sessionId }) => sessionAudit(actor, 'revoked', sessionId)),
+          auditOf(actor, 'updated', after, { changed: { password: true } }),
+        ]
+      },
     }))
   }
 
@@ -109,7 +122,7 @@ export class UserService {
       if (before.status === status) throw conflict(`User '${userId}' is ${status} already.`, { user_id: userId, status })
       return {
         data: { status },
-        audit: (after) => auditOf(actor, action, after, { previous_status: before.status, new_status: status }),
+        audit: (after) => [auditOf(actor, action, after, { previous_status: before.status, new_status: status })],
       }
     })
   }
@@ -117,7 +130,7 @@ export class UserService {
   async #change(
     actor: Actor,
     userId: string,
-    plan: (before: Row) => { data: Partial<Row>; audit: (after: Row) => AuditRow | undefined },
+    plan: (before: Row) => { data: Partial<Row>; audit: (after: Row, tx: Transaction) => AuditRow[] | Promise<AuditRow[]> },
   ): Promise<User> {
     const row = await this.#ledger.change(async (tx: Transaction) => {
       const locked = isId('usr', userId)
@@ -129,8 +142,7 @@ export class UserService {
       const { data, audit } = plan(await tx.user.findUniqueOrThrow({ where: { userId } }))
       const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)
-      const row = audit(after)
-      return { result: after, entry: row ? { audit: [row] } : {} }
+      return { result: after, entry: { audit: await audit(after, tx) } }
     })
     this.#forget(userId)
     return faceOf(row)
@@ -149,13 +161,25 @@ const faceOf = ({ userId, email, name, scopes, status, createdAt, updatedAt }: R
   updatedAt,
 })
 
-/** Undefined where nothing was changed. */
-function updateOf(actor: Actor, before: Row, after: Row): AuditRow | undefined {
+/** None where nothing was changed. */
+function updateOf(actor: Actor, before: Row, after: Row): AuditRow[] {
   const changed: Record<string, unknown> = {}
   if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }
   if (before.scopes.join() !== after.scopes.join()) changed.scopes = { previous: before.scopes, new: after.scopes }
-  return Object.keys(changed).length > 0 ? auditOf(actor, 'updated', after, { changed }) : undefined
+  return Object.keys(changed).length > 0 ? [auditOf(actor, 'updated', after, { changed })] : []
 }
+
+/** What became of a session of the actor's own. */
+export const sessionAudit = (actor: Actor, action: AuditRow['action'], sessionId: string): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'tenant',
+  action,
+  entityType: 'session',
+  entityId: sessionId,
+  entityName: actor.name,
+  details: { user_id: actor.id },
+})
 
 const auditOf = (
   actor: Actor,

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
+import { understand } from '../../src/operator/run-command.js'
 import { testDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, World } from '../support/world.js'
@@ -200,11 +201,23 @@ describe('beside a running service', () => {
     [['verify', '--deep', 'now'], "Unexpected argument 'now'"],
     [['destroy'], "There is no command 'destroy'."],
     [[], 'No command was given.'],
-  ])('%j is one sentence and exit status 1', async (words, sentence) => {
-    const { status, result, stderr } = await admin(env, ...words)
-    expect({ status, result }).toEqual({ status: 1, result: undefined })
-    expect(stderr).toContain(sentence)
-    expect(stderr).not.toMatch(/\bat .*\.js:\d+/)
+  ])('%j is told in one sentence', async (words, sentence) => {
+    const attempt = async () => {
+      const { command, given } = understand(words)
+      await command.run({ config: world.config, database: world.database, services: world.app.services }, given)
+    }
+    await expect(attempt()).rejects.toThrow(sentence)
+  })
+
+  test('a fault of the operator’s is a sentence on standard error, nothing on standard output, and exit status 1', async () => {
+    for (const [words, sentence] of [
+      [['destroy'], "There is no command 'destroy'.\n"],
+      [['tenant', 'suspend', '--tenant', 'ten_none'], "No tenant 'ten_none'.\n"],
+    ] as const) {
+      const { status, result, stderr } = await admin(env, ...words)
+      expect({ status, result, stderr }).toEqual({ status: 1, result: undefined, stderr: expect.stringContaining(sentence) })
+      expect(stderr).not.toMatch(/\bat .*\.js:\d+/)
+    }
   })
 
   test('a database that is away, and one without its MASTER_KEY, are a sentence each', async () => {

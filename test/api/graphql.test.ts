@@ -132,6 +132,18 @@ describe('mutations', () => {
     })
   })
 
+  test('idempotencyKey does once what is asked twice', async () => {
+    const create = (maxFileSizeMb: number) =>
+      user.graphql(
+        'mutation ($mb: Int!) { createContext(idempotencyKey: "g-1", input: { contextKey: "once", displayName: "x", allowedExtensions: ["txt"], maxFileSizeMb: $mb }) { contextId createdAt } }',
+        { mb: maxFileSizeMb },
+      )
+    const first = (await create(1)).body.data.createContext
+    expect((await create(1)).body.data.createContext).toEqual(first)
+    expect(graphqlCode(await create(2))).toBe('IDEMPOTENCY_MISMATCH')
+    await user.delete('/contexts/once')
+  })
+
   test('the tenant, and who is signed in', async () => {
     expect(await ask('mutation { updateTenant(input: { name: "Renamed" }) { name } }')).toEqual({
       updateTenant: { name: 'Renamed' },

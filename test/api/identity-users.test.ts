@@ -177,6 +177,26 @@ describe('a session', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
+  test('begun with the old password while it is being changed does not outlive the change', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const attempts = Array.from({ length: 8 }, () =>
+      world.stranger.graphql(signIn, { email: user.email, password: user.password }),
+    )
+    const changed = await user.graphql(
+      'mutation ($a: String!) { changePassword(currentPassword: $a, newPassword: "a new password") }',
+      {
+        a: user.password,
+      },
+    )
+    expect(changed.body.data.changePassword).toBe(true)
+    for (const { body } of await Promise.all(attempts)) {
+      const token = body.data?.signIn.token
+      if (token) expect((await world.as(token).get('/files')).status).toBe(401)
+    }
+    expect((await user.get('/files')).status).toBe(200)
+  })
+
   test('its keys are published, verify its token, and rotate without signing anyone out', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])

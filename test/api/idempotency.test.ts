@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes', { max_file_size_mb: 1 })
+  await tenant.context('other')
+})
+afterAll(() => world.close())
+
+let count = 0
+/** Nobody has used it yet. */
+const fresh = () => ({ 'idempotency-key': `key-${++count}` })
+const upload = (caller: Caller, content: string, headers: Record<string, string>, more: object = {}, context = 'notes') =>
+  caller.upload(context, 'a.txt', content, { headers, ...more })
+const filesOf = async (caller: Caller): Promise<number> => (await caller.get('/files')).body.data.pagination.total_items
+
+/** Without what is each answer's own. */
+const facts = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: Answer) => ({ status, body })
+
+describe('POST /files/upload', () => {
+  test('the same upload twice is one file, and the first answer again', async () => {
+    const key = fresh()
+    const before = await filesOf(tenant.admin)
+    const first = await upload(tenant.admin, 'once', key, { metadata: { a: 1, b: 2 } })
+    expect(first.status).toBe(201)
+    // The same object, spelled otherwise.
+    const second = await upload(tenant.admin, 'once', key, { metadata: '{ "b": 2, "a": 1 }' })
+    expect(facts(second)).toEqual(facts(first))
+    expect(await filesOf(tenant.admin)).toBe(before + 1)
+    const { data } = (await tenant.admin.get('/stats/logs?operation=upload&page_size=2')).body.data
+    expect(data.map(({ file_id, status }: { file_id: string; status: string }) => [file_id, status])).toEqual([
+      [first.body.data.file_id, 'success'],
+      [first.body.data.file_id, 'success'],
+    ])
+  })
+
+  test('another content, name, context or metadata under the same key is 409', async () => {
+    const key = fresh()
+    expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
+    const mismatch = { status: 409, body: { error: { code: 'idempotency_mismatch' } } }
+    expect(await upload(tenant.admin, 'two', key)).toMatchObject(mismatch)
+    expect(await tenant.admin.upload('notes', 'b.txt', 'one', { headers: key })).toMatchObject(mismatch)
+    expect(await upload(tenant.admin, 'one', key, {}, 'other')).toMatchObject(mismatch)
+    expect(await upload(tenant.admin, 'one', key, { metadata: { a: 1 } })).toMatchObject(mismatch)
+    expect(await tenant.admin.post('/contexts', contextOf('mismatch'), key)).toMatchObject(mismatch)
+  })
+
+  test('of many at once one is done, and all are told of it', async () => {
+    const key = fresh()
+    const before = await filesOf(tenant.admin)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
+    expect(new Set(answers.map((answer) => JSON.stringify(facts(answer)))).size).toBe(1)
+    expect(answers[0]!.status).toBe(201)
+    expect(await filesOf(tenant.admin)).toBe(before + 1)
+  })
+
+  test('a failed first attempt frees the key, whatever is sent next', async () => {
+    const key = fresh()
+    expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
+    expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
+    expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
+  })
+
+  test('another key of the tenant, and another tenant, have Idempotency-Keys of their own', async () => {
+    const key = fresh()
+    const stranger = await world.tenant()
+    await stranger.context('notes')
+    const colleague = await tenant.key(['upload'])
+    const answers = [await upload(tenant.admin, 'mine', key), await upload(stranger.admin, 'theirs', key), await upload(colleague, 'ours', key)]
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(new Set(answers.map(({ body }) => body.data.file_id)).size).toBe(3)
+  })
+
+  test.each([['', 'an empty one'], ['x'.repeat(256), 'one of 256 characters'], ['a b', 'one with a space']])(
+    'a key of %j is 400 (%s)',
+    async (value) => {
+      expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
+        status: 400,
+        body: { error: { details: { fields: [{ field: 'Idempotency-Key' }] } } },
+      })
+    },
+  )
+
+  test('a file that was deleted since is told of as it was', async () => {
+    const key = fresh()
+    const first = await upload(tenant.admin, 'gone', key)
+    await tenant.admin.delete(`/files/${first.body.data.file_id}`)
+    expect(facts(await upload(tenant.admin, 'gone', key))).toEqual(facts(first))
+  })
+
+  test('after 24 hours the key is free, and a sweep forgets it', async () => {
+    const key = fresh()
+    const first = await upload(tenant.admin, 'daily', key)
+    await age(key['idempotency-key'], '23 hours 59 minutes')
+    expect(facts(await upload(tenant.admin, 'daily', key))).toEqual(facts(first))
+    await age(key['idempotency-key'], '24 hours 1 second')
+    const next = await upload(tenant.admin, 'another body', key)
+    expect(next.status).toBe(201)
+    expect(next.body.data.file_id).not.toBe(first.body.data.file_id)
+    await age(key['idempotency-key'], '25 hours')
+    expect(await world.app.services.idempotency.sweep()).toBe(1)
+  })
+
+  test('a key whose holder was killed is free once its lease is over', async () => {
+    const key = fresh()
+    await upload(tenant.admin, 'killed', key)
+    await world.database.pool.query(
+      `UPDATE idempotency_keys SET response = NULL, locked_until = now() + interval '400 ms' WHERE key = $1`,
+      [key['idempotency-key']],
+    )
+    const before = await filesOf(tenant.admin)
+    expect((await upload(tenant.admin, 'killed', key)).status).toBe(201)
+    expect(await filesOf(tenant.admin)).toBe(before + 1)
+  })
+
+  test('a second service on the same database, or the same one after a restart, replays it too', async () => {
+    const key = fresh()
+    const first = await upload(tenant.admin, 'anywhere', key)
+    const replica = await World.open({}, world)
+    try {
+      const again = await upload(replica.as(tenant.admin.credential), 'anywhere', key)
+      expect(facts(again)).toEqual(facts(first))
+    } finally {
+      await replica.close()
+    }
+  })
+})
+
+const age = (key: string, by: string) =>
+  world.database.pool.query(`UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1`, [key, by])
+
+const contextOf = (key: string) => ({
+  context_key: key,
+  display_name: key,
+  allowed_extensions: ['txt'],
+  max_file_size_mb: 1,
+})
+
+describe('POST /contexts and POST /api-keys', () => {
+  test('the same context twice is one context, and the first answer again', async () => {
+    const key = fresh()
+    const first = await tenant.admin.post('/contexts', contextOf('twice'), key)
+    expect(first.status).toBe(201)
+    expect(facts(await tenant.admin.post('/contexts', contextOf('twice'), key))).toEqual(facts(first))
+    expect(await tenant.admin.post('/contexts', contextOf('twice'))).toMatchObject({
+      status: 409,
+      body: { error: { code: 'conflict' } },
+    })
+  })
+
+  test('repeating the creation of an API key is 409 naming the key, whose secret is kept nowhere', async () => {
+    const key = fresh()
+    const first = await tenant.admin.post('/api-keys', { name: 'Robot' }, key)
+    const { api_key_id: id, api_key: secret } = first.body.data
+    expect(await tenant.admin.post('/api-keys', { name: 'Robot' }, key)).toMatchObject({
+      status: 409,
+      body: { error: { code: 'conflict', details: { api_key_id: id } }, message: expect.stringContaining(id) },
+    })
+    const { rows } = await world.database.pool.query('SELECT response::text AS text FROM idempotency_keys WHERE key = $1', [
+      key['idempotency-key'],
+    ])
+    expect(rows[0].text).not.toContain(secret)
+    const named = (await tenant.admin.get('/api-keys?page_size=100')).body.data.data.filter(
+      ({ name }: { name: string }) => name === 'Robot',
+    )
+    expect(named).toHaveLength(1)
+  })
+
+  test('a GET does not mind the header', async () => {
+    expect((await tenant.admin.get('/files', { 'idempotency-key': 'a b' })).status).toBe(200)
+  })
+})
+
+describe('idempotencyKey in GraphQL', () => {
+  test('is the same as the header: an upload by REST is replayed by GraphQL', async () => {
+    const key = fresh()
+    const first = await upload(tenant.admin, 'both doors', key)
+    const mutation =
+      'mutation ($file: Upload!, $key: String) { uploadFile(file: $file, context: "notes", idempotencyKey: $key) { fileId createdAt } }'
+    const again = await tenant.admin.graphqlUpload(mutation, { key: key['idempotency-key'] }, 'a.txt', 'both doors')
+    expect(again.body.data.uploadFile.fileId).toBe(first.body.data.file_id)
+    const other = await tenant.admin.graphqlUpload(mutation, { key: key['idempotency-key'] }, 'a.txt', 'another')
+    expect(other.body.errors[0].extensions.code).toBe('IDEMPOTENCY_MISMATCH')
+  })
+
+  test('makes one context and one key', async () => {
+    const create =
+      'mutation ($key: String) { createContext(idempotencyKey: $key, input: { contextKey: "once", displayName: "Once", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextId } }'
+    const first = await tenant.admin.graphql(create, { key: 'graphql-context' })
+    expect(first.body.errors).toBeUndefined()
+    expect((await tenant.admin.graphql(create, { key: 'graphql-context' })).body).toEqual(first.body)
+    const createKey = 'mutation ($key: String) { createApiKey(idempotencyKey: $key, input: { name: "Once" }) { apiKeyId } }'
+    const made = await tenant.admin.graphql(createKey, { key: 'graphql-key' })
+    const { errors } = (await tenant.admin.graphql(createKey, { key: 'graphql-key' })).body
+    expect(errors[0].extensions).toMatchObject({
+      code: 'CONFLICT',
+      details: { api_key_id: made.body.data.createApiKey.apiKeyId },
+    })
+  })
+})

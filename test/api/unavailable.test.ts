@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  // Nothing listens on port 1.
+  world = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' })
+})
+afterAll(() => world.close())
+
+test('a scanner that is down is 503: never clean, never a virus; nothing is stored or counted as blocked, and the call is logged', async () => {
+  const tenant = await world.tenant()
+  await tenant.context('scanned')
+  await tenant.context('trusting', { scan_for_viruses: false })
+  const key = await tenant.key(['upload'])
+  const refused = await key.upload('scanned', 'a.txt', 'text')
+  expect(refusal(refused)).toEqual([503, 'scanner_unavailable'])
+  expect(refusal(await key.upload('scanned', 'a.txt', 'text', { path: '/files/validate' }))).toEqual([503, 'scanner_unavailable'])
+  const upload = 'mutation ($file: Upload!) { uploadFile(file: $file, context: "scanned") { fileId } }'
+  expect(graphqlCode(await key.graphqlUpload(upload, {}, 'a.txt', 'text'))).toBe('SCANNER_UNAVAILABLE')
+  // What is refused before the scanner is asked, and what never asks it, does not mind.
+  expect(refusal(await key.upload('scanned', 'a.exe', 'text'))).toEqual([422, 'invalid_extension'])
+  dataOf(await key.upload('trusting', 'a.txt', 'text'), { status: 201, message: true, timestamp: false })
+
+  const calls = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+  expect(calls.map(({ status, context_key }: { status: string; context_key: string }) => `${context_key} ${status}`)).toEqual([
+    'trusting success',
+    'scanned failure',
+    'scanned failure',
+    'scanned failure',
+    'scanned failure',
+  ])
+  expect(calls[4].error_message).toBe(refused.body.message)
+  const { security, overview } = dataOf(await tenant.admin.get('/stats'))
+  expect([security.files_blocked_total, overview.total_files]).toEqual([1, 1])
+  const ready = await fetch(`${world.url}/health/ready`)
+  expect([ready.status, await ready.json()]).toMatchObject([
+    503,
+    { checks: { scanner: { status: 'down' }, database: { status: 'up' } } },
+  ])
+  expect((await fetch(`${world.url}/health/live`)).status).toBe(200)
+})
