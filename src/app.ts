@@ -58,17 +58,7 @@ export async function createApp({ config, database, databaseUrl, logger }: AppPa
   const onFault = (error: unknown, what: string) => logger.error({ err: error }, what)
   await ensurePartitions(database.pool)
   const services = await openServices({ config, database, databaseUrl, logger })
-  const {
-    ledger,
-    identity,
-    storage,
-    contexts,
-    files,
-    tenants,
-    callLogs,
-    auditLogs,
-    idempotency,
-  } = services
+  const { ledger, identity, storage, contexts, files, tenants, callLogs, auditLogs, idempotency } = services
 
   const storageFindings = async () => database.prisma.storageFinding.count()
   const metrics = new Metrics({

@@ -94,7 +94,10 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
     @Field(() => String, { description: 'Its place in the list.' })
     cursor!: string
   }
-  @ObjectType(`${name}Connection`, { simpleResolvers: true, description: `A list of ${name} items that costs the same at any depth.` })
+  @ObjectType(`${name}Connection`, {
+    simpleResolvers: true,
+    description: `A list of ${name} items that costs the same at any depth.`,
+  })
   class ConnectionOfItems {
     @Field(() => [Edge], { description: 'The items with their cursors, newest first.' })
     edges!: Edge[]

@@ -136,7 +136,7 @@ class MultipartReader {
   }
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
-    if (name === undefined) return this.#fault('body', 'must name each of its parts')
+    if (name === undefined) return void this.#fault('body', 'must name each of its parts')
     if (name === 'file') return void this.#fault('file', 'must be a file, with a file name')
     if (!this.#options.fields.includes(name)) return void this.#fault(name.slice(0, 100), 'is not a part of this request')
     if (this.#form.values.has(name)) return void this.#fault(name, 'must be given once')

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { httpStatus } from '../../src/errors.js'
-import { hostileRequest, type Known } from '../support/hostile-requests.js'
 import { type RawAnswer, type RawRequest, sendRaw } from '../support/byte-http.js'
+import { hostileRequest, type Known } from '../support/hostile-requests.js'
 import { World } from '../support/world.js'
 
 let world: World
@@ -39,7 +39,7 @@ test('whatever is sent to whichever route: an answer, never a 5xx, in the one en
     fc.asyncProperty(hostileRequest(known), async (request) => {
       judge(request, await sendRaw(port, request))
     }),
-    { seed: 20_261_120, numRuns: 1_500, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
+    { seed: 20_261_120, numRuns: 3_000, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
   )
   const ready = await fetch(`${world.url}/health/ready`)
   expect(ready.status).toBe(200)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { routes } from '../../src/rest/routes.js'
-import { eicar } from './eicar.js'
 import type { RawRequest } from './byte-http.js'
+import { eicar } from './eicar.js'
 import { pdf, png, zip } from './samples/basic.js'
 
 /** Things that peers stumbled over. */

@@ -46,9 +46,22 @@ export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded'
 }
 
-export const sound = (notes: string[] = [], evidence: Record<string, unknown> = {}): FormatVerdict => ({ sound: true, notes, evidence })
-export const broken = (problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({ sound: false, problem, evidence })
-export const trapped = (trap: string, problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({ sound: false, problem, trap, evidence })
+export const sound = (notes: string[] = [], evidence: Record<string, unknown> = {}): FormatVerdict => ({
+  sound: true,
+  notes,
+  evidence,
+})
+export const broken = (problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({
+  sound: false,
+  problem,
+  evidence,
+})
+export const trapped = (trap: string, problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({
+  sound: false,
+  problem,
+  trap,
+  evidence,
+})
 
 /** Call it in every loop that the file's content drives. */
 export function checkDeadline(limits: ReaderLimits): void {

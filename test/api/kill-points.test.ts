@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
+import { faultPoints } from '../../src/fault-points.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { freePort, runCommand, Service } from '../support/service.js'
+import { Caller, type TestTenant, World } from '../support/world.js'
+
+// A service is started for each point; a machine that is busy takes its time.
+jest.setTimeout(60_000)
+
+// The world is the replica that survives, and the one that is asked afterwards; those that are killed run beside it.
+let world: World
+let tenant: TestTenant
+let env: NodeJS.ProcessEnv
+const kept = new Map<string, Buffer>()
+
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false })
+  env = {
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, 'killed'),
+    STORAGE_URL: world.config.storageUrl,
+    SCANNER_URL: 'none:',
+  }
+})
+afterAll(async () => {
+  for (const starting of started) await starting.then((service) => service.stop('SIGKILL')).catch(() => {})
+  await world.close()
+})
+
+const upload = (caller: Caller, content: Buffer, key: string) =>
+  caller.upload('raw', 'a.bin', content, { headers: { 'idempotency-key': key } })
+const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+
+const steps = (...rooms: string[]) => faultPoints.filter((point) => rooms.includes(point.split('.')[0]!))
+const uploadSteps = steps('upload', 'store', 'commit')
+const deleteSteps = steps('delete', 'commit')
+
+// In the order in which they are wanted: the next ones start while one is tested.
+const wanted: string[] = [...uploadSteps, ...deleteSteps, 'delete.found', 'delete.found']
+const started: Promise<Service>[] = []
+const ahead = 2
+
+/** A service that dies at that point; gives what talks to it. */
+async function doomed(faultPoint: string): Promise<{ service: Service; caller: Caller }> {
+  const place = wanted.indexOf(faultPoint)
+  const next = wanted.slice(0, place + 1 + ahead)
+  for (const point of next.slice(started.length)) started.push(start(point))
+  wanted[place] = 'used'
+  const service = await started[place]!
+  return { service, caller: new Caller(service.url, tenant.admin.credential) }
+}
+
+async function start(faultPoint: string): Promise<Service> {
+  return Service.start({ ...env, PORT: await freePort(), FAULT_POINT: faultPoint })
+}
+
+/** As if an hour had passed: what the journal knows is due, and whoever was killed has lost his Idempotency-Key. */
+async function sweepLater(): Promise<void> {
+  await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
+  await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+}
+
+async function expectAgreement(): Promise<void> {
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+  for (const [fileId, content] of kept) {
+    const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
+    expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
+  }
+}
+
+// One that stays in memory, and one that goes through a temporary file.
+const sizes = [10_000, 700_000]
+
+test.each(uploadSteps.map((point, at) => [point, sizes[at % 2]!] as const))(
+  'killed at %s, an upload of %i bytes is there whole or not at all, and can be sent again',
+  async (point, size) => {
+    const content = randomBytes(size)
+    const key = `upload-${point}`
+    const before = await filesHeld()
+    const { service, caller } = await doomed(point)
+    await expect(upload(caller, content, key)).rejects.toThrow()
+    expect((await service.ended).status).toBeNull()
+    await sweepLater()
+    await expectAgreement()
+    expect([before, before + 1]).toContain(await filesHeld())
+
+    const again = await upload(tenant.admin, content, key)
+    expect(again).toMatchObject({ status: 201 })
+    kept.set(again.body.data.file_id, content)
+    expect(await filesHeld()).toBe(before + 1)
+    await expectAgreement()
+  },
+)
+
+test.each(deleteSteps.map((point) => [point]))('killed at %s, a delete is done or not', async (point) => {
+  const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
+  const { file_id: fileId } = body.data
+  const { service, caller } = await doomed(point)
+  await expect(caller.delete(`/files/${fileId}`)).rejects.toThrow()
+  await service.ended
+  await sweepLater()
+  await expectAgreement()
+  expect([200, 404]).toContain((await tenant.admin.delete(`/files/${fileId}`)).status)
+  expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(404)
+  await sweepLater()
+  await expectAgreement()
+})
+
+test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is finished by the next', async (point) => {
+  const ids = await Promise.all(
+    [1, 2, 3].map(async (at) => (await upload(tenant.admin, randomBytes(1000), `sweep-${point}-${at}`)).body.data.file_id),
+  )
+  for (const id of ids) await tenant.admin.delete(`/files/${id}`)
+  expect(await runCommand(['admin', 'sweep'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
+  await sweepLater()
+  await expectAgreement()
+  expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
+})
+
+test('an acknowledged upload outlives a kill at any moment after it, and what the dead left on disk goes at the next start', async () => {
+  const { service, caller } = await doomed('delete.found')
+  const content = randomBytes(700_000)
+  const { body, status } = await upload(caller, content, 'acknowledged')
+  expect(status).toBe(201)
+  await service.stop('SIGKILL')
+  kept.set(body.data.file_id, content)
+  await sweepLater()
+  await expectAgreement()
+
+  await doomed('delete.found')
+  const spool = join(env.DATA_DIR!, 'spool')
+  expect(readdirSync(spool).flatMap((folder) => readdirSync(join(spool, folder)))).toEqual([])
+  expect((await runCommand(['admin', 'verify', '--deep'], env)).status).toBe(0)
+})
+
+test('every point has its test', () => {
+  expect(steps('upload', 'store', 'commit', 'delete', 'sweep')).toEqual([...faultPoints])
+})
