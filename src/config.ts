@@ -30,6 +30,8 @@ export interface Config {
   readonly storageUrl: string
   readonly storageEmulatorHost: string | undefined
   /** Unset: a running local clamd, else `yara:`. */
+  /** How long a bucket may take over one call, with all its repetitions. */
+  readonly storageDeadlineSeconds: number
   readonly scannerUrl: string | undefined
   readonly rulesDir: string | undefined
   readonly maxUploadMb: number
@@ -97,6 +99,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
     storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
+    storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
     scannerUrl: readScannerUrl(read),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
     maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: 1_048_576, fallback: 1024 }),

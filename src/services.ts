@@ -76,6 +76,7 @@ export async function openServices({
   const storage = await openStorage(config.storageUrl, {
     publicUrl: config.publicUrl,
     signingSecrets: identity.signing.download_url,
+    deadlineMs: config.storageDeadlineSeconds * 1000,
     ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
   })
   const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })

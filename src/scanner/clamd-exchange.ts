@@ -65,11 +65,15 @@ async function send(content: Content, line: Line): Promise<void> {
     for (let at = 0; at < chunk.length; at += pieceSize) {
       // The daemon may have said its word already (over its limit, say): then the rest is of no use.
       if (line.over) return
+      // A turn of the event loop, so that this word is read before the next piece meets a closed connection (EPIPE), which would lose it.
+      await nextTurn()
       await line.write(framed(chunk.subarray(at, at + pieceSize)))
     }
   }
   await line.write(noMore)
 }
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 function framed(piece: Buffer): Buffer {
   if (piece.length === 0) return piece

@@ -31,14 +31,20 @@ export class Service {
   }
 
   /** What `npm start` runs, with no environment but `env`. */
-  static run(env: NodeJS.ProcessEnv & { PORT: string }): Service {
-    const child = spawn(process.execPath, ['.tools/start.mjs'], { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit }: { fileSizeLimit?: number } = {}): Service {
+    const node = [process.execPath, '.tools/start.mjs']
+    // In blocks of 512 bytes, as POSIX has it.
+    const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
+    const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
     return new Service(child, Number(env.PORT))
   }
 
   /** Started and ready; throws what it said where it ended instead. */
-  static async start(env: NodeJS.ProcessEnv & { PORT: string }): Promise<Service> {
-    const service = Service.run(env)
+  static async start(
+    env: NodeJS.ProcessEnv & { PORT: string },
+    limits: { fileSizeLimit?: number } = {},
+  ): Promise<Service> {
+    const service = Service.run(env, limits)
     await service.says('Try it:\n')
     return service
   }

@@ -114,7 +114,7 @@ export class World {
   /** `env` goes over the defaults; `shared` puts a second application on the database and folder of a first. */
   static async open(env: Record<string, string> = {}, shared?: World): Promise<World> {
     const dataDir = shared?.dataDir ?? (await mkdtemp(join(tmpdir(), 'assay-world-')))
-    const databaseUrl = shared?.databaseUrl ?? (await testDatabase()).url
+    const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await testDatabase()).url
     const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
     // The port is in the URL that local downloads are signed for, so that it must be known first.
     const port = await freePort()

@@ -1,0 +1,206 @@
+import { appendFile, writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { newId } from '../../src/ids.js'
+import { type Pace, Reconciler } from '../../src/maintenance/reconciler.js'
+import { memoryContent } from '../../src/spool.js'
+import type { LocalStorage } from '../../src/storage/local.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const storage = () => world.app.services.storage as LocalStorage
+
+/** One that is not to be waited for, unless a test wants just that. */
+function reconciler(pace: Partial<Pace> = {}): Reconciler {
+  return new Reconciler({
+    ...world.app.services,
+    database: world.database,
+    logger: world.log.logger,
+    pace: { pathsPerSecond: 1_000_000, sample: 1, ...pace },
+  })
+}
+
+/** A pass from its beginning, whatever was done before. */
+async function pass(pace: Partial<Pace> = {}): Promise<void> {
+  await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
+  await reconciler(pace).turn(1)
+}
+
+async function findings(): Promise<[kind: string, fileId: string | null][]> {
+  const rows = await world.database.prisma.storageFinding.findMany({ orderBy: [{ kind: 'asc' }, { fileId: 'asc' }] })
+  return rows.map(({ kind, fileId }) => [kind, fileId])
+}
+
+async function keep(tenant: TestTenant, count: number): Promise<{ fileId: string; path: string }[]> {
+  const ids: string[] = []
+  for (let at = 0; at < count; at++) {
+    const { body } = await tenant.admin.upload('notes', `${at}.txt`, `text number ${at}`)
+    ids.push(body.data.file_id)
+  }
+  const { rows } = await world.database.pool.query<{ fileId: string; path: string }>(
+    'SELECT file_id AS "fileId", blob_path AS path FROM files WHERE file_id = ANY($1) ORDER BY blob_path',
+    [ids],
+  )
+  return rows
+}
+
+async function newTenant(): Promise<TestTenant> {
+  const tenant = await world.tenant()
+  await tenant.context('notes')
+  return tenant
+}
+
+const graphqlHealth = async (tenant: TestTenant) =>
+  (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }')).body.data
+    .storageHealth
+
+describe('what does not agree', () => {
+  let tenant: TestTenant
+  beforeEach(async () => {
+    tenant = await newTenant()
+  })
+
+  test('is found both ways and kept; health, metrics and the audit trail tell; once mended it is forgotten', async () => {
+    const neighbour = await newTenant()
+    const [lost, grown, changed, sound] = await keep(tenant, 4)
+    await keep(neighbour, 1)
+    await storage().remove(lost!.path)
+    await appendFile(storage().fileOf(grown!.path), 'more')
+    await writeFile(storage().fileOf(changed!.path), 'TEXT number ?')
+    const strayId = newId('file')
+    const stray = `${tenant.tenantId}/notes/2026/01/${strayId}`
+    await storage().put(stray, memoryContent(Buffer.from('nobody’s')), { contentType: 'text/plain' })
+
+    await pass()
+    const expected = [
+      ['blob_without_file', strayId],
+      ...[changed!.fileId, grown!.fileId].sort().map((id) => ['corrupted', id]),
+      ['file_without_blob', lost!.fileId],
+    ]
+    expect(await findings()).toEqual(expected)
+    const health = { countersDrift: 0, filesWithoutBlob: 1, blobsWithoutFile: 1, corrupted: 2 }
+    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(health)
+    // Without reading every blob the one of another size is seen, and the one of other bytes is not.
+    expect(await graphqlHealth(tenant)).toEqual({ ...health, corrupted: 1 })
+    expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })).toEqual({ ...health, corrupted: 1 })
+    expect(await graphqlHealth(neighbour)).toEqual(healthy)
+
+    expect((await world.stranger.raw('/metrics')).body).toMatch(/^assay_storage_findings 4$/m)
+    const ready = async () => (await world.stranger.raw('/health/ready')).body.checks.storage
+    for (let tries = 0; (await ready()).findings !== 4 && tries < 80; tries++) await new Promise((done) => setTimeout(done, 100))
+    expect(await ready()).toMatchObject({ status: 'up', findings: 4 })
+    const trail = async (id: string) =>
+      (await tenant.admin.get(`/audit-logs/entity/file/${id}`)).body.data.data.filter(
+        (entry: { action: string }) => entry.action === 'updated',
+      )
+    for (const [kind, id] of expected)
+      expect(await trail(id!)).toMatchObject([{ performed_by_type: 'system', performed_by_id: 'system', details: { finding: kind } }])
+    expect(await trail(sound!.fileId)).toEqual([])
+
+    // Found again it is no news.
+    await pass()
+    expect(await trail(lost!.fileId)).toHaveLength(1)
+
+    await storage().remove(stray)
+    for (const { fileId } of [lost!, grown!, changed!]) await tenant.admin.delete(`/files/${fileId}`)
+    await pass()
+    expect(await findings()).toEqual([])
+    expect(await graphqlHealth(tenant)).toEqual(healthy)
+    expect((await world.stranger.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
+  })
+
+  test('is only what does not agree: uploads under way and deletes just done are not taken for it', async () => {
+    await keep(tenant, 3)
+    const work = (async () => {
+      for (let at = 0; at < 30; at++) {
+        const { body } = await tenant.admin.upload('notes', 'a.txt', `text ${at}`)
+        if (at % 2) await tenant.admin.delete(`/files/${body.data.file_id}`)
+      }
+    })()
+    let done = false
+    void work.finally(() => {
+      done = true
+    })
+    while (!done) {
+      await pass()
+      expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+    }
+    await work
+    expect(await findings()).toEqual([])
+  })
+
+  test('a drifting counter is told, by tenant', async () => {
+    await keep(tenant, 1)
+    const drift = (by: number) =>
+      world.database.pool.query(
+        `UPDATE file_totals SET bytes = bytes + $2 WHERE tenant_id = $1 AND context_id = '' AND uploaded_by = ''`,
+        [tenant.tenantId, by],
+      )
+    await drift(1)
+    expect((await graphqlHealth(tenant)).countersDrift).toBeGreaterThan(0)
+    expect(await graphqlHealth(await newTenant())).toEqual(healthy)
+    await drift(-1)
+    expect(await graphqlHealth(tenant)).toEqual(healthy)
+  })
+})
+
+describe('a pass', () => {
+  const state = async () =>
+    (await world.database.prisma.serviceState.findUnique({ where: { key: 'reconcile' } }))?.value as {
+      after: string
+      finishedAt: string | null
+    }
+
+  test('goes on where its last turn stopped, whoever takes the next, until it has seen every path once', async () => {
+    const tenant = await newTenant()
+    const files = await keep(tenant, 5)
+    for (const { path } of files) await storage().remove(path)
+    await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
+    const found: number[] = []
+    for (let turns = 0; (await state())?.finishedAt == null && turns < 500; turns++) {
+      // No time at all: one path a turn, each by a reconciler that knows nothing of the last.
+      await reconciler().turn(1, -1)
+      found.push((await findings()).length)
+    }
+    expect((await findings()).map(([, id]) => id)).toEqual(files.map(({ fileId }) => fileId).sort())
+    for (let at = 1; at < found.length; at++) expect(found[at]! - found[at - 1]!).toBeLessThanOrEqual(1)
+    expect(found.length).toBeGreaterThan(files.length)
+    for (const { fileId } of files) await tenant.admin.delete(`/files/${fileId}`)
+  })
+
+  test('is not begun again before its interval is over, nor while another replica is at it', async () => {
+    const tenant = await newTenant()
+    await pass()
+    const [file] = await keep(tenant, 1)
+    await storage().remove(file!.path)
+    await reconciler().turn(1)
+    expect(await findings()).toEqual([])
+
+    const other = await world.database.dedicated('another replica')
+    await other.query('SELECT pg_advisory_lock(4207003)')
+    await pass()
+    expect(await findings()).toEqual([])
+    await other.end()
+    await pass()
+    expect(await findings()).toHaveLength(1)
+    await tenant.admin.delete(`/files/${file!.fileId}`)
+    await pass()
+  })
+
+  test('re-reads the share of blobs that it is told to, and looks at so many paths a second', async () => {
+    const tenant = await newTenant()
+    const [file] = await keep(tenant, 3)
+    await writeFile(storage().fileOf(file!.path), 'TEXT number 0')
+    await pass({ sample: 0 })
+    expect(await findings()).toEqual([])
+    const began = performance.now()
+    await pass({ sample: 1, pathsPerSecond: 25 })
+    expect(performance.now() - began).toBeGreaterThan(900)
+    expect(await findings()).toEqual([['corrupted', file!.fileId]])
+  })
+})

@@ -1,0 +1,262 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { StandInBucket } from '../support/bucket/bucket.js'
+import { makeServiceAccount } from '../support/bucket/service-account.js'
+import { testDatabase } from '../support/database.js'
+import { DatabaseProxy } from '../support/database-proxy.js'
+import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { freePort, Service } from '../support/service.js'
+import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+
+/** What an outage must look like, wherever it is. */
+function expectOutage(answer: Answer, code: string): void {
+  expect(answer).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code } } })
+  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+}
+
+const readiness = async (world: World) => {
+  const { status, body } = await world.stranger.raw('/health/ready')
+  return { status, down: Object.keys(body.checks).filter((name) => body.checks[name].status === 'down') }
+}
+
+/** Asked until it says so: an answer is up to five seconds old. */
+async function readinessBecomes(world: World, wanted: Awaited<ReturnType<typeof readiness>>): Promise<void> {
+  for (let tries = 0; tries < 120; tries++) {
+    if (JSON.stringify(await readiness(world)) === JSON.stringify(wanted)) break
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  expect(await readiness(world)).toEqual(wanted)
+}
+
+async function blockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
+  const { security, api_calls } = (await tenant.admin.get('/stats')).body.data
+  return [security.files_blocked_total, api_calls.by_status.failure]
+}
+
+const content = Buffer.from('some text that is worth keeping')
+
+describe('the bucket', () => {
+  let folder: string
+  let bucket: StandInBucket
+  let world: World
+  let tenant: TestTenant
+  const before = process.env.GOOGLE_APPLICATION_CREDENTIALS
+  beforeAll(async () => {
+    const account = makeServiceAccount()
+    folder = await mkdtemp(join(tmpdir(), 'assay-outage-'))
+    // Google's own way to name the key by which URLs are signed on the spot.
+    process.env.GOOGLE_APPLICATION_CREDENTIALS = await account.writeTo(join(folder, 'key.json'))
+    bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
+    world = await World.open({
+      STORAGE_URL: 'gs://blobs',
+      STORAGE_EMULATOR_HOST: bucket.url,
+      STORAGE_DEADLINE_SECONDS: '1',
+    })
+    tenant = await world.tenant()
+    await tenant.context('notes')
+  })
+  afterAll(async () => {
+    if (before === undefined) delete process.env.GOOGLE_APPLICATION_CREDENTIALS
+    else process.env.GOOGLE_APPLICATION_CREDENTIALS = before
+    await world.close()
+    await bucket.stop()
+    await rm(folder, { recursive: true })
+  })
+
+  test('down: uploads are refused in time and logged as failures, URLs are still made, readiness tells; back: all is well', async () => {
+    const uploaded = await tenant.admin.upload('notes', 'a.txt', content)
+    expect(uploaded.status).toBe(201)
+    const { file_id: fileId } = uploaded.body.data
+    const download = async () => {
+      const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
+      return fetch(url).then(
+        async (answer) => [answer.status, Buffer.from(await answer.arrayBuffer()).equals(content)],
+        () => 'unreachable',
+      )
+    }
+    expect(await download()).toEqual([200, true])
+    const [blocked, failed] = await blockedAndFailed(tenant)
+
+    await bucket.stop()
+    expectOutage(await tenant.admin.upload('notes', 'b.txt', content), 'storage_unavailable')
+    expect(await blockedAndFailed(tenant)).toEqual([blocked, failed + 1])
+    expect(await download()).toBe('unreachable')
+    expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(1)
+    // A dry run needs no bucket.
+    expect((await tenant.admin.upload('notes', 'b.txt', content, { path: '/files/validate' })).status).toBe(200)
+    await readinessBecomes(world, { status: 503, down: ['storage'] })
+
+    await bucket.start()
+    expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
+    expect(await download()).toEqual([200, true])
+    await readinessBecomes(world, { status: 200, down: [] })
+    expect((await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }')).body).toEqual({
+      data: { storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 } },
+    })
+  })
+
+  test('an upload whose answer was lost and repeated is one object; one that never comes to its end is swept', async () => {
+    bucket.faults.plan('upload', { kind: 'lost' })
+    expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
+    // Kept by the bucket, but nobody could be told: garbage, which the journal knows.
+    bucket.faults.plan('upload', { kind: 'lost' }, 50)
+    const answer = await tenant.admin.upload('notes', 'lost.txt', content)
+    bucket.faults.clear()
+    expect([201, 503]).toContain(answer.status)
+    const health = await world.app.services.storageHealth.verify({ deep: true })
+    expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 })
+  })
+
+  test('a delete takes effect while the bucket is away; the blob follows when it is back', async () => {
+    const { file_id: fileId } = (await tenant.admin.upload('notes', 'c.txt', content)).body.data
+    const path = (await world.database.pool.query('SELECT blob_path FROM files WHERE file_id = $1', [fileId])).rows[0].blob_path
+    await bucket.stop()
+    expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
+    expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(404)
+    const sweeper = new Sweeper(world.database.pool, world.app.services.storage)
+    expect((await sweeper.sweep()).failed).toBeGreaterThan(0)
+    await bucket.start()
+    await world.database.pool.query('UPDATE blob_garbage SET due_at = now()')
+    await sweeper.sweep()
+    expect(await world.app.services.storage.size(path)).toBeNull()
+  })
+})
+
+;(hasClamd ? describe : describe.skip)('the scanner', () => {
+  let clamd: RealClamd
+  let world: World
+  let tenant: TestTenant
+  beforeAll(async () => {
+    clamd = await startRealClamd()
+    world = await World.open({ SCANNER_URL: clamd.unixUrl })
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    await tenant.context('unscanned', { scan_for_viruses: false })
+  })
+  afterAll(async () => {
+    await world.close()
+    await clamd.close()
+  })
+
+  test('killed: what wants to be scanned is refused, logged, and not counted as blocked; what does not is kept', async () => {
+    expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
+    const [blocked, failed] = await blockedAndFailed(tenant)
+    await clamd.kill('SIGKILL')
+    expectOutage(await tenant.admin.upload('notes', 'b.txt', content), 'scanner_unavailable')
+    expectOutage(await tenant.admin.upload('notes', 'b.txt', content, { path: '/files/validate' }), 'scanner_unavailable')
+    expect(await blockedAndFailed(tenant)).toEqual([blocked, failed + 2])
+    expect((await tenant.admin.upload('unscanned', 'b.txt', content)).status).toBe(201)
+    // What another check refuses is refused by it, scanner or not.
+    expect((await tenant.admin.upload('notes', 'b.exe', content)).status).toBe(422)
+    await readinessBecomes(world, { status: 503, down: ['scanner'] })
+  })
+})
+
+describe('the database', () => {
+  let proxy: DatabaseProxy
+  let world: World
+  let tenant: TestTenant
+  beforeAll(async () => {
+    proxy = await DatabaseProxy.start((await testDatabase()).url)
+    world = await World.open({ DATABASE_URL: proxy.url })
+    tenant = await world.tenant()
+    await tenant.context('notes')
+  })
+  afterAll(async () => {
+    await world.close()
+    await proxy.down()
+  })
+
+  const upload = (key: string) => tenant.admin.upload('notes', 'a.txt', content, { headers: { 'idempotency-key': key } })
+  const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+
+  test('every connection ended by PostgreSQL: at most one call fails, and the next is well', async () => {
+    await world.database.pool.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    )
+    const first = await tenant.admin.get('/files')
+    if (first.status !== 200) expectOutage(first, 'database_unavailable')
+    expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
+  })
+
+  test('away: every call is a 503 in time, on both doors; back: all is well without a restart', async () => {
+    const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', content)).body.data
+    await proxy.down()
+    for (const call of [
+      () => tenant.admin.get('/files'),
+      () => tenant.admin.get(`/files/${fileId}`),
+      () => tenant.admin.upload('notes', 'b.txt', content),
+      () => tenant.admin.delete(`/files/${fileId}`),
+      () => tenant.admin.post('/api-keys', { name: 'x' }),
+      () => world.as('assay_never-seen-before').get('/files'),
+    ])
+      expectOutage(await call(), 'database_unavailable')
+    const { body } = await tenant.admin.graphql('{ files { data { fileId } } }')
+    expect(body.errors[0].extensions.code).toBe('DATABASE_UNAVAILABLE')
+    await readinessBecomes(world, { status: 503, down: ['database'] })
+
+    await proxy.up()
+    expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
+    expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
+    await readinessBecomes(world, { status: 200, down: [] })
+  })
+
+  test.each([
+    ['before', 0],
+    ['after', 1],
+  ] as const)('cut off just %s the COMMIT of an upload: the same again makes it one file', async (when, kept) => {
+    const before = await held()
+    proxy.cutAtCommit = when
+    expectOutage(await upload(`commit-${when}`), 'database_unavailable')
+    expect(proxy.cutAtCommit).toBeUndefined()
+    expect(await held()).toBe(before + kept)
+    // As if the time had passed that an upload in doubt keeps its key for.
+    await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+    expect((await upload(`commit-${when}`)).status).toBe(201)
+    expect(await held()).toBe(before + 1)
+    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
+      countersDrift: 0,
+      filesWithoutBlob: 0,
+      blobsWithoutFile: 0,
+      corrupted: 0,
+    })
+  })
+})
+
+describe('the disk', () => {
+  test('full: a clean 503, nothing left of the upload, and small ones go on', async () => {
+    const world = await World.open({ SCANNER_URL: 'none:' })
+    const tenant = await world.tenant()
+    await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+    // No file of its may grow beyond 1 MiB: what a full disk is to a program (EFBIG for ENOSPC).
+    const service = await Service.start(
+      {
+        DATABASE_URL: world.databaseUrl,
+        MASTER_KEY: world.config.masterKey!.toString('base64'),
+        DATA_DIR: join(world.dataDir, 'limited'),
+        STORAGE_URL: world.config.storageUrl,
+        SCANNER_URL: 'none:',
+        PORT: await freePort(),
+      },
+      { fileSizeLimit: 1_048_576 },
+    )
+    try {
+      const caller = new Caller(service.url, tenant.admin.credential)
+      const large = Buffer.alloc(3_000_000, 'x1')
+      for (let times = 0; times < 3; times++)
+        expectOutage(await caller.upload('raw', 'a.bin', large), 'storage_unavailable')
+      expect((await caller.upload('raw', 'a.bin', large.subarray(0, 500_000))).status).toBe(201)
+      const spool = join(world.dataDir, 'limited', 'spool')
+      const left = await Promise.all((await readdir(spool)).map((name) => readdir(join(spool, name))))
+      expect(left.flat()).toEqual([])
+      expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
+      expect((await service.stop()).status).toBe(0)
+    } finally {
+      await service.stop('SIGKILL')
+      await world.close()
+    }
+  })
+})

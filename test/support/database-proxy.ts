@@ -1,0 +1,76 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+
+/** Stands between the service and its PostgreSQL, and fails on demand: away, back again, or cut off around a COMMIT. */
+export class DatabaseProxy {
+  /** What to do with the next COMMIT that comes by: cut before it is handed on, or before its answer is. */
+  cutAtCommit: 'before' | 'after' | undefined
+  readonly #pairs = new Set<{ client: Socket; server: Socket }>()
+  #listener: Server | undefined
+  #port = 0
+
+  private constructor(private readonly target: URL) {}
+
+  static async start(databaseUrl: string): Promise<DatabaseProxy> {
+    const proxy = new DatabaseProxy(new URL(databaseUrl))
+    await proxy.up()
+    return proxy
+  }
+
+  /** The same database, by way of the proxy. */
+  get url(): string {
+    const url = new URL(this.target)
+    url.hostname = '127.0.0.1'
+    url.port = String(this.#port)
+    url.searchParams.delete('host')
+    url.searchParams.set('sslmode', 'disable')
+    return url.href
+  }
+
+  async up(): Promise<void> {
+    const listener = createServer((client) => this.#join(client))
+    await new Promise<void>((resolve) => listener.listen(this.#port, '127.0.0.1', resolve))
+    this.#port = (listener.address() as { port: number }).port
+    this.#listener = listener
+  }
+
+  /** Nobody listens, every connection is cut. */
+  async down(): Promise<void> {
+    const listener = this.#listener
+    this.#listener = undefined
+    const closed = new Promise((resolve) => (listener ? listener.close(resolve) : resolve(undefined)))
+    for (const pair of this.#pairs) cut(pair)
+    await closed
+  }
+
+  #join(client: Socket): void {
+    const server = connect(join(this.target.searchParams.get('host') ?? '', '.s.PGSQL.5432'))
+    const pair = { client, server }
+    this.#pairs.add(pair)
+    let silenced = false
+    client.on('data', (bytes) => {
+      const mode = bytes.includes('COMMIT') ? this.cutAtCommit : undefined
+      if (mode) this.cutAtCommit = undefined
+      if (mode === 'before') return cut(pair)
+      server.write(bytes)
+      silenced ||= mode === 'after'
+    })
+    server.on('data', (bytes) => {
+      // Its answer is there: so the COMMIT is done.
+      if (silenced) cut(pair)
+      else client.write(bytes)
+    })
+    for (const socket of [client, server])
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          this.#pairs.delete(pair)
+          cut(pair)
+        })
+  }
+}
+
+function cut({ client, server }: { client: Socket; server: Socket }): void {
+  client.destroy()
+  server.destroy()
+}
