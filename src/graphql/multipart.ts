@@ -225,6 +225,4 @@ function replace(body: unknown, path: string[], expected: Expected): void {
 const clientGoneOrDone = () => badUserInput([{ field: 'file', message: 'was not received before the request ended' }])
 
 const broken = (why: string): AssayError =>
-  badUserInput([
-    { field: 'body', message: `must follow the GraphQL multipart request specification (${why.slice(0, 200)})` },
-  ])
+  badUserInput([{ field: 'body', message: `must follow the GraphQL multipart request specification (${why.slice(0, 200)})` }])

@@ -36,10 +36,7 @@ export function understand(words: readonly string[]): Asked {
 
 /** Every command, a line each. */
 export const usage = (): string =>
-  [
-    'Commands, after npm run --silent admin -- :',
-    ...Object.values(commands).map((command) => `  ${command.usage}`),
-  ].join('\n')
+  ['Commands, after npm run --silent admin -- :', ...Object.values(commands).map((command) => `  ${command.usage}`)].join('\n')
 
 /**
  * Runs one command on the service's own rooms, without HTTP: on the running service's database where there is one, else on the

@@ -14,8 +14,10 @@ export const secretCommands: Record<string, Command> = {
     run: async (means, given) => {
       const purpose = given.purpose as Purpose
       const leaked = given.leaked === true
-      if (!purposes.includes(purpose)) throw new UsageFault(`--purpose is '${purpose}'; it must be one of ${purposes.join(', ')}.`)
-      if (purpose !== 'pepper') return { result: { purpose, key_id: await means.services.identity.signing[purpose].rotate({ leaked }) } }
+      if (!purposes.includes(purpose))
+        throw new UsageFault(`--purpose is '${purpose}'; it must be one of ${purposes.join(', ')}.`)
+      if (purpose !== 'pepper')
+        return { result: { purpose, key_id: await means.services.identity.signing[purpose].rotate({ leaked }) } }
       if (leaked)
         throw new UsageFault(
           'A pepper cannot be ended at once: every API key would end with it. Rotate it without --leaked; keys move to the new one as they are used.',

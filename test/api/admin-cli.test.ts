@@ -189,10 +189,7 @@ describe('beside a running service', () => {
     [['tenant', 'suspend', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
     [['tenant', 'delete', '--tenant', 'ten_none', '--name', 'A'], "No tenant 'ten_none'."],
     [['user', 'list', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
-    [
-      ['user', 'create', '--tenant', 'ten_none', '--email', 'a@b', '--name', 'A', '--scopes', 'upload'],
-      "No tenant 'ten_none'.",
-    ],
+    [['user', 'create', '--tenant', 'ten_none', '--email', 'a@b', '--name', 'A', '--scopes', 'upload'], "No tenant 'ten_none'."],
     [
       ['user', 'create', '--tenant', 'ten_none', '--email', 'a', '--name', '', '--scopes', 'all', '--password', 'short'],
       '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes.',

@@ -70,20 +70,25 @@ describe('POST /files/upload', () => {
     const stranger = await world.tenant()
     await stranger.context('notes')
     const colleague = await tenant.key(['upload'])
-    const answers = [await upload(tenant.admin, 'mine', key), await upload(stranger.admin, 'theirs', key), await upload(colleague, 'ours', key)]
+    const answers = [
+      await upload(tenant.admin, 'mine', key),
+      await upload(stranger.admin, 'theirs', key),
+      await upload(colleague, 'ours', key),
+    ]
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
     expect(new Set(answers.map(({ body }) => body.data.file_id)).size).toBe(3)
   })
 
-  test.each([['', 'an empty one'], ['x'.repeat(256), 'one of 256 characters'], ['a b', 'one with a space']])(
-    'a key of %j is 400 (%s)',
-    async (value) => {
-      expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
-        status: 400,
-        body: { error: { details: { fields: [{ field: 'Idempotency-Key' }] } } },
-      })
-    },
-  )
+  test.each([
+    ['', 'an empty one'],
+    ['x'.repeat(256), 'one of 256 characters'],
+    ['a b', 'one with a space'],
+  ])('a key of %j is 400 (%s)', async (value) => {
+    expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
+      status: 400,
+      body: { error: { details: { fields: [{ field: 'Idempotency-Key' }] } } },
+    })
+  })
 
   test('a file that was deleted since is told of as it was', async () => {
     const key = fresh()

@@ -99,7 +99,9 @@ describe('what does not agree', () => {
         (entry: { action: string }) => entry.action === 'updated',
       )
     for (const [kind, id] of expected)
-      expect(await trail(id!)).toMatchObject([{ performed_by_type: 'system', performed_by_id: 'system', details: { finding: kind } }])
+      expect(await trail(id!)).toMatchObject([
+        { performed_by_type: 'system', performed_by_id: 'system', details: { finding: kind } },
+      ])
     expect(await trail(sound!.fileId)).toEqual([])
 
     // Found again it is no news.

@@ -93,7 +93,9 @@ describe('the bucket', () => {
     expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
     expect(await download()).toEqual([200, true])
     await readinessBecomes(world, { status: 200, down: [] })
-    expect((await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }')).body).toEqual({
+    expect(
+      (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }')).body,
+    ).toEqual({
       data: { storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 } },
     })
   })
@@ -246,8 +248,7 @@ describe('the disk', () => {
     try {
       const caller = new Caller(service.url, tenant.admin.credential)
       const large = Buffer.alloc(3_000_000, 'x1')
-      for (let times = 0; times < 3; times++)
-        expectOutage(await caller.upload('raw', 'a.bin', large), 'storage_unavailable')
+      for (let times = 0; times < 3; times++) expectOutage(await caller.upload('raw', 'a.bin', large), 'storage_unavailable')
       expect((await caller.upload('raw', 'a.bin', large.subarray(0, 500_000))).status).toBe(201)
       const spool = join(world.dataDir, 'limited', 'spool')
       const left = await Promise.all((await readdir(spool)).map((name) => readdir(join(spool, name))))

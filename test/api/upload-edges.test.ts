@@ -127,13 +127,9 @@ describe('before the body is read', () => {
 
 describe('while it streams', () => {
   const head = (context: boolean) =>
-    multipart(
-      [
-        ...(context ? [{ name: 'context', content: 'raw' }] : []),
-        { name: 'file', filename: 'a.bin', content: '' },
-      ],
-      { end: false },
-    ).body.subarray(0, -2)
+    multipart([...(context ? [{ name: 'context', content: 'raw' }] : []), { name: 'file', filename: 'a.bin', content: '' }], {
+      end: false,
+    }).body.subarray(0, -2)
 
   async function chunked(client: RawClient, bytes: Uint8Array): Promise<void> {
     await client.send(`${bytes.length.toString(16)}\r\n`)
@@ -295,7 +291,11 @@ describe('the connection after an early answer', () => {
         { name: 'context', content: 'notes' },
         { name: 'file', filename: name, content: 'hello' },
       ])
-      await client.head('POST', path, { Authorization: bearer(tenant.admin), 'Content-Type': type, 'Content-Length': body.length })
+      await client.head('POST', path, {
+        Authorization: bearer(tenant.admin),
+        'Content-Type': type,
+        'Content-Length': body.length,
+      })
       await client.send(body)
     }
     expect((await client.answer()).status).toBe(201)
@@ -312,7 +312,8 @@ describe('the connection after an early answer', () => {
 })
 
 describe('GraphQL uploads', () => {
-  const mutation = 'mutation ($file: Upload!, $context: String!) { uploadFile(file: $file, context: $context) { fileId sizeBytes } }'
+  const mutation =
+    'mutation ($file: Upload!, $context: String!) { uploadFile(file: $file, context: $context) { fileId sizeBytes } }'
   const operations = (context: string, file: null | null[] = null) => ({
     name: 'operations',
     content: JSON.stringify({ query: mutation, variables: { context, file } }),
@@ -362,13 +363,19 @@ describe('GraphQL uploads', () => {
     ['the map is missing', [operations('notes'), file]],
     ['the map comes first', [map, operations('notes'), file]],
     ['the operations are no JSON', [{ name: 'operations', content: '{' }, map, file]],
-    ['the map names a place that is not there', [operations('notes'), { name: 'map', content: '{"0":["variables.other"]}' }, file]],
+    [
+      'the map names a place that is not there',
+      [operations('notes'), { name: 'map', content: '{"0":["variables.other"]}' }, file],
+    ],
     ['the map would change a prototype', [operations('notes'), { name: 'map', content: '{"0":["__proto__.x"]}' }, file]],
     ['the file has no name', [operations('notes'), map, { ...file, filename: '' }]],
     ['the file is a field', [operations('notes'), map, { name: '0', content: 'hello' }]],
     ['the body has no end', [operations('notes'), map, file], { end: false }],
     ['the lines end in LF', [operations('notes'), map, file], { newline: '\n' }],
-    ['there are too many files', [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))]],
+    [
+      'there are too many files',
+      [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))],
+    ],
   ])('are told what is wrong where %s', async (_what, parts, ...[options]) => {
     const before = await uploadCalls()
     const answer = await graphql(parts, options)
