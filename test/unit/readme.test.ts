@@ -62,7 +62,7 @@ test('every folder of src has its place in the picture, and every file that is n
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
   const below = (folder: string) => readdirSync(new URL(folder, root), { recursive: true }).map((path) => `/${folder}${path}`)
-  const files = [...below('src/'), ...below('test/')]
+  const files = [...below('src/'), ...below('test/'), '/schema.graphql']
   const named = [...readme.matchAll(/(?<![*./\w-])(?:[a-z-]+\/)*[a-z-]+(?:\.[a-z]+)*\.(?:ts|graphql)\b/g)].map(([path]) => path)
   expect(named.length).toBeGreaterThan(20)
   expect(named.filter((path) => !files.some((file) => file.endsWith(`/${path}`)))).toEqual([])
