@@ -20,7 +20,7 @@ RUN node .tools/prepare.mjs \
       @prisma/query-plan-executor @prisma/streams-local @prisma/studio-core
 
 FROM ${NODE_IMAGE}
-ENV NODE_ENV=production PORT=8080 DATA_DIR=/data
+ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_ARENA_MAX=1
 WORKDIR /app
 RUN mkdir /data && chown node:node /data
 COPY --from=build /app/package.json ./
@@ -33,4 +33,4 @@ EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Node itself is the first process: it handles SIGTERM, and drains for up to 30 s (docker stop --time 35).
-CMD ["node", "dist/main.js"]
+CMD ["node", "--max-semi-space-size=4", "dist/main.js"]

@@ -74,6 +74,8 @@ export async function runSevenZip(
 
 /** A crash on a file is an answer about that file; what we threw ourselves (a trap, a deadline) passes through. */
 function callMain(sevenZip: SevenZipModule, command: string[]): number {
+  // The library takes itself for the whole program, and leaves its status as ours.
+  const { exitCode } = process
   try {
     const result = sevenZip.callMain(command) as unknown
     return typeof result === 'number' ? result : 2
@@ -82,6 +84,8 @@ function callMain(sevenZip: SevenZipModule, command: string[]): number {
     if (typeof error === 'number' || error instanceof WebAssembly.RuntimeError) return 2
     if ((error as { name?: string }).name === 'ExitStatus') return (error as { status: number }).status
     throw error
+  } finally {
+    process.exitCode = exitCode
   }
 }
 

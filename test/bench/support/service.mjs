@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 /** @returns {Promise<{ url: string, key: string, dataDir: string, pid: number, stop: () => Promise<void> }>} */
-export async function startService(env = {}, nodeOptions = []) {
+export async function startService(env = {}, nodeOptions = ['--max-semi-space-size=4']) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-bench-'))
   const port = await freePort()
   const key = `assay_${randomBytes(32).toString('base64url')}`
@@ -19,7 +19,7 @@ export async function startService(env = {}, nodeOptions = []) {
     // As `npm start` does.
     env: {
       UV_THREADPOOL_SIZE: '12',
-      MALLOC_ARENA_MAX: '2',
+      MALLOC_ARENA_MAX: '1',
       ...process.env,
       DATA_DIR: dataDir,
       HOST: '127.0.0.1',
