@@ -40,10 +40,7 @@ export class Service {
   }
 
   /** Started and ready; throws what it said where it ended instead. */
-  static async start(
-    env: NodeJS.ProcessEnv & { PORT: string },
-    limits: { fileSizeLimit?: number } = {},
-  ): Promise<Service> {
+  static async start(env: NodeJS.ProcessEnv & { PORT: string }, limits: { fileSizeLimit?: number } = {}): Promise<Service> {
     const service = Service.run(env, limits)
     await service.says('Try it:\n')
     return service
