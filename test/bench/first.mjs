@@ -1,5 +1,5 @@
 // npm run bench: the service beside a bare node:http server (support/bare-server.mjs) in one run, as ratios.
-// Rounds are interleaved, so that whatever the machine does meanwhile happens to both.
+// `-- NAME` measures one operation, `-- --quick` one round of each. Rounds are interleaved, so that whatever the machine does meanwhile happens to both.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
@@ -68,7 +68,8 @@ const upload = (size) => {
 // 10,000 files on both sides, for the reads.
 process.stderr.write('Preparing 10,000 files on both sides…\n')
 const small = upload(10 * 1024)
-let left = 10_000
+const only = process.argv[2]?.startsWith('--') ? undefined : process.argv[2]
+let left = only?.startsWith('upload') ? 10 : 10_000
 await Promise.all(
   Array.from({ length: 32 }, async () => {
     while (left-- > 0) {
@@ -96,9 +97,9 @@ const operations = {
 
 console.log('| operation | connections | Assay /s | bare server /s | ratio |\n|---|---|---|---|---|')
 for (const [name, [{ ours, theirs }, seconds]] of Object.entries(operations)) {
-  if (process.argv[2] && !process.argv[2].startsWith('--') && !name.includes(process.argv[2])) continue
+  if (only && !name.includes(only)) continue
   await perSecond(8, 0.5, ours)
-  for (const connections of name.includes('100 MiB') ? [1, 8] : [1, 8, 32]) {
+  for (const connections of [1, 8, 32]) {
     const pairs = []
     for (let round = 0; round < rounds; round++)
       pairs.push([await perSecond(connections, seconds, ours), await perSecond(connections, seconds, theirs)])
