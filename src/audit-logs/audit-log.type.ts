@@ -1,4 +1,4 @@
-import { ArgsType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
 import { ScopeName } from '../api-keys/api-key.type.js'
 import type { Scope } from '../auth/actor.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
@@ -115,25 +115,25 @@ export class AuditLog {
 export const AuditLogPage = pageType(AuditLog, 'AuditLog')
 export const AuditLogConnection = connectionType(AuditLog, 'AuditLog')
 
-@ArgsType()
-export class AuditLogsArgs extends PageArgs {
-  @Field(() => AuditTypeName, { nullable: true, description: 'Only changes of that kind.' })
-  auditType?: AuditTypeName | null
-  @Field(() => AuditActionName, { nullable: true, description: 'Only that action.' })
-  action?: AuditActionName | null
-  @Field(() => ID, { nullable: true, description: 'Only changes of that one thing.' })
-  entityId?: string | null
+// One set of filters, whichever way the list is walked.
+const filtered = <Place extends ClassType<object>>(place: Place) => {
+  @ArgsType()
+  class Filtered extends place {
+    @Field(() => AuditTypeName, { nullable: true, description: 'Only changes of that kind.' })
+    auditType?: AuditTypeName | null
+    @Field(() => AuditActionName, { nullable: true, description: 'Only that action.' })
+    action?: AuditActionName | null
+    @Field(() => ID, { nullable: true, description: 'Only changes of that one thing.' })
+    entityId?: string | null
+  }
+  return Filtered
 }
 
 @ArgsType()
-export class AuditLogsConnectionArgs extends ConnectionArgs {
-  @Field(() => AuditTypeName, { nullable: true, description: 'Only changes of that kind.' })
-  auditType?: AuditTypeName | null
-  @Field(() => AuditActionName, { nullable: true, description: 'Only that action.' })
-  action?: AuditActionName | null
-  @Field(() => ID, { nullable: true, description: 'Only changes of that one thing.' })
-  entityId?: string | null
-}
+export class AuditLogsArgs extends filtered(PageArgs) {}
+
+@ArgsType()
+export class AuditLogsConnectionArgs extends filtered(ConnectionArgs) {}
 
 @ArgsType()
 export class AuditLogsOfEntityArgs extends PageArgs {

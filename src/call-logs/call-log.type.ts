@@ -1,4 +1,4 @@
-import { ArgsType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Optional, Rule } from '../graphql/rules.js'
 
@@ -72,44 +72,33 @@ const moment = () =>
     'must be ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z',
   )
 
-@ArgsType()
-export class CallLogsArgs extends PageArgs {
-  @Field(() => ID, { nullable: true, description: 'Only calls by that key.' })
-  apiKeyId?: string | null
-  @Field(() => OperationName, { nullable: true, description: 'Only calls of that operation.' })
-  operation?: OperationName | null
-  @Field(() => CallStatusName, { nullable: true, description: 'Only calls that ended so.' })
-  status?: CallStatusName | null
-  @Field(() => String, { nullable: true, description: 'ISO 8601, lower bound, inclusive.' })
-  @Optional()
-  @moment()
-  startDate?: string | null
-  @Field(() => String, {
-    nullable: true,
-    description: 'ISO 8601, upper bound, inclusive; a date without a time includes that whole day.',
-  })
-  @Optional()
-  @moment()
-  endDate?: string | null
+// One set of filters, whichever way the list is walked.
+const filtered = <Place extends ClassType<object>>(place: Place) => {
+  @ArgsType()
+  class Filtered extends place {
+    @Field(() => ID, { nullable: true, description: 'Only calls by that key.' })
+    apiKeyId?: string | null
+    @Field(() => OperationName, { nullable: true, description: 'Only calls of that operation.' })
+    operation?: OperationName | null
+    @Field(() => CallStatusName, { nullable: true, description: 'Only calls that ended so.' })
+    status?: CallStatusName | null
+    @Field(() => String, { nullable: true, description: 'ISO 8601, lower bound, inclusive.' })
+    @Optional()
+    @moment()
+    startDate?: string | null
+    @Field(() => String, {
+      nullable: true,
+      description: 'ISO 8601, upper bound, inclusive; a date without a time includes that whole day.',
+    })
+    @Optional()
+    @moment()
+    endDate?: string | null
+  }
+  return Filtered
 }
 
 @ArgsType()
-export class CallLogsConnectionArgs extends ConnectionArgs {
-  @Field(() => ID, { nullable: true, description: 'Only calls by that key.' })
-  apiKeyId?: string | null
-  @Field(() => OperationName, { nullable: true, description: 'Only calls of that operation.' })
-  operation?: OperationName | null
-  @Field(() => CallStatusName, { nullable: true, description: 'Only calls that ended so.' })
-  status?: CallStatusName | null
-  @Field(() => String, { nullable: true, description: 'ISO 8601, lower bound, inclusive.' })
-  @Optional()
-  @moment()
-  startDate?: string | null
-  @Field(() => String, {
-    nullable: true,
-    description: 'ISO 8601, upper bound, inclusive; a date without a time includes that whole day.',
-  })
-  @Optional()
-  @moment()
-  endDate?: string | null
-}
+export class CallLogsArgs extends filtered(PageArgs) {}
+
+@ArgsType()
+export class CallLogsConnectionArgs extends filtered(ConnectionArgs) {}

@@ -1,4 +1,4 @@
-import { ArgsType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Metadata, Optional, Text } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
@@ -162,21 +162,23 @@ export class ValidationReportType {
   validatedAt!: Date
 }
 
-@ArgsType()
-export class FilesArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
-  context?: string | null
-  @Field(() => ID, { nullable: true, description: 'Only files that this key_… or usr_… uploaded.' })
-  uploadedBy?: string | null
+// One set of filters, whichever way the list is walked.
+const filtered = <Place extends ClassType<object>>(place: Place) => {
+  @ArgsType()
+  class Filtered extends place {
+    @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
+    context?: string | null
+    @Field(() => ID, { nullable: true, description: 'Only files that this key_… or usr_… uploaded.' })
+    uploadedBy?: string | null
+  }
+  return Filtered
 }
 
 @ArgsType()
-export class FilesConnectionArgs extends ConnectionArgs {
-  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
-  context?: string | null
-  @Field(() => ID, { nullable: true, description: 'Only files that this key_… or usr_… uploaded.' })
-  uploadedBy?: string | null
-}
+export class FilesArgs extends filtered(PageArgs) {}
+
+@ArgsType()
+export class FilesConnectionArgs extends filtered(ConnectionArgs) {}
 
 @ArgsType()
 export class ValidateFileArgs {

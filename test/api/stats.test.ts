@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dataOf, faultyFields } from '../support/answers.js'
+import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { seeded } from '../support/samples/archive.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -8,8 +9,9 @@ const hour = 3_600_000
 const day = 24 * hour
 let world: World
 beforeAll(async () => {
+  await awayFromMidnight()
   world = await World.open()
-})
+}, awayFromMidnightMs)
 afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
