@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { getIntrospectionQuery } from 'graphql'
+import { graphqlCode } from '../support/answers.js'
+import { type Answer, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('inbox')
+})
+afterAll(() => world.close())
+
+/** Nothing that was thrown at it may have hurt it. */
+const isWell = async () => {
+  expect((await tenant.admin.get('/contexts')).status).toBe(200)
+  // What is logged as our fault was one.
+  expect(world.log.lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([])
+}
+
+describe('GraphQL bombs', () => {
+  const spread = (count: number, write: (at: number) => string) => Array.from({ length: count }, (_, at) => write(at)).join(' ')
+  const nested = (levels: number, open: string, close = '}') => `${open.repeat(levels)} x ${close.repeat(levels)}`
+  const bombs: [string, string][] = [
+    ['depth', `{ files { data { ${'context { '.repeat(20)} contextKey ${'} '.repeat(20)} } } }`],
+    ['a depth that would take the parser’s stack', `{ files { data ${nested(3000, '{ context ')} } }`],
+    ['lists of lists', `{ files(context: ${'['.repeat(5000)}) { pagination { page } } }`],
+    ['objects of objects', `{ x(a: ${'{a:'.repeat(2000)}1${'}'.repeat(2000)}) }`],
+    ['types of types', `query ($a: ${'['.repeat(3000)}Int${']'.repeat(3000)}) { me { id } }`],
+    ['root aliases', `{ ${spread(21, (at) => `a${at}: files { pagination { totalItems } }`)} }`],
+    ['root aliases by a fragment', `{ ...f } fragment f on Query { ${spread(21, (at) => `a${at}: me { id }`)} }`],
+    ['aliases', `{ me { ${spread(1500, (at) => `a${at}: id`)} } }`],
+    ['aliases of __typename', `{ me { ${spread(1500, (at) => `a${at}: __typename`)} } }`],
+    ['the same field again and again', `{ me { ${'id '.repeat(7500)} } }`],
+    ['a fragment in a circle', '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }'],
+    ['a fragment of itself', '{ me { ...a } } fragment a on Me { ...a }'],
+    [
+      'many fragments in circles',
+      `{ me { ...f0 } } ${spread(300, (at) => `fragment f${at} on Me { id ...f${(at + 1) % 300} ...f${(at + 7) % 300} }`)}`,
+    ],
+    [
+      'fragments that fan out',
+      `{ ...f0 } ${spread(40, (at) => `fragment f${at} on Query { ...f${at + 1} ...f${at + 1} }`)} fragment f40 on Query { me { id } }`,
+    ],
+    [
+      'fragments that fan out to nothing',
+      `{ ...f0 } ${spread(60, (at) => `fragment f${at} on Query { ...f${at + 1} ...f${at + 1} }`)}`,
+    ],
+    [
+      'fragments that fan out in a circle',
+      `{ ...f0 } ${spread(30, (at) => `fragment f${at} on Query { ...f${(at + 1) % 30} ...f${(at + 1) % 30} }`)}`,
+    ],
+    [
+      'a chain of fragments',
+      `{ ...f0 } ${spread(1000, (at) => `fragment f${at} on Query { ...f${at + 1} }`)} fragment f1000 on Query { me { id } }`,
+    ],
+    ['inline fragments', `{ ${'... { '.repeat(400)} me { id } ${'} '.repeat(400)} }`],
+    ['directives', `{ me { id ${'@include(if: true) '.repeat(60)} } }`],
+    ['unknown directives', `{ me { id ${'@a'.repeat(3000)} } }`],
+    ['tokens', `{ me { id } } # \n ${'{ '.repeat(5)} ${'a '.repeat(9000)}`],
+    ['a huge comment', `{ me { id } } #${'x'.repeat(200_000)}`],
+    ['a huge string', `{ context(contextKey: "${'x'.repeat(200_000)}") { contextId } }`],
+    ['a huge block string', `{ context(contextKey: """${'\n x'.repeat(100_000)}""") { contextId } }`],
+    [
+      'pages in pages',
+      `{ ${spread(10, (at) => `a${at}: apiKeys(pageSize: 100) { data { recentCalls(first: 20) { ${spread(30, (field) => `b${field}: callId`)} } } }`)} }`,
+    ],
+    [
+      'connections of 100',
+      `{ ${spread(20, (at) => `a${at}: filesConnection(first: 100) { edges { node { ${spread(40, (field) => `b${field}: fileId`)} } } }`)} }`,
+    ],
+    [
+      'introspection of introspection',
+      '{ __schema { types { fields { type { fields { type { fields { type { name } } } } } } } } }',
+    ],
+    ['introspection with aliases', `{ __schema { types { ${spread(30, (at) => `a${at}: fields { name type { name } }`)} } } }`],
+    [
+      'introspection with aliases in a fragment',
+      `{ __schema { types { ...t } } } fragment t on __Type { ${spread(30, (at) => `a${at}: fields { name }`)} }`,
+    ],
+    ['introspection again and again', `{ ${spread(20, (at) => `a${at}: __schema { types { name } }`)} }`],
+  ]
+
+  test.each(bombs)('%s', async (_name, query) => {
+    const before = process.cpuUsage()
+    const answer = await tenant.admin.graphql(query)
+    const spent = process.cpuUsage(before)
+    expect(answer.status).toBe(400)
+    expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
+    expect(answer.body.data ?? null).toBeNull()
+    expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
+    // What it costs to refuse is bounded by what an ordinary answer may cost, not by what the bomb would do.
+    expect((spent.user + spent.system) / 1000).toBeLessThan(2_000)
+    await isWell()
+  })
+
+  test('batches, bodies that are too large, and things that are no request', async () => {
+    const post = (body: string, type = 'application/json') =>
+      tenant.admin.raw('/graphql', { method: 'POST', headers: { 'content-type': type }, body })
+    const request = { query: '{ me { id } }' }
+    const bad = [
+      JSON.stringify([request, request]),
+      '[]',
+      '""',
+      'null',
+      '{',
+      '{"query":1}',
+      '{"query":{}}',
+      '{"query":"{ me { id } }","variables":[]}',
+      '{}',
+      '',
+    ]
+    for (const body of [...bad, JSON.stringify({ query: `{ me { id } } #${'x'.repeat(1_100_000)}` })]) {
+      const answer = await post(body)
+      expect([body.slice(0, 40), answer.status, graphqlCode(answer)]).toEqual([body.slice(0, 40), 400, 'BAD_USER_INPUT'])
+    }
+    await isWell()
+  })
+
+  test('what is within the limits passes: twenty root fields, twelve levels, the standard introspection', async () => {
+    const many = await tenant.admin.graphql(
+      `{ ${spread(20, (at) => `a${at}: files(pageSize: 100) { data { fileId context { contextKey } } pagination { totalItems } }`)} }`,
+    )
+    expect(many.body.errors).toBeUndefined()
+    for (const options of [
+      {},
+      { specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true, inputValueDeprecation: true, oneOf: true },
+    ]) {
+      const schema = await world.stranger.graphql(getIntrospectionQuery(options))
+      expect(schema.body.errors).toBeUndefined()
+      expect(schema.body.data.__schema.types.length).toBeGreaterThan(50)
+    }
+    const year = await tenant.admin.graphql(
+      '{ apiCallsChart(period: hourly, days: 365) { dataPoints { timestamp total success failure byOperation { upload download metadata delete } } } }',
+    )
+    expect(year.body.errors).toBeUndefined()
+  })
+
+  test('a bomb leaves as many rows in the log as a request may ask for, and no more', async () => {
+    const fresh = await world.tenant()
+    await fresh.admin.graphql(`{ ${spread(1500, (at) => `a${at}: files { pagination { page } }`)} }`)
+    expect((await fresh.admin.get('/stats/logs')).body.data.pagination.total_items).toBeLessThanOrEqual(20)
+  })
+
+  test('in production nobody is told the schema', async () => {
+    const production = await World.open({ NODE_ENV: 'production' }, world)
+    try {
+      const stranger = production.stranger
+      const asked = await stranger.graphql('{ __schema { types { name } } }')
+      expect([asked.status, graphqlCode(asked)]).toEqual([400, 'BAD_USER_INPUT'])
+      // No "Did you mean".
+      const guess = await stranger.graphql('{ file { filId } fils { data } }')
+      expect(JSON.stringify(guess.body)).not.toMatch(/did you mean|"files"/i)
+      expect((await stranger.raw('/graphql', { headers: { accept: 'text/html' } })).status).toBe(404)
+    } finally {
+      await production.close()
+    }
+  })
+})
+
+describe('patterns that backtrack', () => {
+  // Each against its own shape: long runs that match a part and fail at the end.
+  const long = 100_000
+  const strings = [
+    `${'a'.repeat(long)}!`,
+    `${'a@'.repeat(long / 2)}`,
+    `${' '.repeat(long)}x`,
+    `${'{'.repeat(long)}`,
+    `${'/'.repeat(long)}`,
+    `${'0-'.repeat(long / 2)}`,
+    `${'\t'.repeat(long)}`,
+    `${'+json'.repeat(long / 5)}!`,
+  ]
+  const attempts: [string, (text: string) => Promise<Answer>][] = [
+    [
+      'context_key',
+      (text) =>
+        tenant.admin.post('/contexts', {
+          context_key: text,
+          display_name: 'x',
+          allowed_extensions: ['txt'],
+          max_file_size_mb: 1,
+        }),
+    ],
+    [
+      'allowed_extensions',
+      (text) =>
+        tenant.admin.post('/contexts', { context_key: 'x', display_name: 'x', allowed_extensions: [text], max_file_size_mb: 1 }),
+    ],
+    ['storage_path_template', (text) => tenant.admin.patch('/contexts/inbox', { storage_path_template: text })],
+    ['display_name', (text) => tenant.admin.patch('/contexts/inbox', { display_name: text })],
+    ['name', (text) => tenant.admin.post('/api-keys', { name: text })],
+    [
+      'e-mail',
+      (text) =>
+        tenant.admin.graphql('mutation ($input: InviteUserInput!) { inviteUser(input: $input) { password } }', {
+          input: { email: text, name: 'x', scopes: ['upload'] },
+        }),
+    ],
+    [
+      'sign-in',
+      (text) =>
+        world.stranger.graphql('mutation ($e: String!) { signIn(email: $e, password: "12345678") { token } }', { e: text }),
+    ],
+    ['id', (text) => tenant.admin.graphql('query ($id: ID!) { file(fileId: $id) { fileId } }', { id: text })],
+    [
+      'cursor',
+      (text) =>
+        tenant.admin.graphql('query ($after: String!) { filesConnection(after: $after) { edges { cursor } } }', { after: text }),
+    ],
+    [
+      'date',
+      (text) => tenant.admin.graphql('query ($d: String!) { callLogs(startDate: $d) { pagination { page } } }', { d: text }),
+    ],
+    ['file name', (text) => tenant.admin.upload('inbox', `${text}.txt`, 'hello')],
+    ['content', (text) => tenant.admin.upload('inbox', 'a.csv', text)],
+    [
+      'idempotency',
+      (text) =>
+        tenant.admin.graphql('mutation ($k: String!) { createApiKey(input: { name: "x" }, idempotencyKey: $k) { apiKeyId } }', {
+          k: text,
+        }),
+    ],
+    ['a document', (text) => tenant.admin.graphql(text)],
+    [
+      'a type',
+      (text) => tenant.admin.post('/api-keys', '{}', { 'content-type': `application/${text.slice(0, 8000).trim() || 'x'}` }),
+    ],
+    ['an acceptance', (text) => tenant.admin.get('/contexts', { accept: text.slice(0, 8000).trim() || 'x' })],
+    ['a user agent', (text) => tenant.admin.get('/contexts', { 'user-agent': text.slice(0, 8000).trim() || 'x' })],
+    ['a credential', (text) => world.stranger.get('/contexts', { authorization: `Bearer ${text.slice(0, 8000)}` })],
+    [
+      'a range',
+      (text) =>
+        world.stranger.raw('/download/file_x', {
+          headers: { range: `bytes=${text.slice(0, 8000)}`, 'if-none-match': text.slice(0, 4000).trim() || 'x' },
+        }),
+    ],
+    [
+      'a query string',
+      (text) =>
+        tenant.admin.get(
+          `/stats/logs?start_date=${encodeURIComponent(text.slice(0, 4000))}&page=${encodeURIComponent(text.slice(0, 1000))}`,
+        ),
+    ],
+    ['a path', (text) => tenant.admin.get(`/files/${encodeURIComponent(text.slice(0, 4000))}`)],
+  ]
+
+  test.each(attempts)('in %s', async (_what, attempt) => {
+    const cpu = async (text: string) => {
+      const before = process.cpuUsage()
+      const answer = await attempt(text)
+      expect(answer.status).not.toBe(500)
+      const { user, system } = process.cpuUsage(before)
+      return (user + system) / 1000
+    }
+    await cpu('x')
+    const harmless = Math.max(await cpu('x'), await cpu(`x${'é'.repeat(1000)}`))
+    // A pattern that backtracks takes minutes on these; what they cost beyond a harmless one is reading them.
+    for (const text of strings) expect(await cpu(text)).toBeLessThan(harmless * 20 + 2_000)
+  })
+})

@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { routes } from '../../src/rest/routes.js'
+import { dataOf, faultyFields, graphqlCode, itemsOf } from '../support/answers.js'
+import { exchange, RawHttp } from '../support/raw-exchange.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('inbox')
+})
+afterAll(() => world.close())
+
+/** Nothing that was thrown at it may have hurt it. */
+const isWell = async () => {
+  expect((await tenant.admin.get('/contexts')).status).toBe(200)
+  // What is logged as our fault was one.
+  expect(world.log.lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([])
+}
+const get = (target: string, headers: string[]) =>
+  exchange(
+    world.url,
+    `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
+  )
+
+describe('prototype pollution', () => {
+  const evil = '{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"polluted":"yes"}}}'
+  const clean = () => {
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+    expect((Object.create(null) as Record<string, unknown>).polluted).toBeUndefined()
+    expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
+  }
+  const path = (route: string) => route.replace('{api_key_id}', tenant.admin.id).replace('{context_key}', 'inbox')
+
+  test.each(routes.filter(({ body }) => body === 'json').map(({ method, path }) => [method, path]))(
+    'in the body of %s %s',
+    async (method, route) => {
+      const send = (body: string) => tenant.admin.rest(method, path(route), body, { 'content-type': 'application/json' })
+      expect(faultyFields(await send(evil))).toEqual(expect.arrayContaining(['__proto__', 'constructor']))
+      clean()
+      const nested = await send(
+        `{"metadata":${evil},"name":${evil},"display_name":${evil},"scopes":${evil},"grace_seconds":${evil}}`,
+      )
+      expect(nested.status).toBe(400)
+      clean()
+    },
+  )
+
+  test('in metadata it is a member like any other', async () => {
+    const made = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${evil}}`, {
+      'content-type': 'application/json',
+    })
+    const { api_key_id: id } = dataOf(made, { status: 201, message: true })
+    expect(dataOf(await tenant.admin.get(`/api-keys/${id}`)).metadata.constructor).toEqual({ prototype: { polluted: 'yes' } })
+    clean()
+  })
+
+  test('in the metadata of an upload, and in the names of its parts', async () => {
+    expect((await tenant.admin.upload('inbox', 'a.txt', 'a', { metadata: evil })).status).toBe(201)
+    const form = new FormData()
+    for (const name of ['__proto__', 'constructor', '__proto__[polluted]', 'constructor.prototype.polluted', 'toString'])
+      form.append(name, 'yes')
+    form.append('file', new Blob(['a']), 'a.txt')
+    form.append('context', 'inbox')
+    expect(faultyFields(await tenant.admin.post('/files/upload', form))).toEqual(
+      expect.arrayContaining(['__proto__', 'constructor']),
+    )
+    clean()
+  })
+
+  test('in GraphQL: variables, literals, extensions, and the map of a multipart request', async () => {
+    const post = (body: string) =>
+      tenant.admin.raw('/graphql', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const query = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'
+    await post(
+      `{"query":${JSON.stringify(query)},"variables":{"__proto__":{"polluted":"yes"},"input":{"name":"p","metadata":${evil}}},"extensions":${evil},"__proto__":{"polluted":"yes"}}`,
+    )
+    await post(`{"query":${JSON.stringify(query)},"variables":{"input":${evil}}}`)
+    await tenant.admin.graphql(
+      'mutation { createApiKey(input: { name: "p", metadata: { __proto__: { polluted: "yes" } } }) { apiKeyId } }',
+    )
+    clean()
+    for (const at of [
+      '__proto__.polluted',
+      'variables.__proto__.polluted',
+      'variables.constructor.prototype.polluted',
+      'constructor.prototype.polluted',
+    ]) {
+      const form = new FormData()
+      form.append(
+        'operations',
+        JSON.stringify({
+          query: 'mutation ($file: Upload!) { uploadFile(file: $file, context: "inbox") { fileId } }',
+          variables: { file: null },
+        }),
+      )
+      form.append('map', JSON.stringify({ 0: [at] }))
+      form.append('0', new Blob(['a']), 'a.txt')
+      const answer = await tenant.admin.raw('/graphql', {
+        method: 'POST',
+        headers: { 'apollo-require-preflight': 'true' },
+        body: form,
+      })
+      expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
+      clean()
+    }
+    await isWell()
+  })
+})
+
+describe('names and headers', () => {
+  test('a forged Host has no part in a signed URL', async () => {
+    const { file_id: id } = dataOf(await tenant.admin.upload('inbox', 'a.txt', 'hello'), {
+      status: 201,
+      message: true,
+      timestamp: false,
+    })
+    const auth = `Authorization: Bearer ${tenant.admin.credential}`
+    const forged = [
+      `GET /api/v1/files/${id} HTTP/1.1\r\nHost: evil.example.com\r\nX-Forwarded-Host: evil.example.com\r\nForwarded: host=evil.example.com\r\n`,
+      `GET http://evil.example.com/api/v1/files/${id} HTTP/1.1\r\nHost: evil.example.com\r\n`,
+    ]
+    for (const request of forged) {
+      const answer = await exchange(world.url, `${request}${auth}\r\nConnection: close\r\n\r\n`)
+      expect(answer.status).toBe(200)
+      expect(answer.body).not.toContain('evil')
+      expect(JSON.parse(answer.body).data.download_url).toMatch(new RegExp(`^${world.url}/download/${id}\\?`))
+    }
+  })
+
+  test('an address in X-Forwarded-For is believed from a trusted proxy only', async () => {
+    const fresh = await world.tenant()
+    await fresh.admin.get('/files', { 'x-forwarded-for': '203.0.113.9' })
+    expect(itemsOf(await fresh.admin.get('/stats/logs'))[0].ip_address).toBe('127.0.0.1')
+    const proxied = await World.open({ TRUST_PROXY: 'loopback' }, world)
+    try {
+      await proxied.as(fresh.admin.credential).get('/files', { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' })
+      expect(
+        itemsOf(await fresh.admin.get('/stats/logs?page_size=5')).map((call: Record<string, string>) => call.ip_address),
+      ).toContain('203.0.113.9')
+    } finally {
+      await proxied.close()
+    }
+  })
+
+  test.each([
+    'a\r\nSet-Cookie: x=1\r\n.txt',
+    'a"; filename="b.exe.txt',
+    'a\n\n<script>.txt',
+    '\u202etxt.exe.txt',
+    '..\\..\\..\\etc\\passwd.txt',
+    'a%0d%0aX: y.txt',
+    `${'😀'.repeat(200)}.txt`,
+  ])('the file name %j breaks out of nothing', async (name) => {
+    const uploaded = await tenant.admin.upload('inbox', name, 'hello')
+    const { file_id: id, original_filename: kept } = dataOf(uploaded, { status: 201, message: true, timestamp: false })
+    expect(kept).not.toMatch(/[\r\n/\\]/)
+    expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(255)
+    const { download_url: url } = dataOf(await tenant.admin.get(`/files/${id}`), { timestamp: false })
+    const { pathname, search } = new URL(url)
+    const answer = await get(pathname + search, [])
+    expect(answer.status).toBe(200)
+    expect(answer.headers['set-cookie']).toBeUndefined()
+    expect(answer.headers.x).toBeUndefined()
+    expect(answer.headers['content-disposition']).toMatch(/^attachment; filename="/)
+    expect(answer.body).toBe('hello')
+  })
+
+  test('CR and LF in names of things, in headers and in paths', async () => {
+    const made = await tenant.admin.post('/api-keys', { name: 'a\r\nX-Evil: 1' })
+    expect(made.status).toBe(201)
+    expect((await tenant.admin.get('/contexts/a%0d%0aX-Evil:%201')).headers.get('x-evil')).toBeNull()
+    expect(
+      faultyFields(
+        await tenant.admin.post('/contexts', {
+          context_key: 'a\r\nb',
+          display_name: 'x',
+          allowed_extensions: ['txt'],
+          max_file_size_mb: 1,
+        }),
+      ),
+    ).toEqual(['context_key'])
+    const folded = await get('/api/v1/contexts', [
+      `Authorization: Bearer ${tenant.admin.credential}`,
+      'Idempotency-Key: a\r\n b',
+      'User-Agent: x\x01\x7f',
+    ])
+    expect([200, 400]).toContain(folded.status)
+    // One line a request, whatever it says.
+    for (const line of world.log.lines) expect(line.trimEnd()).not.toContain('\n')
+  })
+
+  test('what is no HTTP is answered in JSON, without a word on what answers', async () => {
+    const answers = await Promise.all(
+      [
+        'GARBAGE\r\n\r\n',
+        'GET / HTTP/9.9\r\n\r\n',
+        'GET /api/v1/contexts HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n',
+        'POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+        'POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello',
+        `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+        `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
+      ].map((bytes) => exchange(world.url, bytes)),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 431, 431])
+    for (const { headers, body } of answers) {
+      expect(JSON.parse(body)).toMatchObject({ status: 'ERROR', error: { code: 'bad_user_input' } })
+      expect(headers).not.toHaveProperty('server')
+    }
+    const odd = [
+      '//evil.example.com/api/v1/contexts',
+      '/api/v1/../../etc/passwd',
+      '/api/v1/%c0%ae',
+      '/%',
+      '/api/v1/contexts/%',
+      '*',
+      '/api/v1//contexts',
+      'http://[/api/v1/contexts',
+      '/api/v1/contexts?%%%=%&a[__proto__]=1',
+    ]
+    for (const target of odd) {
+      const answer = await get(target, [`Authorization: Bearer ${tenant.admin.credential}`])
+      expect([target, [200, 400, 404].includes(answer.status)]).toEqual([target, true])
+      expect(answer.body).not.toMatch(/node_modules|at .*\.js/)
+    }
+    await isWell()
+  })
+
+  test('a request that is cut in two is not two requests', async () => {
+    const raw = await RawHttp.open(world.url)
+    raw.write(
+      `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\nGET /api/v1/contexts HTTP/1.1\r\nHost: x\r\n\r\n`,
+    )
+    const said = await raw.says('unauthenticated')
+    raw.close()
+    expect(said.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+  })
+})

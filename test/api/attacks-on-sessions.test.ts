@@ -1,0 +1,177 @@
+import { createHmac, createPrivateKey } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { SignJWT } from 'jose'
+import { routes } from '../../src/rest/routes.js'
+import { graphqlCode, refusal } from '../support/answers.js'
+import { exchange } from '../support/raw-exchange.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('inbox')
+})
+afterAll(() => world.close())
+
+const get = (target: string, headers: string[]) =>
+  exchange(
+    world.url,
+    `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
+  )
+
+describe('forged sessions', () => {
+  let user: Caller
+  let payload: Record<string, unknown>
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const now = () => Math.floor(Date.now() / 1000)
+  beforeAll(async () => {
+    user = await tenant.user(['metadata'])
+    payload = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
+  })
+
+  async function signed(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
+    const key = await world.app.services.identity.signing.session.current()
+    const merged = JSON.parse(JSON.stringify({ ...payload, ...claims }))
+    return new SignJWT(merged)
+      .setProtectedHeader({ alg: 'EdDSA', kid: key.id, ...header })
+      .sign(createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' }))
+  }
+  const refused = async (token: string) => {
+    expect(refusal(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(graphqlCode(await world.as(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
+  }
+
+  test('what is signed by the right key with the right claims passes: the rest fails for its own reason', async () => {
+    expect((await world.as(await signed({})).get('/files')).status).toBe(200)
+  })
+
+  test.each([
+    ['expired', () => ({ exp: now() - 1 })],
+    ['not yet valid', () => ({ nbf: now() + 30 })],
+    ['of another issuer', () => ({ iss: 'https://evil.example.com' })],
+    ['of no issuer', () => ({ iss: undefined })],
+    ['for another audience', () => ({ aud: 'someone else' })],
+    ['for no audience', () => ({ aud: undefined })],
+    ['without an expiry', () => ({ exp: undefined })],
+    ['of another user', () => ({ sub: 'usr_00000000000000000000000000' })],
+    ['of another tenant', () => ({ tid: 'ten_00000000000000000000000000' })],
+    ['of a session that there is not', () => ({ sid: 'ses_00000000000000000000000000' })],
+    ['of a session that is no id', () => ({ sid: { $ne: 1 } })],
+  ])('%s', async (_what, claims) => refused(await signed(claims())))
+
+  test('an unknown kid, no kid, and a kid that is a path', async () => {
+    for (const kid of ['sig_00000000000000000000000000', undefined, '../../etc/passwd', "' OR 1=1 --"])
+      await refused(await signed({}, { kid }))
+  })
+
+  test('alg none, and HS256 with the public key', async () => {
+    const { body } = await world.stranger.raw('/.well-known/jwks.json')
+    const [jwk] = body.keys
+    const tokens = ['none', 'None', 'NONE', 'nOnE'].map((alg) => `${part({ alg, kid: jwk.kid })}.${part(payload)}.`)
+    for (const secret of [jwk.x, Buffer.from(jwk.x, 'base64url'), JSON.stringify(jwk)]) {
+      const head = `${part({ alg: 'HS256', kid: jwk.kid })}.${part(payload)}`
+      tokens.push(`${head}.${createHmac('sha256', secret).update(head).digest('base64url')}`)
+    }
+    // The right signature, under another header.
+    tokens.push(`${part({ alg: 'none', kid: jwk.kid })}.${user.credential!.split('.').slice(1).join('.')}`)
+    // A key that the token brings along.
+    tokens.push(await signed({}, { kid: undefined, jwk }))
+    for (const token of tokens) await refused(token)
+  })
+
+  test('tokens of 8 KB are refused, of 100 KB with their headers, both in JSON', async () => {
+    expect(refusal(await world.as(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([401, 'unauthenticated'])
+    const answer = await get('/api/v1/files', [`Authorization: Bearer ${'a'.repeat(50_000)}.${'b'.repeat(50_000)}.c`])
+    expect(answer.status).toBe(431)
+    expect(answer.headers).toMatchObject({
+      'content-type': expect.stringContaining('application/json'),
+      'x-request-id': expect.any(String),
+    })
+    expect(JSON.parse(answer.body)).toMatchObject({
+      status: 'ERROR',
+      error: { code: 'bad_user_input' },
+      request_id: answer.headers['x-request-id'],
+    })
+  })
+
+  test('two Authorization headers, in whatever order', async () => {
+    const good = `Authorization: Bearer ${tenant.admin.credential}`
+    const bad = 'authorization: Bearer assay_nobody'
+    for (const headers of [
+      [good, bad],
+      [bad, good],
+      [good, good],
+      [good, 'AUTHORIZATION:'],
+    ])
+      expect((await get('/api/v1/files', headers)).status).toBe(401)
+    expect((await get('/api/v1/files', [good])).status).toBe(200)
+  })
+
+  test('other schemes, no scheme, the key in the query string or in a cookie', async () => {
+    const key = tenant.admin.credential!
+    for (const value of [key, `Basic ${key}`, `Bearer`, `Bearer ${key} ${key}`, `Bearer "${key}"`, `Bearer\t${key}`])
+      expect((await get('/api/v1/files', [`Authorization: ${value}`])).status).toBe(401)
+    expect((await get(`/api/v1/files?access_token=${key}`, [])).status).toBe(401)
+    expect((await get('/api/v1/files', [`Cookie: token=${key}`])).status).toBe(401)
+  })
+})
+
+describe('cross-site requests', () => {
+  const query = 'mutation { signIn(email: "a@b.c", password: "12345678") { token } }'
+  const simple: [string, string | FormData | URLSearchParams, string | undefined][] = [
+    ['a form', new URLSearchParams({ query }), undefined],
+    ['plain text', JSON.stringify({ query }), 'text/plain'],
+    ['plain text that says json in a parameter', JSON.stringify({ query }), 'text/plain; application/json'],
+    ['no type at all', JSON.stringify({ query }), ''],
+  ]
+
+  test.each(simple)('to GraphQL by %s', async (_what, body, type) => {
+    const answer = await world.stranger.raw('/graphql', {
+      method: 'POST',
+      ...(type !== undefined && { headers: { 'content-type': type } }),
+      body: typeof body === 'string' ? new Blob([body], { type: '' }) : body,
+    })
+    expect([400, 415]).toContain(answer.status)
+    expect(answer.body.data ?? null).toBeNull()
+  })
+
+  test('to GraphQL by GET, as a picture would', async () => {
+    expect((await tenant.admin.raw(`/graphql?query=${encodeURIComponent('{ me { id } }')}`)).status).toBe(400)
+    const preflighted = { 'apollo-require-preflight': 'true' }
+    expect(
+      (await tenant.admin.raw(`/graphql?query=${encodeURIComponent('{ me { id } }')}`, { headers: preflighted })).status,
+    ).toBe(200)
+    const mutation = await tenant.admin.raw(`/graphql?query=${encodeURIComponent(query)}`, { headers: preflighted })
+    expect([400, 405]).toContain(mutation.status)
+    expect(mutation.body.data ?? null).toBeNull()
+  })
+
+  test('to GraphQL by multipart', async () => {
+    const form = new FormData()
+    form.append(
+      'operations',
+      JSON.stringify({
+        query: 'mutation ($file: Upload!) { uploadFile(file: $file, context: "inbox") { fileId } }',
+        variables: { file: null },
+      }),
+    )
+    form.append('map', JSON.stringify({ 0: ['variables.file'] }))
+    form.append('0', new Blob(['a']), 'a.txt')
+    const answer = await tenant.admin.raw('/graphql', { method: 'POST', body: form })
+    expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+  })
+
+  test.each(routes.filter(({ body }) => body === 'json').map(({ method, path }) => [method, path]))(
+    'to %s %s by a form or plain text',
+    async (method, route) => {
+      const path = route.replace('{api_key_id}', tenant.admin.id).replace('{context_key}', 'inbox')
+      for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x'])
+        expect(refusal(await tenant.admin.rest(method, path, '{"name":"x"}', { 'content-type': type }))).toEqual([
+          415,
+          'unsupported_media_type',
+        ])
+    },
+  )
+})

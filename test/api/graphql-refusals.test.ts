@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { graphqlCode, refusal } from '../support/answers.js'
+import { eicar } from '../support/eicar.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let user: Caller
+let keyId: string
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes', { metadata: { a: [1] } })
+  await tenant.context('empty')
+  user = await tenant.user(['upload', 'download', 'metadata', 'delete', 'admin'])
+  const key = await tenant.key(['upload', 'metadata'])
+  keyId = key.id
+  await key.upload('notes', 'a.txt', 'text', { metadata: { page: 7 } })
+  for (let index = 0; index < 6; index++) await key.upload('notes', `${index}.txt`, 'x'.repeat(index + 1))
+  await key.upload('notes', 'a.exe', 'x')
+})
+afterAll(() => world.close())
+
+describe('refusals have REST’s codes', () => {
+  /** The same act through both doors, and what both answer. */
+  const table: [string, () => Promise<Answer>, () => Promise<Answer>, number, string][] = [
+    [
+      'no credential',
+      () => world.stranger.get('/files'),
+      () => world.stranger.graphql('{ files { data { fileId } } }'),
+      401,
+      'unauthenticated',
+    ],
+    [
+      'an unknown key',
+      () => world.as(`assay_${'x'.repeat(43)}`).get('/contexts'),
+      () => world.as(`assay_${'x'.repeat(43)}`).graphql('{ contexts { data { contextId } } }'),
+      401,
+      'unauthenticated',
+    ],
+    [
+      'a missing scope',
+      async () => (await poor()).get('/files'),
+      async () => (await poor()).graphql('{ files { data { fileId } } }'),
+      403,
+      'forbidden',
+    ],
+    [
+      'a missing admin scope',
+      async () => (await poor()).patch('/tenant', {}),
+      async () => (await poor()).graphql('mutation { updateTenant(input: {}) { name } }'),
+      403,
+      'forbidden',
+    ],
+    [
+      'an unknown file',
+      () => user.get('/files/file_x/metadata'),
+      () => user.graphql('{ file(fileId: "file_x") { fileId } }'),
+      404,
+      'not_found',
+    ],
+    [
+      'an unknown file to hand out',
+      () => user.get('/files/file_x'),
+      () => user.graphql('mutation { createDownloadUrl(fileId: "file_x") { downloadUrl } }'),
+      404,
+      'not_found',
+    ],
+    [
+      'an unknown file to delete',
+      () => user.delete('/files/file_x'),
+      () => user.graphql('mutation { deleteFile(fileId: "file_x") { fileId } }'),
+      404,
+      'not_found',
+    ],
+    [
+      'an unknown context',
+      () => user.get('/contexts/no'),
+      () => user.graphql('{ context(contextKey: "no") { contextKey } }'),
+      404,
+      'not_found',
+    ],
+    [
+      'an unknown context to delete',
+      () => user.delete('/contexts/no'),
+      () => user.graphql('mutation { deleteContext(contextKey: "no") { contextKey } }'),
+      404,
+      'not_found',
+    ],
+    [
+      'an unknown key to revoke',
+      () => user.post('/api-keys/key_x/revoke'),
+      () => user.graphql('mutation { revokeApiKey(apiKeyId: "key_x") { apiKeyId } }'),
+      404,
+      'not_found',
+    ],
+    [
+      'a page of nothing',
+      () => user.get('/files?page=0'),
+      () => user.graphql('{ files(page: 0) { data { fileId } } }'),
+      400,
+      'bad_user_input',
+    ],
+    [
+      'a page of too much',
+      () => user.get('/files?page_size=101'),
+      () => user.graphql('{ files(pageSize: 101) { data { fileId } } }'),
+      400,
+      'bad_user_input',
+    ],
+    [
+      'a status that is none',
+      () => user.get('/contexts?status=x'),
+      () => user.graphql('{ contexts(status: x) { data { contextId } } }'),
+      400,
+      'bad_user_input',
+    ],
+    [
+      'too many days',
+      () => user.get('/stats/charts/uploads?days=366'),
+      () => user.graphql('{ uploadsChart(days: 366) { period } }'),
+      400,
+      'bad_user_input',
+    ],
+    [
+      'a date that is none',
+      () => user.get('/stats/logs?start_date=x'),
+      () => user.graphql('{ callLogs(startDate: "x") { data { callId } } }'),
+      400,
+      'bad_user_input',
+    ],
+    [
+      'an empty name',
+      () => user.post('/api-keys', { name: '' }),
+      () => user.graphql('mutation { createApiKey(input: { name: "" }) { apiKeyId } }'),
+      400,
+      'bad_user_input',
+    ],
+    [
+      'a duplicate',
+      () => user.post('/contexts', notes()),
+      () =>
+        user.graphql(
+          'mutation { createContext(input: { contextKey: "notes", displayName: "x", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextId } }',
+        ),
+      409,
+      'conflict',
+    ],
+    [
+      'a context that holds files',
+      () => user.delete('/contexts/notes'),
+      () => user.graphql('mutation { deleteContext(contextKey: "notes") { contextId } }'),
+      409,
+      'conflict',
+    ],
+    [
+      'enabling what is active',
+      () => user.post(`/api-keys/${keyId}/enable`),
+      () => user.graphql('mutation ($id: ID!) { enableApiKey(apiKeyId: $id) { status } }', { id: keyId }),
+      409,
+      'conflict',
+    ],
+    [
+      'a size that no context may have',
+      () => user.post('/contexts', { ...notes('n2'), max_file_size_mb: 1_025 }),
+      () =>
+        user.graphql(
+          'mutation { createContext(input: { contextKey: "n2", displayName: "x", allowedExtensions: ["txt"], maxFileSizeMb: 1025 }) { contextId } }',
+        ),
+      400,
+      'bad_user_input',
+    ],
+    ['a blank file', () => user.upload('notes', 'a.txt', ''), () => uploadByGraphql('a.txt', ''), 422, 'blank_file'],
+    ['a corrupt file', () => user.upload('notes', 'a.pdf', 'x'), () => uploadByGraphql('a.pdf', 'x'), 422, 'corrupt_file'],
+    ['a virus', () => user.upload('notes', 'a.txt', eicar), () => uploadByGraphql('a.txt', eicar), 422, 'virus_detected'],
+    [
+      'too large a file',
+      () => user.upload('notes', 'a.txt', 'x'.repeat(5_242_881)),
+      () => uploadByGraphql('a.txt', 'x'.repeat(5_242_881)),
+      413,
+      'size_exceeded',
+    ],
+    ['a file without a name', () => user.upload('notes', '..', 'x'), () => uploadByGraphql('..', 'x'), 400, 'bad_user_input'],
+  ]
+  const notes = (key = 'notes') => ({ context_key: key, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 })
+  let cached: Promise<Caller> | undefined
+  const poor = () => (cached ??= tenant.key(['delete']))
+  const uploadByGraphql = (name: string, content: Uint8Array | string) =>
+    user.graphqlUpload('mutation ($file: Upload!) { uploadFile(file: $file, context: "notes") { fileId } }', {}, name, content)
+
+  test.each(table)('%s', async (_what, byRest, byGraphql, status, code) => {
+    const rest = await byRest()
+    const graphql = await byGraphql()
+    expect(refusal(rest)).toEqual([status, code])
+    expect(graphqlCode(graphql)).toBe(code.toUpperCase())
+    expect(graphql.body.errors[0].extensions.details).toEqual(expect.any(Object))
+    if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
+  })
+
+  test('the fields at fault are spelled as GraphQL spells them', async () => {
+    const answer = await user.graphql(
+      'mutation { createContext(input: { contextKey: "X", displayName: "", allowedExtensions: [], maxFileSizeMb: 9999 }) { contextId } }',
+    )
+    expect(answer.body.errors[0].extensions.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([
+      'input.allowedExtensions',
+      'input.contextKey',
+      'input.displayName',
+      'input.maxFileSizeMb',
+    ])
+    const variable = await user.graphql('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: 'x' })
+    expect(variable.body.errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', details: { fields: [{ field: 'p' }] } })
+  })
+})

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { anId, graphqlCode } from '../support/answers.js'
+import { eicar } from '../support/eicar.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let user: Caller
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+  user = await tenant.user(['upload', 'download', 'metadata', 'delete', 'admin'])
+})
+afterAll(() => world.close())
+
+const ask = async (query: string, variables: Record<string, unknown> = {}, caller: Caller = user) => {
+  const { status, body } = await caller.graphql(query, variables)
+  expect([status, body.errors]).toEqual([200, undefined])
+  return body.data
+}
+
+describe('uploads by the multipart request specification', () => {
+  const upload =
+    'mutation ($file: Upload!, $context: String!, $metadata: JSONObject) { uploadFile(file: $file, context: $context, metadata: $metadata) { fileId originalFilename contentType sizeBytes metadata } }'
+  const validate =
+    'mutation ($file: Upload!, $context: String!) { validateFile(file: $file, context: $context) { outcome reason checks { check outcome } } }'
+
+  test('a file is kept, dry-run, handed out and deleted', async () => {
+    const { body } = await user.graphqlUpload(upload, { context: 'notes', metadata: { b: 1 } }, 'ü.txt', 'text')
+    expect(body.errors).toBeUndefined()
+    const { fileId: id, ...rest } = body.data.uploadFile
+    expect(rest).toEqual({ originalFilename: 'ü.txt', contentType: 'text/plain', sizeBytes: 4, metadata: { b: 1 } })
+    const dryRun = await user.graphqlUpload(validate, { context: 'notes' }, 'a.txt', eicar)
+    expect(dryRun.body.data.validateFile).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
+    const { createDownloadUrl } = await ask(
+      'mutation ($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl expiresInSeconds } }',
+      { id },
+    )
+    expect(createDownloadUrl.expiresInSeconds).toBe(300)
+    expect(await (await fetch(createDownloadUrl.downloadUrl)).text()).toBe('text')
+    expect(await ask('mutation ($id: ID!) { deleteFile(fileId: $id) { fileId } }', { id })).toEqual({
+      deleteFile: { fileId: id },
+    })
+  })
+
+  test('what a check refuses has REST’s code in upper case, and its details', async () => {
+    const answer = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
+    const byRest = await user.upload('notes', 'a.exe', 'x')
+    expect(answer.body.errors[0]).toMatchObject({
+      message: byRest.body.message,
+      extensions: { code: 'INVALID_EXTENSION', details: byRest.body.error.details },
+    })
+  })
+
+  test('without Apollo-Require-Preflight it is refused', async () => {
+    const form = new FormData()
+    form.append('operations', JSON.stringify({ query: upload, variables: { file: null, context: 'notes' } }))
+    form.append('map', '{"0":["variables.file"]}')
+    form.append('0', new Blob(['x']), 'a.txt')
+    const answer = await user.raw('/graphql', { method: 'POST', body: form })
+    expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+  })
+
+  test('a call by key is logged, an upload that is no file is a fault of the input', async () => {
+    const key = await tenant.key(['upload'])
+    await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
+    await key.graphql(upload, { context: 'notes', file: 'not a file' })
+    const { callLogs } = await ask(
+      'query ($id: ID!) { callLogs(apiKeyId: $id) { data { operation status errorCode contextKey validation { reason } } } }',
+      { id: key.id },
+    )
+    expect(callLogs.data).toEqual([
+      { operation: 'upload', status: 'failure', errorCode: 'bad_user_input', contextKey: null, validation: null },
+      {
+        operation: 'upload',
+        status: 'failure',
+        errorCode: 'invalid_extension',
+        contextKey: 'notes',
+        validation: { reason: 'invalid_extension' },
+      },
+    ])
+  })
+})
+
+describe('limits', () => {
+  const refused = async (query: string, variables?: Record<string, unknown>) => {
+    const { status, body } = await user.graphql(query, variables)
+    expect([status < 500, body.errors?.[0]?.extensions?.code, body.data ?? null]).toEqual([true, 'BAD_USER_INPUT', null])
+  }
+  test('depth', () => refused(`{ __schema { types { ${'fields { type { '.repeat(15)} name ${'} }'.repeat(15)} } } }`))
+  test('cost', () => {
+    const calls =
+      'recentCalls(first: 20) { callId apiKeyId apiKeyName operation status fileId contextKey errorCode errorMessage ipAddress userAgent createdAt }'
+    return refused(`{ apiKeys(pageSize: 100) { data { ${['a', 'b', 'c'].map((alias) => `${alias}: ${calls}`).join(' ')} } } }`)
+  })
+  test('aliases', () => refused(`{ ${Array.from({ length: 30 }, (_, index) => `a${index}: me { id }`).join(' ')} }`))
+  test('fields by alias', () => refused(`{ me { ${Array.from({ length: 3_000 }, (_, index) => `a${index}: id`).join(' ')} } }`))
+  test('directives', () => refused(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
+  test('tokens', () => refused(`{ me { ${'id '.repeat(20_000)} } }`))
+  test('fragments in a circle', () => refused('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
+  test('fragments that multiply', () =>
+    refused(
+      `${Array.from({ length: 20 }, (_, index) => `fragment F${index} on Me { ${`...F${index + 1} `.repeat(10)} }`).join(' ')} fragment F20 on Me { id } { me { ...F0 } }`,
+    ))
+  test('a variable that is missing, or of another type, is no fault of ours', async () => {
+    await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }')
+    await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: {} })
+    await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: 2 ** 40 })
+  })
+
+  test('a batch is refused', async () => {
+    const answer = await user.raw('/graphql', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify([{ query: '{ me { id } }' }, { query: '{ me { id } }' }]),
+    })
+    expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+  })
+
+  test('a GET needs a header that no form can send, and makes no changes', async () => {
+    const query = encodeURIComponent('{ me { id } }')
+    const bare = await user.raw(`/graphql?query=${query}`)
+    expect([bare.status, graphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])
+    const preflighted = await user.raw(`/graphql?query=${query}`, {
+      headers: { 'apollo-require-preflight': '1', accept: 'application/json' },
+    })
+    expect(preflighted.body.data.me.id).toEqual(anId('usr'))
+    const change = encodeURIComponent('mutation { updateTenant(input: { name: "by GET" }) { name } }')
+    const refusedChange = await user.raw(`/graphql?query=${change}`, {
+      headers: { 'apollo-require-preflight': '1', accept: 'application/json' },
+    })
+    expect(refusedChange.status).toBe(405)
+  })
+})
+
+test('introspection and Sandbox are for development: off in production, unless asked for', async () => {
+  const introspection = '{ __schema { queryType { name } } }'
+  expect((await user.graphql(introspection)).body.data.__schema.queryType.name).toBe('Query')
+  const page = await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } })
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
+  expect(page.headers.get('content-security-policy')).toContain('apollographql.com')
+  const production = await World.open({ NODE_ENV: 'production' })
+  try {
+    expect(graphqlCode(await production.first.graphql(introspection))).toBe('BAD_USER_INPUT')
+    expect((await production.first.graphql('{ me { id } }')).body.data.me.id).toEqual(anId('key'))
+    const hint = await production.first.graphql('{ fils { data { fileId } } }')
+    expect(JSON.stringify(hint.body)).not.toContain('Did you mean')
+    expect((await fetch(`${production.url}/graphql`, { headers: { accept: 'text/html' } })).status).toBe(404)
+  } finally {
+    await production.close()
+  }
+})
