@@ -24,11 +24,21 @@ rule assay_eicar {
   condition: $a
 }`
 
+/** A rule that is only tried where one of its anchors stands: without any of these it cannot match. */
+export interface AnchoredRule {
+  /** Strings as YARA writes them. All anchors of all rules are searched for at once, several times as fast as the rules. */
+  anchors: string[]
+  text: string
+}
+
 /**
  * Well-known tricks, each of which nothing honest contains: what a pattern would have to guess at is left to operators' own rules and to
  * a real engine. They are made of text: looked for in what looks like text, and at both ends of what does not (a GIF with PHP behind it).
  */
-const scripts = String.raw`
+const scripts: AnchoredRule[] = [
+  {
+    anchors: ['"<?php" nocase', '"<?="'],
+    text: String.raw`
 rule assay_php_webshell {
   meta: signature = "PHP.Webshell"
   strings:
@@ -38,19 +48,31 @@ rule assay_php_webshell {
     $php = "<?php" nocase
     $echo = "<?="
   condition: ($php or $echo) and any of ($input, $packed, $call)
-}
+}`,
+  },
+  {
+    anchors: ['"getRuntime"'],
+    text: String.raw`
 rule assay_jsp_webshell {
   meta: signature = "JSP.Webshell"
   strings:
     $run = /getRuntime[ \t]{0,4}\([ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}exec[ \t]{0,4}\([ \t]{0,4}request[ \t]{0,4}\.[ \t]{0,4}getParameter/
     $page = "<%"
   condition: $run and $page
-}
+}`,
+  },
+  {
+    anchors: ['"<%"'],
+    text: String.raw`
 rule assay_asp_webshell {
   meta: signature = "ASP.Webshell"
   strings: $run = /<%[^%]{0,200}\b(eval|execute)[ \t]{0,4}\(?[ \t]{0,4}request(\.(item|form|querystring))?[ \t]{0,4}[(\[]/ nocase
   condition: $run
-}
+}`,
+  },
+  {
+    anchors: ['"powershell" nocase', '"net.webclient" nocase'],
+    text: String.raw`
 rule assay_powershell_downloader {
   meta: signature = "PowerShell.Downloader"
   strings:
@@ -58,7 +80,11 @@ rule assay_powershell_downloader {
     $encoded = /[Pp]ower[Ss]hell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/][Ee]([Nn][Cc]|[Nn]coded[Cc]ommand|[Cc])?[ \t]{1,4}["']?(SQBFAF|SQBuAHYAbwBrAGUALQ|aQBlAHgA|aQBuAHYAbwBrAGUALQ|JABjAGwAaQBlAG4AdA|KABuAGUAdwAtAG8AYgBqAGUAYwB0)[A-Za-z0-9+\/]{40}/
     $cradle = /\b(iex|invoke-expression)[ \t]{0,4}\(?[ \t]{0,4}\(?[ \t]{0,4}new-object[ \t]{1,4}(system\.)?net\.webclient[ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}download(string|data)[ \t]{0,4}\([ \t]{0,4}['"]https?:/ nocase
   condition: any of them
-}
+}`,
+  },
+  {
+    anchors: ['"Sub Auto" nocase', '"Sub Document_Open(" nocase', '"Sub Workbook_Open(" nocase'],
+    text: String.raw`
 rule assay_office_macro_shell {
   meta: signature = "Office.AutoMacroShell"
   strings:
@@ -71,7 +97,11 @@ rule assay_office_macro_shell {
     $shell = /\bShell[ \t]{0,4}\(?[ \t]{0,4}"[^"\r\n]{0,40}(powershell|cmd(\.exe)?[ \t]+\/[ck]|mshta|wscript|cscript|rundll32|regsvr32|certutil)/ nocase
     $object = /CreateObject[ \t]{0,4}\([ \t]{0,4}"(WScript\.Shell|Shell\.Application)"[ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}(Run|Exec|ShellExecute)/ nocase
   condition: any of ($auto*) and ($shell or $object)
-}
+}`,
+  },
+  {
+    anchors: ['"ADODB.Stream" nocase'],
+    text: String.raw`
 rule assay_script_dropper {
   meta: signature = "Script.Dropper"
   strings:
@@ -79,7 +109,11 @@ rule assay_script_dropper {
     $http = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"](MSXML2\.(Server)?XMLHTTP|Microsoft\.XMLHTTP|WinHttp\.WinHttpRequest)/ nocase
     $stream = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]ADODB\.Stream['"]/ nocase
   condition: all of them
-}
+}`,
+  },
+  {
+    anchors: ['"<svg" nocase'],
+    text: String.raw`
 rule assay_svg_redirect {
   meta: signature = "SVG.ScriptRedirect"
   strings:
@@ -87,10 +121,12 @@ rule assay_svg_redirect {
     $script = /<script[^>]{0,200}>[^<]{0,4000}\b(atob|eval|unescape|fromCharCode)[ \t]{0,4}\([^<]{0,4000}\b(window|document|top|self)\.location[^<]{0,40}=/ nocase
     $html = /<foreignObject[^>]{0,200}>[\x01-\xff]{0,2000}<(iframe|embed|object)[^>]{0,400}data:text\/html;base64,/ nocase
   condition: $svg in (0..4096) and ($script or $html)
-}`
+}`,
+  },
+]
 
 /** Our own rules; `anywhere` is the part of them that is looked for in every byte. `signature` is what a rejected upload names. */
-export const ownRules = { anywhere, all: anywhere + scripts }
+export const ownRules = { anywhere, scripts }
 
 const document = 'pdf|docx?|xlsx?|pptx?|rtf|odt|txt|csv|jpe?g|png|gif|bmp|mp3|mp4|avi|zip'
 const program = 'exe|scr|com|pif|bat|cmd|vbs|vbe|jse|wsf|hta|lnk|cpl|msi'
@@ -105,4 +141,4 @@ export function nameTrick(name: string): string | undefined {
 }
 
 /** For the rules' version: the tricks that are no YARA rules are part of it. */
-export const ownRulesText = ownRules.all + disguised.source + reversed.source
+export const ownRulesText = anywhere + scripts.map(({ text }) => text).join('') + disguised.source + reversed.source

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { ownRules, type RuleSource } from './rules.js'
+import { type AnchoredRule, ownRules, type RuleSource } from './rules.js'
 
 export type EngineKind = 'native' | 'wasm'
 
@@ -14,14 +14,19 @@ export interface YaraEngine {
 }
 
 /**
- * The signature of the first rule that matches: `meta: signature`, else the rule's name. Not `scripts`: of our own rules only those
+ * The signature of the first rule that matches: `meta: signature`, else the rule's name. Not `asText`: of our own rules only those
  * that may match anywhere, at many times the speed; an operator's rules are always all of them.
  */
-export type Find = (bytes: Buffer, scripts: boolean) => string | undefined
+export type Find = (bytes: Buffer, asText: boolean) => string | undefined
 
-/** A compiled set of rules. */
-type Search = (bytes: Buffer) => string | undefined
-type Compile = (text: string) => Search
+/** A compiled set of rules: those that match, in their order. */
+type Search = (bytes: Buffer) => Match[]
+interface Match {
+  rule: string
+  signature: string
+}
+/** `most`: how often a pattern is heard; a rule that counts its matches needs them. */
+type Compile = (text: string, most?: number) => Search
 
 /** Rules that do not compile. The message names the file. */
 export class FaultyRules extends Error {
@@ -52,14 +57,27 @@ export function hasNativeEngine(): boolean {
 export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
   const anywhere = compile(ownRules.anywhere)
-  const all = compile(ownRules.all)
-  const theirs = operators.length > 0 ? compileAll(compile, operators) : () => undefined
+  const inText = compileAnchored(compile, ownRules.anywhere, ownRules.scripts)
+  const theirs = operators.length > 0 ? compileAll(compile, operators) : () => []
+  const ours = ownRules.anywhere + ownRules.scripts.map(({ text }) => text).join('')
   return {
     kind,
     version,
-    rules: countRules(ownRules.all) + operators.reduce((count, { text }) => count + countRules(text), 0),
-    find: (bytes, scripts) => (scripts ? all(bytes) : anywhere(bytes)) ?? theirs(bytes),
+    rules: countRules(ours) + operators.reduce((count, { text }) => count + countRules(text), 0),
+    find: (bytes, asText) => ((asText ? inText : anywhere)(bytes)[0] ?? theirs(bytes)[0])?.signature,
   }
+}
+
+/** One quick pass for what may stand anywhere and for all anchors; then only the rules whose anchors stand there. */
+function compileAnchored(compile: Compile, always: string, rules: AnchoredRule[]): Search {
+  const anchorsOf = ({ anchors }: AnchoredRule, at: number) => {
+    const strings = anchors.map((anchor, each) => `$a${each} = ${anchor}`)
+    return `rule anchor_${at} { strings: ${strings.join(' ')} condition: any of them }`
+  }
+  // That an anchor stands there once is all that is asked.
+  const quick = compile([always, ...rules.map(anchorsOf)].join('\n'), 1)
+  const searches = new Map(rules.map(({ text }, at) => [`anchor_${at}`, compile(text)]))
+  return (bytes) => quick(bytes).flatMap((match) => searches.get(match.rule)?.(bytes) ?? [match])
 }
 
 /** All texts are one namespace, as `yr scan` has it, so that files may use each other's rules; the fault is told of the file that has it. */
@@ -97,13 +115,14 @@ const countRules = (text: string) =>
 function openNative(): { compile: Compile; version: string } {
   const yara = require('@litko/yara-x') as typeof import('@litko/yara-x')
   const { version } = require('@litko/yara-x/package.json') as { version: string }
-  const compile: Compile = (text) => {
+  const compile: Compile = (text, most = mostMatches) => {
     const rules = yara.compile(text) as unknown as import('@litko/yara-x').YaraX
-    rules.setMaxMatchesPerPattern(mostMatches)
-    return (bytes) => {
-      const match = rules.scan(bytes)[0]
-      return match && signatureOf((match.meta as Record<string, unknown>).signature, match.ruleIdentifier)
-    }
+    rules.setMaxMatchesPerPattern(most)
+    return (bytes) =>
+      rules.scan(bytes).map(({ ruleIdentifier: rule, meta }) => ({
+        rule,
+        signature: signatureOf((meta as Record<string, unknown>).signature, rule),
+      }))
   }
   return { compile, version: `${nativeVersions[version] ?? `of @litko/yara-x ${version}`} (native)` }
 }
@@ -119,17 +138,21 @@ async function openWasm(): Promise<{ compile: Compile; version: string }> {
   const path = require.resolve('@virustotal/yara-x/package.json')
   const { version } = require('@virustotal/yara-x/package.json') as { version: string }
   await yara.default({ module_or_path: readFileSync(path.replace(/package\.json$/, 'pkg/yara_x_js_bg.wasm')) })
-  const compile: Compile = (text) => {
+  const compile: Compile = (text, most = mostMatches) => {
     const compiler = new yara.Compiler()
     compiler.addSource(text)
     // `build` eats the compiler: neither its `errors` nor its `free` may be touched afterwards.
     const scanner = compiler.build().scanner()
-    scanner.setMaxMatchesPerPattern(mostMatches)
+    scanner.setMaxMatchesPerPattern(most)
     return (bytes) => {
       const result = scanner.scan(bytes) as WasmResult
       if (!result.valid) throw new Error(`YARA-X could not scan: ${JSON.stringify(result.errors)}`)
-      const match = result.matches.find(({ isPrivate }) => !isPrivate)
-      return match && signatureOf(match.metadata.find(({ identifier }) => identifier === 'signature')?.value, match.identifier)
+      return result.matches
+        .filter(({ isPrivate }) => !isPrivate)
+        .map(({ identifier: rule, metadata }) => ({
+          rule,
+          signature: signatureOf(metadata.find(({ identifier }) => identifier === 'signature')?.value, rule),
+        }))
     }
   }
   return { compile, version: `${version} (WebAssembly)` }

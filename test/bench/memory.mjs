@@ -1,4 +1,4 @@
-// npm run build && node test/bench/memory.mjs [--mb 100] [--uploads 8] [--extension bin]: the memory of the whole service, all its
+// npm run bench:memory -- [--mb 100] [--uploads 8] [--extension bin]: the memory of the whole service, all its
 // Node processes but not PostgreSQL, while so many uploads of incompressible content run through it at once, validation on.
 // `--mb 1024` is what the target is about: under 300 MB.
 import { spawn } from 'node:child_process'
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
     scanner: { type: 'string', default: 'yara:' },
     directory: { type: 'string', default: tmpdir() },
     // Of the service's own process, to try out what a setting is worth.
-    node: { type: 'string', default: '' },
+    node: { type: 'string', default: '--max-semi-space-size=4' },
     env: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -42,6 +42,9 @@ const service = spawn(process.execPath, [...options.node.split(' ').filter(Boole
   env: {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
+    // As `npm start` does.
+    UV_THREADPOOL_SIZE: '12',
+    MALLOC_ARENA_MAX: '1',
     HOST: '127.0.0.1',
     PORT: String(port),
     DATA_DIR: join(directory, 'data'),
