@@ -36,7 +36,7 @@ interface Exported<Args extends object> {
 }
 
 // Some milliseconds of work each, between which other calls have their turn.
-const rowsAtOnce = 500
+const rowsAtOnce = 200
 // A client that takes nothing for so long holds a connection for nothing.
 const stalledMs = 60_000
 

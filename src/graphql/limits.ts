@@ -13,6 +13,7 @@ import {
 } from 'graphql'
 import { type ComplexityEstimatorArgs, getComplexity } from 'graphql-query-complexity'
 import { badUserInput } from '../errors.js'
+import { faultOfBreadth } from './breadth.js'
 
 const mostDepth = 12
 /** The standard introspection query unwraps types nine times. */
@@ -26,9 +27,9 @@ const mostNesting = 100
 /** Objects and values that an answer may have, as far as the document tells: nested lists of 100 multiply. */
 const mostCost = 50_000
 /** What is long belongs into variables. */
-const mostCharacters = 100_000
+const mostCharacters = 50_000
 /** Tokens of a document: what a parser may be given to chew on. */
-export const mostTokens = 8_000
+export const mostTokens = 4_000
 
 const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
 
@@ -45,7 +46,8 @@ export function screenDocument(text: string): {
   if (fault) return { document: undefined, fault }
   try {
     const document = parse(text, { maxTokens: mostTokens, noLocation: true })
-    return { document, fault: new Screen(document).fault() }
+    const broad = faultOfBreadth(document)
+    return { document, fault: broad === undefined ? new Screen(document).fault() : tooMuch(broad) }
   } catch {
     // Apollo Server parses it again, and tells what is wrong.
     return { document: undefined, fault: undefined }
@@ -216,8 +218,8 @@ function estimate({ args, childComplexity }: ComplexityEstimatorArgs): number {
 function itemsOf(args: Record<string, unknown>): number {
   const asked = args.first ?? args.pageSize
   if (typeof asked === 'number') return Math.min(Math.max(asked, 1), 100)
-  // A point of a chart is a few numbers of one row: eight of them weigh as much as an item of a list.
+  // A point of a chart is a few numbers of one row: four of them weigh as much as an item of a list.
   if (typeof args.days === 'number')
-    return Math.ceil((Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)) / 8)
+    return Math.ceil((Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)) / 4)
   return 1
 }

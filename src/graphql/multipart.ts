@@ -6,11 +6,14 @@ import busboy from 'busboy'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import { AssayError, badUserInput } from '../errors.js'
 import { unsupported, watchBody } from '../rest/body.js'
+import { hasTooManyValues, mostJsonValues } from '../rest/json-size.js'
 import type { Spool, Spooled } from '../spool.js'
 import { IncomingFile, spooledWithin } from './upload.js'
 
 const mostFiles = 10
 const mostFieldBytes = 1_000_000
+/** Of the map, which names a place in the variables for each file. */
+const mostMapBytes = 10_000
 
 export interface GraphqlMultipartOptions {
   spool: Spool
@@ -109,7 +112,9 @@ class Reader {
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
     if (truncated) this.#fail(broken(`'${String(name).slice(0, 100)}' is longer than ${mostFieldBytes} bytes`))
-    if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
+    if (name === 'map' && value.length > mostMapBytes) this.#fail(broken(`'map' is longer than ${mostMapBytes} bytes`))
+    else if (hasTooManyValues(Buffer.from(value))) this.#fail(broken(`a field has more than ${mostJsonValues} values`))
+    else if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
   }
 
   #onFile(name: string | undefined, stream: Readable, filename: string): void {

@@ -27,13 +27,16 @@ export const Text = (min: number, max: number): PropertyDecorator =>
     'text',
     (value) =>
       typeof value === 'string' &&
+      // A code point has two units at most; a megabyte is not counted to the end.
+      value.length <= 2 * max &&
       !value.includes('\0') &&
       value.isWellFormed() &&
-      [...value].length >= min &&
-      [...value].length <= max,
+      isWithin([...value].length, min, max),
     min === 0 ? `must be text of at most ${max} characters` : `must be text of ${min} to ${max} characters`,
     { ...(min > 0 && { minLength: min }), maxLength: max },
   )
+
+const isWithin = (count: number, min: number, max: number): boolean => count >= min && count <= max
 
 /** A whole number from `min` to `max`. */
 export const Whole = (min: number, max: number): PropertyDecorator =>
@@ -57,8 +60,8 @@ export const Metadata = (): PropertyDecorator =>
       value !== null &&
       !Array.isArray(value) &&
       isWithinLevels(value, metadataLevels) &&
-      isStorable(value) &&
-      Buffer.byteLength(JSON.stringify(value)) <= metadataBytes,
+      Buffer.byteLength(JSON.stringify(value)) <= metadataBytes &&
+      isStorable(value),
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters',
   )
 

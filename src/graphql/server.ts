@@ -1,10 +1,13 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server'
-import { ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled'
+import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled'
 import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default'
 import type { Request, Response } from 'express'
-import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
+import { type DocumentNode, type GraphQLSchema, getIntrospectionQuery, Kind } from 'graphql'
 import { type PublicError, publicError } from '../errors.js'
+import { jsonInTurns } from '../rest/json-in-turns.js'
 import type { Call } from './call.js'
+import { refuseBadVariables } from './coerced.js'
 import { mostRootFields, mostTokens, refuseByCost, screenDocument } from './limits.js'
 import { formatError, isOurFault } from './public-errors.js'
 import { type Access, operationOf, recordFailure } from './requires.js'
@@ -31,23 +34,41 @@ export async function openGraphql(parts: GraphqlParts): Promise<{ handle: Graphq
     allowBatchedHttpRequests: false,
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: mostTokens },
+    validationOptions: { maxErrors: mostErrors },
     // Recursion and everything else that a document multiplies: limits.ts, before Apollo Server sees it.
     maxRecursiveSelections: true,
     formatError,
+    stringifyResult: async (value) => `${await jsonInTurns(value)}\n`,
     plugins: [
       parts.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
         : ApolloServerPluginLandingPageDisabled(),
+      // It would wrap every resolver of the schema, which REST runs too, for a header that says the same of every answer.
+      ApolloServerPluginCacheControlDisabled(),
+      pausesPlugin(),
       callLogPlugin(parts),
     ],
   })
   await server.start()
+  await warm(server)
   return {
     handle: async (request, response, call, body) => {
       await refuseBombs(parts.schema, call, body)
+      await pause(body as { query?: unknown })
       await answer(server, request, response, call, body)
     },
     close: () => server.stop(),
+  }
+}
+
+/** The first documents cost ten times what later ones do: until V8 has compiled what understands them, they hold the event loop. */
+async function warm(server: ApolloServer<Call>): Promise<void> {
+  const query = getIntrospectionQuery()
+  for (let time = 0; time < 3; time++) {
+    screenDocument(query)
+    // Each a document of its own to Apollo Server's store, which would skip its parsing and validation.
+    await server.executeOperation({ query: `${query}#${time}` }, { contextValue: {} as Call })
+    await nextTurn()
   }
 }
 
@@ -82,28 +103,57 @@ async function answer(
   })
   if (response.headersSent || response.destroyed) return
   for (const [name, value] of result.headers) response.setHeader(name, value)
+  if (!isPage(result.headers)) response.setHeader('Cache-Control', 'no-store')
   for (const name in call.answerHeaders) response.setHeader(name, call.answerHeaders[name]!)
   response.statusCode = result.status ?? 200
   if (result.body.kind === 'complete') {
-    response.end(result.body.string)
+    response.end(Buffer.from(result.body.string))
     return
   }
   for await (const chunk of result.body.asyncIterator) response.write(chunk)
   response.end()
 }
 
+const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? '').startsWith('text/html')
+
 const searchOf = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
+
+/** Of a document: what is wrong with it shows in fewer, and each is worded at length. */
+const mostErrors = 20
+// Of a document: what is shorter is parsed, validated and weighed in less than a millisecond each.
+const longDocument = 1_000
+
+/** Other calls have their turn between the stages of a long document, each of which may take some milliseconds. */
+const pause = async ({ query }: { query?: unknown }): Promise<void> => {
+  if (typeof query === 'string' && query.length > longDocument) await nextTurn()
+}
+
+function pausesPlugin(): ApolloServerPlugin<Call> {
+  return {
+    requestDidStart: async ({ request }) => ({
+      validationDidStart: async () => pause(request),
+      executionDidStart: async () => pause(request),
+      willSendResponse: async () => pause(request),
+    }),
+  }
+}
 
 /** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
 function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async () => ({
-      didResolveOperation: async ({ document, request }) =>
+      didResolveOperation: async ({ document, operation, request }) => {
+        // Apollo Server runs the hooks of all plugins side by side: this one makes its own pauses.
+        await pause(request)
+        // Without one, Apollo Server tells it.
+        if (operation) refuseBadVariables(parts.schema, operation, request.variables ?? {})
+        await pause(request)
         refuseByCost(parts.schema, {
           document: document as never,
           operationName: request.operationName ?? null,
           variables: request.variables ?? null,
-        }),
+        })
+      },
       didEncounterErrors: async ({ contextValue: call, document, errors, request }) => {
         for (const error of errors) if (isOurFault(error)) parts.onFault(error.originalError ?? error, call)
         if (call.reached || !document) return

@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AssayError, badUserInput } from '../errors.js'
+import { hasTooManyValues, mostJsonValues } from './json-size.js'
 
 const mostJsonBytes = 1_048_576
+const longBytes = 65_536
 /** How long a client may send nothing, unless the operator says otherwise. */
 export const defaultIdleMs = 30_000
 // Within each such time it must send at least this much: a client that drips is one that has stopped.
@@ -56,6 +59,11 @@ export async function readJson(request: IncomingMessage, idleMs = defaultIdleMs)
   const bytes = await readBytes(request, idleMs)
   if (bytes.length === 0) return {}
   if (type === undefined) throw unsupported('The body has no Content-Type; send application/json.')
+  const isLong = bytes.length > longBytes
+  // Other calls have their turn between the steps of a long body, each of which may take milliseconds.
+  if (isLong) await nextTurn()
+  if (hasTooManyValues(bytes)) throw badUserInput([{ field: 'body', message: `must have at most ${mostJsonValues} values` }])
+  if (isLong) await nextTurn()
   let parsed: unknown
   try {
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
@@ -64,6 +72,7 @@ export async function readJson(request: IncomingMessage, idleMs = defaultIdleMs)
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw badUserInput([{ field: 'body', message: 'must be a JSON object' }])
+  if (isLong) await nextTurn()
   return parsed as Record<string, unknown>
 }
 

@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { httpStatus, type PublicError } from '../errors.js'
+import { jsonInTurns } from './json-in-turns.js'
 import type { Route } from './routes.js'
 
 /** Answers as the specification wraps successes (spec §2). */
-export function sendSuccess(response: ServerResponse, route: Route, data: unknown): void {
+export async function sendSuccess(response: ServerResponse, route: Route, data: unknown): Promise<void> {
   const body = {
     status: 'SUCCESS',
     ...(route.message !== undefined && { message: route.message }),
     data,
     ...(route.timestamp !== false && { timestamp: new Date().toISOString() }),
   }
-  send(response, route.status ?? 200, 'application/json; charset=utf-8', body)
+  send(response, route.status ?? 200, 'application/json; charset=utf-8', await jsonInTurns(body))
 }
 
 /** Answers as contract §1 wraps failures: the one shape, or RFC 9457 where the client accepts that. */
@@ -30,20 +31,23 @@ export function sendError(request: IncomingMessage, response: ServerResponse, er
       code: error.code,
       details: error.details,
     }
-    send(response, status, 'application/problem+json; charset=utf-8', problem)
+    send(response, status, 'application/problem+json; charset=utf-8', JSON.stringify(problem))
     return
   }
-  send(response, status, 'application/json; charset=utf-8', {
+  const body = {
     status: 'ERROR',
     message: error.message,
     error: { code: error.code, details: error.details },
     request_id: requestId,
     timestamp: new Date().toISOString(),
-  })
+  }
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 }
 
-function send(response: ServerResponse, status: number, type: string, body: unknown): void {
-  const bytes = Buffer.from(JSON.stringify(body))
+function send(response: ServerResponse, status: number, type: string, json: string): void {
+  // It may have taken some turns to write: the client may have gone meanwhile.
+  if (response.destroyed) return
+  const bytes = Buffer.from(json)
   response.statusCode = status
   response.setHeader('Content-Type', type)
   response.setHeader('Content-Length', bytes.length)

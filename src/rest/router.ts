@@ -60,7 +60,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
       const data = await answer(parts, { request, response, call, route, operation }, parameters, target.query)
       if (response.destroyed) return
       setHeaders(response, call)
-      sendSuccess(response, route, data)
+      await sendSuccess(response, route, data)
     } catch (error) {
       const told = publicError(error)
       if (told.code === 'internal_server_error') parts.onFault(error, call)

@@ -1,5 +1,6 @@
 import type { Actor } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
+import { sliced } from '../graphql/sliced.js'
 import { dayOf, hourOf, type UsageColumn, usageColumns } from '../ledger/counters.js'
 import { callsOf, type Usage } from './stats.service.js'
 import type { ApiCallsPoint, ChartPeriod, StoragePoint, UploadsPoint } from './stats.type.js'
@@ -26,7 +27,24 @@ export function bucketsOf(period: Period, days: number | null | undefined, now =
   return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => new Date(first + index * step))
 }
 
-/** Charts: one statement each, over the counters of their window. */
+/** What was counted, bucket by bucket, and what the tenant holds now. */
+interface Counted {
+  buckets: Date[]
+  usageAt(bucket: Date): Usage
+  held: { files: number; bytes: number }
+}
+
+/** Asked for when they are completed: slices that began while the call is still being logged would all be there at once. */
+const chartOf = <Point>(period: Period, buckets: Date[], make: (bucket: Date) => Point) => ({
+  period: period as never,
+  get dataPoints() {
+    return sliced(buckets, make)
+  },
+})
+
+const nothing = Object.freeze(Object.fromEntries(usageColumns.map((column) => [column, 0]))) as Usage
+
+/** Charts: one statement each, over the counters of their window. A year by hour has 8,760 points, which are made in slices. */
 export class Charts {
   readonly #db: Database
 
@@ -39,23 +57,21 @@ export class Charts {
     { period, days }: { period: Period; days?: number | null },
   ): Promise<{ period: never; dataPoints: ApiCallsPoint[] }> {
     const columns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
-    const points = await this.#points(actor, period, days, columns)
-    return { period: period as never, dataPoints: points.map(({ timestamp, usage }) => ({ timestamp, ...callsOf(usage) })) }
+    const { buckets, usageAt } = await this.#count(actor, period, days, columns)
+    const pointOf = (timestamp: Date) => ({ timestamp, ...callsOf(usageAt(timestamp)) })
+    return chartOf(period, buckets, pointOf)
   }
 
   async uploads(
     actor: Actor,
     { period, days }: { period: Period; days?: number | null },
   ): Promise<{ period: never; dataPoints: UploadsPoint[] }> {
-    const points = await this.#points(actor, period, days, ['files_uploaded', 'bytes_uploaded'])
-    return {
-      period: period as never,
-      dataPoints: points.map(({ timestamp, usage }) => ({
-        timestamp,
-        count: usage.files_uploaded,
-        totalBytes: usage.bytes_uploaded,
-      })),
+    const { buckets, usageAt } = await this.#count(actor, period, days, ['files_uploaded', 'bytes_uploaded'])
+    const pointOf = (timestamp: Date) => {
+      const usage = usageAt(timestamp)
+      return { timestamp, count: usage.files_uploaded, totalBytes: usage.bytes_uploaded }
     }
+    return chartOf(period, buckets, pointOf)
   }
 
   /** The state at each bucket's end: what is held now, less what came and plus what went since. */
@@ -64,33 +80,41 @@ export class Charts {
     { period, days }: { period: Period; days?: number | null },
   ): Promise<{ period: never; dataPoints: StoragePoint[] }> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
-    const points = await this.#points(actor, period, days, columns)
-    let files = points.held.files
-    let bytes = points.held.bytes
+    const { buckets, usageAt, held } = await this.#count(actor, period, days, columns)
+    let { files, bytes } = held
     const dataPoints: StoragePoint[] = []
-    for (const { timestamp, usage } of [...points].reverse()) {
+    for (const timestamp of buckets.toReversed()) {
       dataPoints.push({ timestamp, totalBytes: bytes, filesCount: files })
+      const usage = usageAt(timestamp)
       files -= usage.files_uploaded - usage.files_deleted
       bytes -= usage.bytes_uploaded - usage.bytes_deleted
     }
     return { period: period as never, dataPoints: dataPoints.reverse() }
   }
 
-  async #points(actor: Actor, period: Period, days: number | null | undefined, columns: UsageColumn[]) {
+  async #count(actor: Actor, period: Period, days: number | null | undefined, columns: UsageColumn[]): Promise<Counted> {
     const buckets = bucketsOf(period, days)
     const grain = period === 'hourly' ? 'hour' : 'day'
     const unit = { hourly: 'hour', daily: 'day', weekly: 'week' }[period]
-    const { rows } = await this.#db.pool.query<{ files: number; bytes: number; points: ({ at: number } & Usage)[] | null }>(
+    // Rows of numbers without their names: a year of them is parsed in one go.
+    const { rows } = await this.#db.pool.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>(
       `SELECT coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes, (
          SELECT jsonb_agg(p) FROM (
-           SELECT extract(epoch FROM date_trunc('${unit}', bucket, 'UTC'))::bigint * 1000 AS at, ${columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')}
-           FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= $2 GROUP BY 1) p) AS points
+           SELECT jsonb_build_array(extract(epoch FROM date_trunc('${unit}', bucket, 'UTC'))::bigint * 1000, ${columns.map((column) => `sum(${column})::bigint`).join(', ')})
+           FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= $2
+           GROUP BY date_trunc('${unit}', bucket, 'UTC')) counted(p)) AS points
        FROM tenants t LEFT JOIN file_totals held ON held.tenant_id = t.tenant_id AND held.context_id = '' AND held.uploaded_by = '' WHERE t.tenant_id = $1`,
       [actor.tenantId, buckets[0]],
     )
-    const found = new Map(rows[0]?.points?.map((point) => [point.at, point]))
-    const empty = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
-    const points = buckets.map((timestamp) => ({ timestamp, usage: { ...empty, ...found.get(timestamp.getTime()) } as Usage }))
-    return Object.assign(points, { held: { files: Number(rows[0]?.files ?? 0), bytes: Number(rows[0]?.bytes ?? 0) } })
+    const found = new Map(rows[0]?.points?.map((point) => [point[0], point]))
+    return {
+      buckets,
+      usageAt: (bucket) => {
+        const point = found.get(bucket.getTime())
+        if (!point) return nothing
+        return { ...nothing, ...Object.fromEntries(columns.map((column, place) => [column, point[place + 1]!])) }
+      },
+      held: { files: Number(rows[0]?.files ?? 0), bytes: Number(rows[0]?.bytes ?? 0) },
+    }
   }
 }

@@ -1,0 +1,61 @@
+import { BREAK, type DocumentNode, Kind, type SelectionSetNode, visit } from 'graphql'
+
+/**
+ * How much of a kind a document may have in one place. graphql-js compares fields of one name, fragments and operations each with
+ * each, and words a fault with every node at fault: without these bounds validating a document holds the event loop for a tenth of
+ * a second.
+ */
+const most = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
+
+/** What is too much, as an answer tells it. Looks at each node once, and is to be asked of documents whose depth is bounded. */
+export function faultOfBreadth(document: DocumentNode): string | undefined {
+  let literals = 0
+  let fault: string | undefined
+  const refuse = (message: string) => {
+    fault = message
+    return BREAK
+  }
+  const definitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
+  if (definitions(Kind.OPERATION_DEFINITION) > most.operations) return `must have at most ${most.operations} operations`
+  if (definitions(Kind.FRAGMENT_DEFINITION) > most.fragments) return `must have at most ${most.fragments} fragments`
+  visit(document, {
+    OperationDefinition: ({ variableDefinitions }) => {
+      if ((variableDefinitions?.length ?? 0) > most.variables) return refuse(`must have at most ${most.variables} variables`)
+    },
+    SelectionSet: (node) => {
+      if (repetitions(node, new Map()) > most.sameName)
+        return refuse(`must ask for the same name at most ${most.sameName} times in one place`)
+    },
+    Field: ({ arguments: given }) => {
+      if ((given?.length ?? 0) > most.arguments) return refuse(`must give a field at most ${most.arguments} arguments`)
+    },
+    Directive: ({ arguments: given }) => {
+      if ((given?.length ?? 0) > most.arguments) return refuse(`must give a directive at most ${most.arguments} arguments`)
+    },
+    ListValue: ({ values }) => {
+      if ((literals += values.length) > most.literals) return refuse(tooManyLiterals)
+    },
+    ObjectValue: ({ fields }) => {
+      if ((literals += fields.length) > most.literals) return refuse(tooManyLiterals)
+    },
+  })
+  return fault
+}
+
+const tooManyLiterals = `must have at most ${most.literals} values in its lists and objects; give what is long as a variable`
+
+/** How often the most frequent name or fragment stands in one place, inline fragments being part of theirs. */
+function repetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {
+  let highest = 0
+  for (const selection of selections) {
+    if (selection.kind === Kind.INLINE_FRAGMENT) {
+      highest = Math.max(highest, repetitions(selection.selectionSet, seen))
+      continue
+    }
+    const name = selection.kind === Kind.FIELD ? (selection.alias ?? selection.name).value : `...${selection.name.value}`
+    const count = (seen.get(name) ?? 0) + 1
+    seen.set(name, count)
+    highest = Math.max(highest, count)
+  }
+  return highest
+}

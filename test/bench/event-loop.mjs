@@ -1,0 +1,79 @@
+// npm run bench:loop [-- GROUP…] [--culprits]: for how long one callback, and one turn, hold the event loop of the real service.
+// Milliseconds of the main thread's time on a CPU (test/support/loop-watch.mjs), each scenario three times after a first use; a
+// scenario's figure is the median of its worst. --culprits names the functions in whatever took 10 ms.
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startWatched } from '../support/watched-service.mjs'
+import { families } from './support/families.mjs'
+import { LoopClient } from './support/loop-client.mjs'
+import { graphqlAtItsLargest } from './support/loop-graphql.mjs'
+import { restAtItsLargest } from './support/loop-rest.mjs'
+import { firstUses, forms } from './support/loop-scenarios.mjs'
+import { manyAtOnce, uploads } from './support/loop-uploads.mjs'
+import { freePort, median } from './support/service.mjs'
+
+const most = 10
+const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+const culprits = process.argv.includes('--culprits')
+const dataDir = mkdtempSync(join(tmpdir(), 'assay-loop-'))
+const key = `assay_${randomBytes(32).toString('base64url')}`
+const world = { email: 'admin@localhost', password: randomBytes(12).toString('hex') }
+const service = await startWatched({
+  DATA_DIR: dataDir,
+  PORT: String(await freePort()),
+  BOOTSTRAP_API_KEY: key,
+  BOOTSTRAP_ADMIN_PASSWORD: world.password,
+  RATE_LIMIT_PER_MINUTE: '1000000',
+})
+const client = new LoopClient(service, key)
+const over = []
+
+try {
+  console.log('                                                      callback    turn   (worst, ms of CPU)')
+  // The first requests make what the others need.
+  await group('first uses', firstUses(client, world), 1)
+  await client.post('/api/v1/contexts', { ...firstContext(), context_key: 'many' }, { expect: 201 })
+  for (let at = 0; at < 120; at++) await client.upload('loop', `${at}.txt`, Buffer.from(`text ${at}`), { expect: 201 })
+  const groups = {
+    uploads: async () => uploads(client, await families()),
+    together: () => manyAtOnce(client),
+    forms: () => forms(client),
+    graphql: () => graphqlAtItsLargest(client, world),
+    rest: () => restAtItsLargest(client),
+  }
+  for (const [name, scenarios] of Object.entries(groups))
+    if (wanted.length === 0 || wanted.includes(name)) await group(name, await scenarios(), 3)
+  console.log(over.length === 0 ? `\nNo callback took ${most} ms.` : `\nCallbacks of ${most} ms and more: ${over.join(', ')}.`)
+} finally {
+  client.close()
+  await service.stop()
+  rmSync(dataDir, { recursive: true, force: true })
+}
+
+function firstContext() {
+  return { display_name: 'Many', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+}
+
+async function group(title, scenarios, times) {
+  console.log(title)
+  for (const [name, work] of scenarios) {
+    const found = []
+    let refusal
+    const tried = () => work().catch((error) => (refusal = error.message))
+    for (let time = 0; time < times; time++) found.push(await service.watch(tried, { profile: culprits }))
+    if (refusal) console.log(`  ${name}: ${refusal}`)
+    const hold = median(found.map(({ worstHold }) => worstHold))
+    const turn = median(found.map(({ worstTurn }) => worstTurn))
+    console.log(`  ${name.padEnd(50)} ${hold.toFixed(1).padStart(9)} ${turn.toFixed(1).padStart(7)}${hold >= most ? '  !' : ''}`)
+    if (hold >= most) over.push(`${title} / ${name}`)
+    if (culprits) for (const { slow } of found) for (const each of slow) if (each.ms >= most) tell(each)
+  }
+}
+
+function tell({ ms, from, to, callback, collectedMs, functions, calls }) {
+  const clock = `${(to - from).toFixed(1)} ms on the clock, ${collectedMs.toFixed(1)} of them collecting garbage`
+  console.log(`      ${ms.toFixed(1)} ms in ${callback} (${clock})\n        itself: ${functions.join('; ')}`)
+  console.log(`        with all below: ${calls.join('; ')}`)
+}

@@ -1,0 +1,66 @@
+// Who drives the service whose event loop is watched: answers are read to their end, and an unexpected status is told.
+import { randomBytes } from 'node:crypto'
+import http from 'node:http'
+import { multipart, request } from './service.mjs'
+
+export class LoopClient {
+  constructor(service, key) {
+    this.url = service.url
+    this.headers = { authorization: `Bearer ${key}` }
+    this.agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
+  }
+
+  async call(method, path, { body, headers, expect } = {}) {
+    const answer = await request(this.agent, this.url + path, {
+      method,
+      headers: { ...this.headers, ...(body && !Array.isArray(body) && { 'content-type': 'application/json' }), ...headers },
+      body: body && (Array.isArray(body) ? body : [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))]),
+    })
+    if (expect && answer.status !== expect)
+      throw new Error(`${method} ${path.slice(0, 100)} answered ${answer.status}: ${answer.text().slice(0, 500)}`)
+    return answer
+  }
+
+  get = (path, more) => this.call('GET', path, { expect: 200, ...more })
+  post = (path, body, more) => this.call('POST', path, { body, ...more })
+  graphql = (query, variables = {}, more) => this.call('POST', '/graphql', { body: { query, variables }, ...more })
+
+  upload(context, name, content, { path = '/api/v1/files/upload', ...more } = {}) {
+    return this.call('POST', path, { ...multipart(context, name, content), ...more })
+  }
+
+  /** Parts as they are given: `[headers, content]`. */
+  form(path, parts, headers = {}) {
+    const boundary = `form${randomBytes(8).toString('hex')}`
+    const pieces = parts.flatMap(([head, content]) => [
+      Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`),
+      Buffer.from(content),
+      Buffer.from('\r\n'),
+    ])
+    return this.call('POST', path, {
+      headers: { 'content-type': `multipart/form-data; boundary=${boundary}`, ...headers },
+      body: [...pieces, Buffer.from(`--${boundary}--\r\n`)],
+    })
+  }
+
+  graphqlUpload(query, variables, files, expect) {
+    const disposition = (name, more = '') => `Content-Disposition: form-data; name="${name}"${more}`
+    const map = Object.fromEntries(files.map(({ at }, index) => [index, [at]]))
+    return this.form(
+      '/graphql',
+      [
+        [disposition('operations'), JSON.stringify({ query, variables })],
+        [disposition('map'), JSON.stringify(map)],
+        ...files.map(({ name, content }, index) => [disposition(index, `; filename="${name}"`), content]),
+      ],
+      { 'apollo-require-preflight': 'true' },
+    ).then((answer) => {
+      if (expect && answer.status !== expect) throw new Error(`${answer.status} ${answer.text()}`)
+      return answer
+    })
+  }
+
+  close() {
+    this.agent.destroy()
+  }
+}

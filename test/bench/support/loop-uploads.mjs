@@ -1,0 +1,42 @@
+// Uploads of many kinds and sizes, alone and together.
+import { randomBytes } from 'node:crypto'
+
+const MiB = 1_048_576
+const repeated = (text, size) => text.repeat(Math.max(1, Math.floor(size / text.length)))
+
+const made = {
+  txt: (size) => Buffer.alloc(size, 'some text and words\n'),
+  bin: (size) => randomBytes(size),
+  json: (size) => Buffer.from(`[${repeated('{"id":1,"name":"a name","tags":["a","b"]},', size)}0]`),
+  xml: (size) => Buffer.from(`<?xml version="1.0"?><list>${repeated('<item id="1">text</item>', size)}</list>`),
+  csv: (size) => Buffer.from(`id,name,amount\n${repeated('12,a name,15.5\n', size)}`),
+}
+const sizes = [10 * 1024, MiB, 20 * MiB, 100 * MiB]
+
+/** One of each family, and those that can be of any size in four. */
+export function uploads(client, families) {
+  const ofFamilies = Object.entries(families).map(([extension, [content]]) => [
+    `${extension} of ${(content.length / 1024).toFixed(0)} KiB`,
+    () => client.upload('loop', `a.${extension}`, content, { expect: 201 }),
+  ])
+  const ofSizes = sizes.flatMap((size) =>
+    Object.entries(made).map(([extension, make]) => {
+      let content
+      return [
+        `${extension} of ${size < MiB ? `${size / 1024} KiB` : `${size / MiB} MiB`}`,
+        () => client.upload('loop', `a.${extension}`, (content ??= make(size)), { expect: 201 }),
+      ]
+    }),
+  )
+  return [...ofFamilies, ...ofSizes]
+}
+
+/** A turn is the sum of what came in together. */
+export function manyAtOnce(client) {
+  const together = (count, one) => () => Promise.all(Array.from({ length: count }, one))
+  return [8, 64].flatMap((count) => [
+    [`${count} uploads of 10 KiB`, together(count, () => client.upload('loop', 'a.txt', made.txt(10 * 1024), { expect: 201 }))],
+    [`${count} uploads of 1 MiB`, together(count, () => client.upload('loop', 'a.txt', made.txt(MiB), { expect: 201 }))],
+    [`${count} lists`, together(count, () => client.get('/api/v1/files'))],
+  ])
+}

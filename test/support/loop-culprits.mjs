@@ -1,0 +1,46 @@
+// Who held the event loop: what a CPU profile of V8 says of a stretch of time.
+
+const project = new URL('../..', import.meta.url).href
+
+/** @returns {{ functions: string[], calls: string[], collectedMs: number }} the dearest functions by their own time, and by all below them */
+export function culprits({ from, to }, profile, collections) {
+  const collectedMs = collections.filter((each) => each.from >= from && each.from < to).reduce((sum, { ms }) => sum + ms, 0)
+  if (!profile) return { functions: [], calls: [], collectedMs }
+  const tree = (profile.tree ??= treeOf(profile))
+  const own = new Map()
+  const below = new Map()
+  let at = profile.startTime / 1000
+  for (const [index, id] of profile.samples.entries()) {
+    const ms = profile.timeDeltas[index] / 1000
+    at += ms
+    if (at < from || at > to + 1) continue
+    const stack = stackOf(tree, id)
+    add(own, stack[0], ms)
+    for (const name of new Set(stack)) add(below, name, ms)
+  }
+  return { functions: dearest(own, 5), calls: dearest(below, 12), collectedMs }
+}
+
+const treeOf = ({ nodes }) => {
+  const tree = new Map(nodes.map((node) => [node.id, { name: nameOf(node.callFrame), parent: undefined }]))
+  for (const node of nodes) for (const child of node.children ?? []) tree.get(child).parent = tree.get(node.id)
+  return tree
+}
+
+function stackOf(tree, id) {
+  const stack = []
+  for (let node = tree.get(id); node; node = node.parent) stack.push(node.name)
+  return stack
+}
+
+const nameOf = ({ functionName, url, lineNumber }) =>
+  `${functionName || '(anonymous)'}${url ? ` ${url.replace(project, '').replace(/^.*node_modules\//, '')}:${lineNumber + 1}` : ''}`
+
+const add = (sums, name, ms) => sums.set(name, (sums.get(name) ?? 0) + ms)
+
+const dearest = (sums, count) =>
+  [...sums]
+    .sort(([, one], [, other]) => other - one)
+    .filter(([name]) => name !== '(root)')
+    .slice(0, count)
+    .map(([name, ms]) => `${ms.toFixed(1)} ms ${name}`)

@@ -1,0 +1,60 @@
+// The built service as a process of its own, with its event loop watched (loop-watch.mjs).
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const watch = new URL('./loop-watch.mjs', import.meta.url).href
+
+/** Resolves once it listens. `env` wants PORT and DATA_DIR at least. */
+export async function startWatched(env) {
+  const child = fork(main, [], {
+    // As `npm start` does.
+    execArgv: ['--max-semi-space-size=4', '--import', watch],
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      UV_THREADPOOL_SIZE: '12',
+      MALLOC_ARENA_MAX: '1',
+      HOST: '127.0.0.1',
+      LOG_LEVEL: 'warn',
+      SCANNER_URL: 'yara:',
+      RECONCILE_INTERVAL_HOURS: '0',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (said += text))
+  const ended = once(child, 'close')
+  void ended.then(() => fail(new Error(`The service ended: ${said}`)))
+  let fail
+  const failed = new Promise((_, reject) => (fail = reject))
+  failed.catch(() => {})
+  while (!said.includes('Try it:')) await Promise.race([failed, once(child.stdout, 'data')])
+
+  const waiting = new Map()
+  child.on('message', ({ id, ...answer }) => waiting.get(id)?.(answer))
+  let last = 0
+  const ask = (command, options) => {
+    const id = ++last
+    child.send({ id, command, ...options })
+    return Promise.race([failed, new Promise((resolve) => waiting.set(id, resolve))])
+  }
+  return {
+    url: `http://127.0.0.1:${env.PORT}`,
+    pid: child.pid,
+    said: () => said,
+    burn: (ms) => ask('burn', { ms }),
+    /** What the loop was held for while `work` was done. */
+    watch: async (work, { profile = false, split = true } = {}) => {
+      await ask('begin', { profile, split })
+      await work()
+      return ask('end', { profile })
+    },
+    stop: async () => {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { execute, parse } from 'graphql'
+import { faultOfBreadth } from '../../src/graphql/breadth.js'
+import { sliced } from '../../src/graphql/sliced.js'
+import { jsonInTurns } from '../../src/rest/json-in-turns.js'
+import { hasTooManyValues, mostJsonValues } from '../../src/rest/json-size.js'
+
+/** How many turns the event loop has while `work` is done. */
+async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
+  let turns = 0
+  let going = true
+  const count = () => {
+    turns++
+    if (going) setImmediate(count)
+  }
+  setImmediate(count)
+  const result = await work().finally(() => {
+    going = false
+  })
+  return { result, turns }
+}
+
+describe('JSON of an answer', () => {
+  test('reads as JSON.stringify writes it', () =>
+    fc.assert(fc.asyncProperty(fc.jsonValue(), async (value) => expect(await jsonInTurns(value)).toBe(JSON.stringify(value)))))
+
+  test('long lists, dates, what is undefined and what has a toJSON among them', async () => {
+    const value = {
+      none: undefined,
+      data: { points: Array.from({ length: 2001 }, (_, at) => ({ at: new Date(at), gone: undefined })), 'a "name"': [undefined] },
+      moment: new Date(0),
+      nothing: null,
+    }
+    const { result, turns } = await turnsOf(() => jsonInTurns(value))
+    expect(result).toBe(JSON.stringify(value))
+    expect(turns).toBeGreaterThanOrEqual(4)
+  })
+})
+
+test('a long list is completed in slices, in its order', async () => {
+  const { buildSchema } = await import('graphql')
+  const schema = buildSchema('type Query { points: [Point!]! } type Point { at: Int! }')
+  const rootValue = {
+    get points() {
+      return sliced(
+        Array.from({ length: 1000 }, (_, at) => at),
+        (at) => ({ at }),
+      )
+    },
+  }
+  const { result, turns } = await turnsOf(async () => execute({ schema, document: parse('{ points { at } }'), rootValue }))
+  expect(result.errors).toBeUndefined()
+  expect((result.data as { points: { at: number }[] }).points.map(({ at }) => at)).toEqual(
+    Array.from({ length: 1000 }, (_, at) => at),
+  )
+  expect(turns).toBeGreaterThanOrEqual(5)
+})
+
+describe('values of a body', () => {
+  const tooMany = (text: string) => hasTooManyValues(Buffer.from(text))
+
+  test('as many as there may be, and one more', () => {
+    expect(tooMany(JSON.stringify(Array(mostJsonValues).fill(1)))).toBe(false)
+    expect(tooMany(JSON.stringify(Array(mostJsonValues + 1).fill(1)))).toBe(true)
+  })
+
+  test.each(['[', '{', ',', '{"a":'])('%s, again and again', (text) =>
+    expect(tooMany(text.repeat(mostJsonValues + 1))).toBe(true),
+  )
+
+  test('what stands in a string is none', () => {
+    expect(tooMany(JSON.stringify('[,{"\\'.repeat(100_000)))).toBe(false)
+    expect(tooMany(`"${'['.repeat(100_000)}`)).toBe(false)
+    expect(tooMany(`${'"\\'}`)).toBe(false)
+  })
+})
+
+describe('the breadth of a document', () => {
+  const fault = (text: string) => faultOfBreadth(parse(text))
+  const many = (count: number, make: (at: number) => string) => Array.from({ length: count }, (_, at) => make(at)).join(' ')
+
+  test.each<[string, (count: number) => string, number]>([
+    ['operations', (count) => many(count, (at) => `query Q${at} { a }`), 20],
+    ['fragments', (count) => `{ a } ${many(count, (at) => `fragment F${at} on A { a }`)}`, 50],
+    ['variables', (count) => `query (${many(count, (at) => `$v${at}: Int`)}) { a }`, 100],
+    ['arguments', (count) => `{ a(${many(count, (at) => `v${at}: 1`)}) }`, 50],
+    ['arguments of a directive', (count) => `{ a @b(${many(count, (at) => `v${at}: 1`)}) }`, 50],
+    ['fields of one name', (count) => `{ ${many(count, () => 'x: a')} }`, 50],
+    ['fields of one name in inline fragments', (count) => `{ ${many(count, () => '... { a }')} }`, 50],
+    ['spreads of one fragment', (count) => `{ ${many(count, () => '...F')} }`, 50],
+    ['literals of a list', (count) => `{ a(b: [${many(count, () => '1')}]) }`, 1000],
+    ['literals of an object', (count) => `{ a(b: { ${many(count, (at) => `k${at}: 1`)} }) }`, 1000],
+  ])('%s', (_what, make, most) => {
+    expect(fault(make(most))).toBeUndefined()
+    expect(fault(make(most + 1))).toContain(String(most))
+  })
+})
