@@ -21,6 +21,7 @@ import { callOf, createEdge } from './http/edge.js'
 import { Health } from './http/health.js'
 import { httpServer } from './http/server.js'
 import { ensurePartitions } from './ledger/partitions.js'
+import { Leftovers } from './maintenance/leftovers.js'
 import { Maintenance } from './maintenance/maintenance.js'
 import { measuredScanner, measuredStorage } from './measured-ports.js'
 import { Metrics } from './metrics.js'
@@ -79,7 +80,16 @@ export async function createApp({ config, database, databaseUrl, logger }: AppPa
   const validator = createValidator({ scanner, workers: config.validationWorkers })
   const spool = await Spool.open({ directory: join(config.dataDir, 'spool') })
   const limits = services.limits
-  const uploads = new UploadService({ contexts, validator, storage: measuredStorage(storage, metrics), ledger, idempotency })
+  // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
+  const leftovers = new Leftovers(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
+  ledger.onFailed = ({ upload }) => upload && leftovers.note(upload.file.blobPath)
+  const uploads = new UploadService({
+    contexts,
+    validator,
+    storage: leftovers.watching(measuredStorage(storage, metrics)),
+    ledger,
+    idempotency,
+  })
 
   const gate: Gate = {
     record: (entry) => ledger.commit(entry),
@@ -90,9 +100,10 @@ export async function createApp({ config, database, databaseUrl, logger }: AppPa
       call.answerHeaders['Retry-After'] = String(state.resetSeconds)
       throw state.refusal
     },
+    outage: (call, error) => logger.warn({ req: call.id, err: error }, 'A dependency is away: a call was answered with 503.'),
     faultsOf: (input) => contexts.faultsOf(input),
   }
-  const maintenance = new Maintenance({ ...services, database, logger, config })
+  const maintenance = new Maintenance({ ...services, database, leftovers, logger, config })
   const schema = buildSchema(resolversOf({ ...services, uploads }))
   const graphql = await openGraphql({
     schema,
@@ -147,7 +158,7 @@ export async function createApp({ config, database, databaseUrl, logger }: AppPa
     }),
     documentation: (express) => mountDocumentation(express, schema),
     jwks: () => identity.sessions.jwks(),
-    health: new Health({ pool: database.pool, storage, scanner, storageFindings }),
+    health: new Health({ pool: database.pool, storage, scanner: scannerUrl === 'none:' ? null : scanner, storageFindings }),
     spool,
     uploads: uploadLimits,
     corsOrigins: config.corsOrigins,

@@ -1,12 +1,15 @@
 /** The steps of an upload and of a delete between which a process may die: what each leaves must mend itself. */
 export const faultPoints = [
-  // An upload, in the order of its steps; `store.` is the local store's part of it, `commit.` the ledger's.
+  // An upload, in the order of its steps; `store.` is the local store's part of it, `bucket.` a bucket's, `commit.` the ledger's.
   'upload.spooled',
   'upload.journaling',
   'upload.judged',
   'upload.journaled',
   'store.durable',
   'store.placed',
+  'bucket.session',
+  'bucket.chunk',
+  'bucket.stored',
   'upload.stored',
   'commit.begun',
   'commit.written',
@@ -17,6 +20,8 @@ export const faultPoints = [
   'delete.committed',
   // A sweep of what is due.
   'sweep.taken',
+  'bucket.removing',
+  'bucket.removed',
   'sweep.removed',
   'sweep.forgotten',
   'sweep.committed',

@@ -46,7 +46,9 @@ export function createDatabase(url: string, { poolSize, logger, statementTimeout
     idle_in_transaction_session_timeout: 60_000,
   })
   // Without a listener, losing an idle connection would end the process.
-  const lost = (error: Error) => logger.warn({ err: error }, 'A database connection was lost.')
+  // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.
+  const lost = ({ message, code }: Error & { code?: string }) =>
+    logger.warn({ reason: message, code }, 'A database connection was lost.')
   pool.on('error', lost)
   pool.on('connect', (client) => client.on('error', () => {}))
 

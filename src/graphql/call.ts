@@ -14,6 +14,8 @@ export interface Gate {
   record(entry: Entry): Promise<void>
   /** Counts the call against its limits; throws `rate_limited`. */
   admit(call: Call, actor: Actor): void | Promise<void>
+  /** For the operator, who is told why a dependency is away; the caller hears only that it is. */
+  outage?(call: Call, error: AssayError): void
   /** What only this deployment's settings find at fault in an input object; told together with all other faults. */
   faultsOf(input: object): FieldFault[]
 }

@@ -1,6 +1,6 @@
 import { createParameterDecorator, Extensions, type MiddlewareFn, UseMiddleware } from 'type-graphql'
 import { requireScope, type Scope } from '../auth/actor.js'
-import { forbidden, type PublicError, publicError } from '../errors.js'
+import { AssayError, forbidden, httpStatus, type PublicError, publicError } from '../errors.js'
 import type { Operation } from '../ledger/entry.js'
 import type { Attempt, Call } from './call.js'
 
@@ -49,6 +49,8 @@ export function Requires(access: Access, { tenantWide = false }: { tenantWide?: 
 
 /** Logs what went wrong. Where even that cannot be written, the caller hears of the first fault, not of the second. */
 export async function recordFailure(attempt: Attempt, error: unknown, told: PublicError = publicError(error)): Promise<void> {
+  if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause)
+    attempt.call.gate.outage?.(attempt.call, error)
   const entry = attempt.fail(told)
   if (entry.call) await attempt.call.gate.record(entry).catch(() => {})
 }

@@ -17,6 +17,7 @@ interface Waiting {
 }
 
 const mostAttempts = 5
+const settledAtOnce = 16
 
 /**
  * The one writer of calls, counters, files, quotas and audit entries. Entries that arrive while a group is being committed
@@ -26,6 +27,8 @@ const mostAttempts = 5
 export class Ledger {
   /** Told of each entry when it is durable; for the metrics. */
   onCommitted: (entry: Entry) => void = () => {}
+  /** Told of each entry whose `commit` rejects: refused, not written, or nobody knows. */
+  onFailed: (entry: Entry) => void = () => {}
   readonly #pool: Pool
   readonly #prisma: PrismaClient
   readonly #maxGroup: number
@@ -33,6 +36,7 @@ export class Ledger {
   #waiting: Waiting[] = []
   #running = false
   #idle: (() => void)[] = []
+  readonly #answering = new Set<Promise<void>>()
 
   constructor({ pool, prisma }: { pool: Pool; prisma: PrismaClient }, options: { maxGroup?: number; maxWaiting?: number } = {}) {
     this.#pool = pool
@@ -47,10 +51,14 @@ export class Ledger {
   }
 
   commit(entry: Entry): Promise<void> {
-    if (this.#waiting.length >= this.#maxWaiting)
-      return Promise.reject(overloaded('Too many calls wait to be recorded; try again in a moment.'))
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ entry, resolve, reject })
+      const fail = (error: unknown) => {
+        this.onFailed(entry)
+        reject(error)
+      }
+      if (this.#waiting.length >= this.#maxWaiting)
+        return fail(overloaded('Too many calls wait to be recorded; try again in a moment.'))
+      this.#waiting.push({ entry, resolve, reject: fail })
       if (!this.#running) void this.#run()
     })
   }
@@ -79,6 +87,13 @@ export class Ledger {
   /** Resolves when nothing waits any more. */
   async drain(): Promise<void> {
     if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    await Promise.all(this.#answering)
+  }
+
+  /** The next group does not wait for the answers of this one. */
+  #settling(answers: Promise<void>): void {
+    this.#answering.add(answers)
+    void answers.finally(() => this.#answering.delete(answers))
   }
 
   async #run(): Promise<void> {
@@ -111,14 +126,8 @@ export class Ledger {
     for (let attempt = 1; ; attempt++) {
       let cause: unknown
       try {
-        settle(
-          group,
-          await commitGroup(
-            client,
-            group.map(({ entry }) => entry),
-          ),
-          this.onCommitted,
-        )
+        const entries = group.map(({ entry }) => entry)
+        this.#settling(settle(group, await commitGroup(client, entries), this.onCommitted))
         return
       } catch (error) {
         if (!(error instanceof RolledBack)) throw error
@@ -141,16 +150,15 @@ export class Ledger {
   }
 }
 
-function settle(group: Waiting[], outcomes: Outcome[], onCommitted: (entry: Entry) => void): void {
-  group.forEach(({ resolve, reject }, index) => {
+/** Many callers are answered in several turns of the event loop: what each does with its answer would add up in one. */
+async function settle(group: Waiting[], outcomes: Outcome[], onCommitted: (entry: Entry) => void): Promise<void> {
+  for (const [index, { entry, resolve, reject }] of group.entries()) {
+    if (index > 0 && index % settledAtOnce === 0) await new Promise(setImmediate)
     const outcome = outcomes[index]!
     if (outcome.done) resolve()
     else reject(outcome.error)
-  })
-  group.forEach(({ entry }, index) => {
-    const outcome = outcomes[index]!
     onCommitted(outcome.done ? entry : { ...entry, call: entry.call && failed(entry.call, outcome.error) })
-  })
+  }
 }
 
 const unavailable = (error: unknown) =>

@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger/ledger.js'
 import { ensurePartitions } from '../ledger/partitions.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { SignInService } from '../users/sign-in.service.js'
+import type { Leftovers } from './leftovers.js'
 import type { LogHorizons } from './log-horizons.js'
 import { Reconciler } from './reconciler.js'
 import { dropExpired } from './retention.js'
@@ -22,6 +23,7 @@ interface Parts {
   signIns: SignInService
   horizons: LogHorizons
   storageHealth: StorageHealth
+  leftovers: Leftovers
   config: Pick<Config, 'reconcileIntervalHours'>
   logger: Logger
 }
@@ -40,9 +42,9 @@ export class Maintenance {
   }
 
   start(): void {
-    const { database, storage, idempotency, signIns, horizons, config } = this.#parts
+    const { database, storage, idempotency, signIns, horizons, leftovers, config } = this.#parts
     const sweeper = new Sweeper(database.pool, storage)
-    this.#every(minute / 2, 'sweep', () => sweeper.sweep())
+    this.#every(minute / 2, 'sweep', () => leftovers.hasten().then(() => sweeper.sweep()))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())
@@ -56,6 +58,8 @@ export class Maintenance {
     for (const timer of this.#timers) clearInterval(timer)
     this.#reconciler.stop()
     await this.#running
+    // Nobody else knows of them.
+    await this.#parts.leftovers.hasten().catch(() => {})
   }
 
   // One task after another: none of them is in a hurry, and together they hold one connection.

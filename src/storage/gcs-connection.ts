@@ -11,6 +11,9 @@ export interface BucketRequest {
   signal?: AbortSignal
 }
 
+/** Connections of each kind that are kept for the next call; more are closed as soon as they have nothing to do. */
+export const idleConnections = 32
+
 export interface BucketReply {
   status: number
   headers: http.IncomingHttpHeaders
@@ -23,8 +26,8 @@ export interface BucketReply {
  * upload cannot be cancelled. Everything else goes through the library.
  */
 export class BucketConnection {
-  readonly #http = new http.Agent({ keepAlive: true })
-  readonly #https = new https.Agent({ keepAlive: true })
+  readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
+  readonly #https = new https.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
 
   constructor(private readonly idleMs: number) {}
 

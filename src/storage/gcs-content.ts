@@ -1,6 +1,25 @@
 import type { CRC32C } from '@google-cloud/storage'
 import type { Content } from '../content.js'
 import { storageUnavailable } from '../errors.js'
+import { BucketAnswer } from './gcs-deadline.js'
+
+/** An object, as the bucket describes it: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
+export interface ObjectFacts {
+  size: number
+  crc32c: string
+  generation: string
+  /** Which upload of ours made it (`put`). */
+  upload?: unknown
+}
+
+/** Half an answer, or a proxy's page with status 200, is none: the library hands on as text what it cannot parse. Asked again. */
+export function objectFacts(resource: unknown): ObjectFacts {
+  const { size, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
+  if (!/^\d+$/.test(String(size)) || !crc32c || !generation)
+    throw new BucketAnswer(502, 'an answer that does not describe an object')
+  const { upload } = (metadata ?? {}) as { upload?: unknown }
+  return { size: Number(size), crc32c: String(crc32c), generation: String(generation), upload }
+}
 
 /**
  * The bytes from `start` to before `end`, those from `hashed` on put into `crc32c`: piece by piece as they are read, since

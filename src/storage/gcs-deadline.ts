@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { BlobExists } from './blob-storage.js'
@@ -23,10 +24,16 @@ export class BucketAnswer extends Error {
   constructor(
     readonly code: number,
     message: string,
+    /** What its Retry-After said. */
+    readonly retryAfter?: string,
   ) {
     super(message)
   }
 }
+
+/** A reply as the error that it is. */
+export const answerOf = ({ status, headers }: { status: number; headers: IncomingHttpHeaders }, text: string) =>
+  new BucketAnswer(status, `${status}: ${text}`, headers['retry-after'])
 
 export interface Attempts {
   /** For the message: "keep 'path'". */
@@ -35,6 +42,8 @@ export interface Attempts {
   /** Of each attempt; `limits.requestMs` unless told. */
   attemptMs?: number
   signal?: AbortSignal
+  /** Told of each attempt that got no answer in its time. */
+  onTimeout?: () => void
 }
 
 /**
@@ -51,19 +60,23 @@ export async function repeated<T>(attempts: Attempts, attempt: (signal: AbortSig
       return await within(Math.max(1, Math.min(attempts.attemptMs ?? limits.requestMs, deadline - Date.now())), {
         signal,
         attempt,
+        onTimeout: attempts.onTimeout,
       })
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       if (isOurs(error)) throw error
-      const pause = limits.pauseMs * 2 ** Math.min(count, 4) * (0.5 + Math.random())
+      const pause = Math.max(limits.pauseMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), askedPauseMs(error))
       if (!isTransient(error) || Date.now() + pause >= deadline) throw unavailable(doing, error)
-      await sleep(pause, undefined, { signal })
+      await sleep(pause, undefined, { signal }).catch(() => {})
     }
   }
 }
 
 /** Aborts the attempt when its time is over, and does not wait for one that takes no notice (the library's). */
-async function within<T>(ms: number, work: { signal?: AbortSignal; attempt: (signal: AbortSignal) => Promise<T> }): Promise<T> {
+async function within<T>(
+  ms: number,
+  work: { signal?: AbortSignal; attempt: (signal: AbortSignal) => Promise<T>; onTimeout?: () => void },
+): Promise<T> {
   const over = new AbortController()
   const signal = work.signal ? AbortSignal.any([work.signal, over.signal]) : over.signal
   let timer: NodeJS.Timeout | undefined
@@ -72,9 +85,19 @@ async function within<T>(ms: number, work: { signal?: AbortSignal; attempt: (sig
       const error = Object.assign(new Error(`no answer within ${ms} ms`), { code: 'ETIMEDOUT' })
       reject(error)
       over.abort(error)
+      work.onTimeout?.()
     }, ms)
   })
   return Promise.race([work.attempt(signal), timeout]).finally(() => clearTimeout(timer))
+}
+
+/** What a Retry-After asks for, in seconds or as a date. Beyond the call's own time it means that the call has failed. */
+function askedPauseMs(error: unknown): number {
+  const { retryAfter, response } = error as { retryAfter?: string; response?: { headers?: IncomingHttpHeaders } }
+  const asked = retryAfter ?? response?.headers?.['retry-after']
+  if (!asked) return 0
+  const ms = /^\d+$/.test(asked) ? Number(asked) * 1000 : Date.parse(asked) - Date.now()
+  return Math.max(ms || 0, 0)
 }
 
 const isOurs = (error: unknown) => error instanceof AssayError || error instanceof BlobExists
@@ -90,7 +113,7 @@ function isTransient(error: unknown): boolean {
     type === 'system' ||
     type === 'request-timeout' ||
     type === 'body-timeout' ||
-    /Premature close|socket hang up|network timeout/.test(String(error))
+    /Premature close|socket hang up|network timeout|invalid json response/.test(String(error))
   )
 }
 

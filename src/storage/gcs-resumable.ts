@@ -1,16 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CRC32C, type File } from '@google-cloud/storage'
 import type { Content } from '../content.js'
+import { faultPoint } from '../fault-points.js'
 import { BlobExists } from './blob-storage.js'
-import { type BucketConnection, type BucketReply, textOf } from './gcs-connection.js'
-import { readHashed } from './gcs-content.js'
-import { BucketAnswer, type GcsLimits, repeated, statusOf, unavailable } from './gcs-deadline.js'
+import type { GcsAccess } from './gcs-access.js'
+import { type BucketReply, textOf } from './gcs-connection.js'
+import { type ObjectFacts, objectFacts, readHashed } from './gcs-content.js'
+import { answerOf, statusOf, unavailable } from './gcs-deadline.js'
 
 /** What the bucket says it keeps, and the CRC32C that we have sent. */
-export interface StoredObject {
-  size: number
-  crc32c: string
-  generation: string
+export interface StoredObject extends ObjectFacts {
   expectedCrc32c: string
 }
 
@@ -20,8 +19,9 @@ export interface ResumableUpload {
   content: Content
   upload: { contentType: string; id: string }
   signal?: AbortSignal
-  limits: GcsLimits
-  connection: BucketConnection
+  access: GcsAccess
+  /** Of what is at the path now. */
+  facts(): Promise<ObjectFacts | null>
 }
 
 /** A multiple of 256 KiB, as the protocol asks for; held in memory while it is under way. */
@@ -35,6 +35,7 @@ const maxStalls = 4
  */
 export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
   const session = await openSession(upload)
+  faultPoint('bucket.session')
   try {
     return await sendAll(upload, session)
   } catch (error) {
@@ -44,8 +45,8 @@ export async function uploadResumable(upload: ResumableUpload): Promise<StoredOb
   }
 }
 
-async function openSession({ file, path, content, upload, limits, signal }: ResumableUpload): Promise<string> {
-  return repeated({ doing: `keep '${path}'`, limits, signal }, async () => {
+async function openSession({ file, path, content, upload, access, signal }: ResumableUpload): Promise<string> {
+  return access.call({ doing: `keep '${path}'`, signal }, async () => {
     try {
       const [uri] = await file.createResumableUpload({
         metadata: { contentType: upload.contentType, contentLength: content.size, metadata: { upload: upload.id } },
@@ -59,7 +60,7 @@ async function openSession({ file, path, content, upload, limits, signal }: Resu
 }
 
 async function sendAll(upload: ResumableUpload, session: string): Promise<StoredObject> {
-  const { content, path, limits } = upload
+  const { content, path, access, signal } = upload
   const crc32c = new CRC32C()
   let hashed = 0
   let stalls = 0
@@ -67,27 +68,43 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
     const end = Math.min(offset + chunkSize, content.size)
     const chunk = await readHashed(content, { start: offset, end, hashed }, crc32c)
     hashed = Math.max(hashed, end)
-    const answer = await sendChunk(upload, { session, offset, chunk, crc32c: crc32c.toString() })
+    const part = { session, offset, chunk, crc32c: crc32c.toString() }
+    const answer = await sendChunk(upload, part).catch((error) => {
+      if (end < content.size) throw error
+      return ourOwn(upload, error)
+    })
     if ('stored' in answer) return { ...answer.stored, expectedCrc32c: crc32c.toString() }
     if (answer.received > hashed)
       throw unavailable(`keep '${path}'`, new Error(`the bucket says that it has ${answer.received} bytes of ${hashed} sent`))
+    faultPoint('bucket.chunk')
     stalls = answer.received > offset ? 0 : stalls + 1
     if (stalls > maxStalls) throw unavailable(`keep '${path}'`, new Error(`the upload stands still at byte ${offset}`))
-    if (stalls > 0) await sleep(limits.pauseMs * 2 ** stalls, undefined, { signal: upload.signal })
+    if (stalls > 0) await sleep(access.limits.pauseMs * 2 ** stalls, undefined, { signal }).catch(() => signal?.throwIfAborted())
     offset = answer.received
   }
 }
 
 /** Sends it once; where the answer fails, asks how far the bucket has got. Each chunk has the call's time for itself, so the whole is bounded by its size. */
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<Answer> {
-  const { path, limits, signal, connection, content } = upload
+  const { path, access, signal, content } = upload
   let sent = false
-  return repeated({ doing: `keep '${path}'`, limits, signal, attemptMs: limits.callMs }, async (attemptSignal) => {
+  return access.call({ doing: `keep '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
     const headers = sent ? { 'Content-Range': `bytes */${content.size}` } : headersOf(part, content.size)
     const body = sent ? undefined : part.chunk
     sent = true
-    return readAnswer(await connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }), path)
+    return readAnswer(
+      await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }),
+      path,
+    )
   })
+}
+
+/** The last answer may have been lost, and the session forgotten since: then the object at the path is this very upload's. */
+async function ourOwn({ upload, facts }: ResumableUpload, error: Error): Promise<Answer> {
+  const status = statusOf((error.cause as Error | undefined)?.cause)
+  const there = error instanceof BlobExists || status === 404 || status === 410 ? await facts() : null
+  if (there === null || there.upload !== upload.id) throw error
+  return { stored: there }
 }
 
 interface Part {
@@ -105,12 +122,12 @@ function headersOf({ offset, chunk, crc32c }: Part, size: number): Record<string
   return end === size ? { ...range, 'X-Goog-Hash': `crc32c=${crc32c}` } : range
 }
 
-async function cancel({ connection }: ResumableUpload, session: string): Promise<void> {
-  const reply = await connection.send({ method: 'DELETE', url: session, headers: {}, signal: AbortSignal.timeout(2000) })
+async function cancel({ access }: ResumableUpload, session: string): Promise<void> {
+  const reply = await access.connection.send({ method: 'DELETE', url: session, headers: {}, signal: AbortSignal.timeout(2000) })
   reply.body.resume()
 }
 
-type Answer = { stored: Omit<StoredObject, 'expectedCrc32c'> } | { received: number }
+type Answer = { stored: ObjectFacts } | { received: number }
 
 async function readAnswer(reply: BucketReply, path: string): Promise<Answer> {
   const text = await textOf(reply)
@@ -119,7 +136,14 @@ async function readAnswer(reply: BucketReply, path: string): Promise<Answer> {
     return { received: range ? Number(range[1]) + 1 : 0 }
   }
   if (reply.status === 412) throw new BlobExists(path)
-  if (reply.status !== 200 && reply.status !== 201) throw new BucketAnswer(reply.status, text)
-  const { size, crc32c, generation } = JSON.parse(text) as { size: string; crc32c: string; generation: string }
-  return { stored: { size: Number(size), crc32c, generation } }
+  if (reply.status !== 200 && reply.status !== 201) throw answerOf(reply, text)
+  return { stored: objectFacts(parsed(text)) }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import type http from 'node:http'
 import { Readable } from 'node:stream'
-import { type Bucket, CRC32C, type File, type Storage } from '@google-cloud/storage'
+import { CRC32C, type File } from '@google-cloud/storage'
 import type { Content } from '../content.js'
 import { notFound, storageUnavailable } from '../errors.js'
+import { faultPoint } from '../fault-points.js'
 import { attachment } from './attachment.js'
 import { assertBlobPath, reservedPrefix } from './blob-path.js'
 import { BlobExists, type BlobStorage, type DownloadGrant, type StoredBlob } from './blob-storage.js'
-import { clientFor, type GcsOptions } from './gcs-client.js'
-import { BucketConnection, contentOf, textOf } from './gcs-connection.js'
-import { readHashed } from './gcs-content.js'
-import { type Attempts, BucketAnswer, defaultLimits, type GcsLimits, repeated, statusOf } from './gcs-deadline.js'
+import { GcsAccess } from './gcs-access.js'
+import type { GcsOptions } from './gcs-client.js'
+import { contentOf, textOf } from './gcs-connection.js'
+import { objectFacts, readHashed } from './gcs-content.js'
+import { answerOf, BucketAnswer, statusOf } from './gcs-deadline.js'
 import { type StoredObject, uploadResumable } from './gcs-resumable.js'
 
 /** Up to here one request carries the whole upload. */
@@ -20,22 +21,16 @@ const singleRequestLimit = 8 * 1024 * 1024
 export class GcsStorage implements BlobStorage {
   readonly kind = 'gcs'
   readonly description: string
-  readonly #client: Storage
-  readonly #bucket: Bucket
+  readonly #access: GcsAccess
   readonly #prefix: string
-  readonly #limits: GcsLimits
-  readonly #connection: BucketConnection
-  readonly #emulated: boolean
-  #libraryAgent?: http.Agent
+  readonly #signingEndpoint: string | undefined
 
   constructor(options: GcsOptions) {
-    this.#limits = { ...defaultLimits, ...options.limits }
-    this.#emulated = options.emulatorHost !== undefined
-    this.#connection = new BucketConnection(this.#limits.idleMs)
-    this.#client = clientFor(options, { limits: this.#limits, connection: this.#connection })
-    this.#bucket = this.#client.bucket(options.bucket)
+    this.#access = new GcsAccess(options)
     this.#prefix = options.prefix ? `${options.prefix}/` : ''
-    this.description = `gs://${options.bucket}${options.prefix ? `/${options.prefix}` : ''}${this.#emulated ? ` at ${this.#client.apiEndpoint}` : ''}`
+    this.#signingEndpoint = options.signingEndpoint
+    const elsewhere = options.emulatorHost ?? options.endpoint
+    this.description = `gs://${options.bucket}${options.prefix ? `/${options.prefix}` : ''}${elsewhere ? ` at ${this.#access.endpoint}` : ''}`
   }
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
@@ -52,9 +47,10 @@ export class GcsStorage implements BlobStorage {
             content,
             upload,
             signal: options.signal,
-            limits: this.#limits,
-            connection: this.#connection,
+            access: this.#access,
+            facts: () => this.#facts(file, path),
           })
+    faultPoint('bucket.stored')
     if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !options.signal?.aborted) return
     await this.#removeGeneration(file, { path, generation: stored.generation })
     options.signal?.throwIfAborted()
@@ -74,10 +70,12 @@ export class GcsStorage implements BlobStorage {
 
   async remove(path: string): Promise<void> {
     assertBlobPath(path)
-    await this.#call({ doing: `remove '${path}'`, limits: this.#limits }, async () => {
+    faultPoint('bucket.removing')
+    await this.#access.call({ doing: `remove '${path}'` }, async () => {
       const [response] = await this.#file(path).delete({ ignoreNotFound: true })
-      this.#noteAgent(response)
+      this.#access.noteAgent(response)
     })
+    faultPoint('bucket.removed')
   }
 
   async *list(after?: string): AsyncGenerator<StoredBlob> {
@@ -97,8 +95,7 @@ export class GcsStorage implements BlobStorage {
   async signDownload(grant: DownloadGrant): Promise<string> {
     // One moment for both, or rounding would take a second off the lifetime.
     const now = Date.now()
-    const signing = { doing: `sign a URL for '${grant.path}'`, limits: this.#limits }
-    const [url] = await this.#call(signing, () =>
+    const [url] = await this.#access.call({ doing: `sign a URL for '${grant.path}'` }, () =>
       this.#file(grant.path).getSignedUrl({
         version: 'v4',
         action: 'read',
@@ -106,6 +103,7 @@ export class GcsStorage implements BlobStorage {
         expires: now + grant.expiresInSeconds * 1000,
         responseDisposition: attachment(grant.filename),
         responseType: grant.contentType,
+        ...(this.#signingEndpoint && { signingEndpoint: this.#signingEndpoint }),
       }),
     )
     return url
@@ -114,26 +112,25 @@ export class GcsStorage implements BlobStorage {
   /** Writes, reads and removes a small object. */
   async ready(): Promise<void> {
     const probe = randomUUID()
-    const file = this.#bucket.file(`${this.#prefix}${reservedPrefix}ready-${probe}`)
-    const limits = { ...this.#limits, callMs: Math.min(5000, this.#limits.callMs) }
-    await this.#call({ doing: 'write a probe', limits }, () => this.#save(file, Buffer.from(probe)))
+    const file = this.#access.bucket.file(`${this.#prefix}${reservedPrefix}ready-${probe}`)
+    const limits = { ...this.#access.limits, callMs: Math.min(5000, this.#access.limits.callMs) }
+    await this.#access.call({ doing: 'write a probe', limits }, () => this.#save(file, Buffer.from(probe)))
     try {
       const text = await bytesOf(await this.#read(file, { path: 'a probe' }))
       if (text.toString() !== probe) throw storageUnavailable('The bucket does not read what was written to it.')
     } finally {
-      await this.#call({ doing: 'remove a probe', limits }, async () =>
-        this.#noteAgent((await file.delete({ ignoreNotFound: true }))[0]),
+      await this.#access.call({ doing: 'remove a probe', limits }, async () =>
+        this.#access.noteAgent((await file.delete({ ignoreNotFound: true }))[0]),
       )
     }
   }
 
   async close(): Promise<void> {
-    this.#connection.close()
-    this.#libraryAgent?.destroy()
+    this.#access.close()
   }
 
   #file(path: string): File {
-    return this.#bucket.file(this.#prefix + path)
+    return this.#access.bucket.file(this.#prefix + path)
   }
 
   async #putWhole(file: File, put: Upload): Promise<StoredObject> {
@@ -143,12 +140,13 @@ export class GcsStorage implements BlobStorage {
     const expectedCrc32c = crc32c.toString()
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
     // Giving up waits for the answer: the library cannot call a request back, and one that is left alone might still succeed.
+    const { limits } = this.#access
     const attempts = {
       doing: `keep '${path}'`,
-      limits: { ...this.#limits, callMs: this.#limits.callMs * 2 },
-      attemptMs: this.#limits.callMs,
+      limits: { ...limits, callMs: limits.callMs * 2 },
+      attemptMs: limits.callMs,
     }
-    return this.#call(attempts, async () => {
+    return this.#access.call(attempts, async () => {
       try {
         await this.#save(file, bytes, metadata)
       } catch (error) {
@@ -157,7 +155,7 @@ export class GcsStorage implements BlobStorage {
         if (there?.upload !== upload.id) throw new BlobExists(path)
         return { ...there, expectedCrc32c }
       }
-      return { ...factsOf(file.metadata), expectedCrc32c }
+      return { ...objectFacts(file.metadata), expectedCrc32c }
     })
   }
 
@@ -166,7 +164,7 @@ export class GcsStorage implements BlobStorage {
     return new Promise((resolve, reject) => {
       file
         .createWriteStream({ resumable: false, validation: false, preconditionOpts: { ifGenerationMatch: 0 }, metadata })
-        .on('response', (response) => this.#noteAgent(response))
+        .on('response', (response) => this.#access.noteAgent(response))
         .on('error', reject)
         .on('finish', resolve)
         .end(bytes)
@@ -174,13 +172,13 @@ export class GcsStorage implements BlobStorage {
   }
 
   async #facts(file: File, path: string) {
-    return this.#call({ doing: `describe '${path}'`, limits: this.#limits }, async () => {
+    return this.#access.call({ doing: `describe '${path}'` }, async () => {
       try {
         const [metadata, response] = await file.getMetadata()
-        this.#noteAgent(response)
-        return factsOf(metadata)
+        this.#access.noteAgent(response)
+        return objectFacts(metadata)
       } catch (error) {
-        this.#noteAgent((error as { response?: unknown }).response)
+        this.#access.noteAgent((error as { response?: unknown }).response)
         if (statusOf(error) === 404) return null
         throw error
       }
@@ -189,17 +187,18 @@ export class GcsStorage implements BlobStorage {
 
   async #read(file: File, read: { path: string; range?: { start: number; end: number } }): Promise<Readable> {
     const { path, range } = read
-    const url = `${this.#client.apiEndpoint}/storage/v1/b/${this.#bucket.name}/o/${encodeURIComponent(file.name)}?alt=media`
-    return this.#call({ doing: `read '${path}'`, limits: this.#limits, attemptMs: this.#limits.idleMs }, async (signal) => {
-      const headers: Record<string, string> = this.#emulated ? {} : { ...(await this.#client.authClient.getRequestHeaders(url)) }
+    const { bucket, endpoint, limits, connection } = this.#access
+    const url = `${endpoint}/storage/v1/b/${bucket.name}/o/${encodeURIComponent(file.name)}?alt=media`
+    return this.#access.call({ doing: `read '${path}'`, attemptMs: limits.idleMs }, async (signal) => {
+      const headers = await this.#access.authorization(url)
       if (range) headers.Range = `bytes=${range.start}-${range.end}`
-      const reply = await this.#connection.send({ method: 'GET', url, headers, signal })
+      const reply = await connection.send({ method: 'GET', url, headers, signal })
       if (reply.status === 200 || reply.status === 206)
         return contentOf(reply, { doing: `read '${path}'`, length: Number(reply.headers['content-length']) })
       const text = await textOf(reply)
       if (reply.status === 404) throw notFound('blob', path)
       if (reply.status === 416) return Readable.from([])
-      throw new BucketAnswer(reply.status, text)
+      throw answerOf(reply, text)
     })
   }
 
@@ -212,34 +211,20 @@ export class GcsStorage implements BlobStorage {
       fields: 'items(name,size,timeCreated),nextPageToken',
     }
     const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value))
-    return this.#call({ doing: 'list its blobs', limits: this.#limits }, async () => {
-      const [body, response] = await this.#bucket.request({ uri: '/o', qs: given })
-      this.#noteAgent(response)
+    return this.#access.call({ doing: 'list its blobs' }, async () => {
+      const [body, response] = await this.#access.bucket.request({ uri: '/o', qs: given })
+      this.#access.noteAgent(response)
+      // An empty page is `{}`. Taken for one, half an answer would be the end of the list.
+      if (typeof body !== 'object' || body === null) throw new BucketAnswer(502, 'an answer that is no list')
       return body as Page
     })
   }
 
   /** Only what this upload made: another generation at the path is not ours to remove. */
   async #removeGeneration(file: File, object: { path: string; generation: string }): Promise<void> {
-    await this.#call({ doing: `remove '${object.path}'`, limits: this.#limits }, () =>
+    await this.#access.call({ doing: `remove '${object.path}'` }, () =>
       file.delete({ ignoreNotFound: true, ifGenerationMatch: object.generation }),
     )
-  }
-
-  /** `repeated`, keeping sight of the library's connections in its errors as well. */
-  #call<T>(attempts: Attempts, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return repeated(attempts, (signal) =>
-      attempt(signal).catch((error) => {
-        this.#noteAgent(error?.response)
-        throw error
-      }),
-    )
-  }
-
-  // The library keeps its connections in agents that it shows to nobody but through its answers.
-  #noteAgent(response: unknown): void {
-    const { agent } = (response as { request?: { agent?: http.Agent } } | undefined)?.request ?? {}
-    if (agent) this.#libraryAgent = agent
   }
 }
 
@@ -257,10 +242,3 @@ interface Upload {
 }
 
 const bytesOf = async (stream: Readable): Promise<Buffer> => Buffer.concat(await stream.toArray())
-
-const factsOf = (metadata: File['metadata']) => ({
-  size: Number(metadata.size),
-  crc32c: String(metadata.crc32c),
-  generation: String(metadata.generation),
-  upload: metadata.metadata?.upload,
-})

@@ -142,5 +142,6 @@ test('an acknowledged upload outlives a kill at any moment after it, and what th
 })
 
 test('every point has its test', () => {
-  expect(steps('upload', 'store', 'commit', 'delete', 'sweep')).toEqual([...faultPoints])
+  // Those of a bucket: bucket-kill-points.test.ts.
+  expect(steps('upload', 'store', 'commit', 'delete', 'sweep', 'bucket')).toEqual([...faultPoints])
 })

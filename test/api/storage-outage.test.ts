@@ -1,15 +1,16 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
-import { StandInBucket } from '../support/bucket/bucket.js'
+import type { StandInBucket } from '../support/bucket/bucket.js'
+import { GoogleIdentity } from '../support/bucket/google-identity.js'
 import { makeServiceAccount } from '../support/bucket/service-account.js'
+import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { testDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { freePort, Service } from '../support/service.js'
-import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+import { leftBehind, watchFaults } from '../support/residue.js'
+import { type Answer, type TestTenant, World } from '../support/world.js'
 
 /** What an outage must look like, wherever it is. */
 function expectOutage(answer: Answer, code: string): void {
@@ -38,32 +39,37 @@ async function blockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
 
 const content = Buffer.from('some text that is worth keeping')
 
+// After each test nothing is left of what it did to the service (residue.test.ts asks the same of a process of its own).
+let watch: ReturnType<typeof watchFaults>
+beforeEach(() => {
+  watch = watchFaults()
+})
+afterEach(() => watch.stop())
+const expectNothingLeft = async (world: World, bucket?: StandInBucket) =>
+  expect(
+    await leftBehind({
+      spool: [join(world.dataDir, 'spool'), join(world.dataDir, 'blobs', '+tmp')],
+      faults: watch.faults,
+      ...(bucket && { bucket }),
+    }),
+  ).toEqual([])
+
 describe('the bucket', () => {
-  let folder: string
+  let bucketWorld: BucketWorld
   let bucket: StandInBucket
   let world: World
   let tenant: TestTenant
-  const before = process.env.GOOGLE_APPLICATION_CREDENTIALS
   beforeAll(async () => {
-    const account = makeServiceAccount()
-    folder = await mkdtemp(join(tmpdir(), 'assay-outage-'))
-    // Google's own way to name the key by which URLs are signed on the spot.
-    process.env.GOOGLE_APPLICATION_CREDENTIALS = await account.writeTo(join(folder, 'key.json'))
-    bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
-    world = await World.open({
-      STORAGE_URL: 'gs://blobs',
-      STORAGE_EMULATOR_HOST: bucket.url,
-      STORAGE_DEADLINE_SECONDS: '1',
-    })
+    bucketWorld = await openBucketWorld()
+    bucket = bucketWorld.bucket
+    world = await World.open({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '1' })
     tenant = await world.tenant()
     await tenant.context('notes')
   })
+  afterEach(() => expectNothingLeft(world, bucket))
   afterAll(async () => {
-    if (before === undefined) delete process.env.GOOGLE_APPLICATION_CREDENTIALS
-    else process.env.GOOGLE_APPLICATION_CREDENTIALS = before
     await world.close()
-    await bucket.stop()
-    await rm(folder, { recursive: true })
+    await bucketWorld.close()
   })
 
   test('down: uploads are refused in time and logged as failures, URLs are still made, readiness tells; back: all is well', async () => {
@@ -127,6 +133,38 @@ describe('the bucket', () => {
   })
 })
 
+describe('IAM, which signs where no key is at hand', () => {
+  test('out of reach: a URL is refused as unavailable, and the log says why; uploads go on', async () => {
+    const bucketWorld = await openBucketWorld()
+    const identity = await GoogleIdentity.start(makeServiceAccount())
+    // Written over the key: credentials without one, whose IAM is where no name can lead (RFC 2606).
+    const source = { url: `http://${identity.host}/subject` }
+    await writeFile(
+      bucketWorld.env.GOOGLE_APPLICATION_CREDENTIALS,
+      JSON.stringify(identity.federation(source, { universe: 'invalid' })),
+    )
+    const world = await World.open({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '5' })
+    try {
+      const tenant = await world.tenant()
+      await tenant.context('notes')
+      const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', content)).body.data
+      const answer = await tenant.admin.get(`/files/${fileId}`)
+      expectOutage(answer, 'storage_unavailable')
+      expect(JSON.stringify(answer.body)).not.toContain('iamcredentials')
+      const told = world.log.lines.filter((line) => line.includes('iamcredentials.invalid'))
+      expect(told).toHaveLength(1)
+      expect(JSON.parse(told[0]!)).toMatchObject({ level: 40, req: answer.body.request_id })
+      expect(world.log.text).not.toMatch(/token-\d/)
+      expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
+      await expectNothingLeft(world, bucketWorld.bucket)
+    } finally {
+      await world.close()
+      await identity.stop()
+      await bucketWorld.close()
+    }
+  })
+})
+
 ;(hasClamd ? describe : describe.skip)('the scanner', () => {
   let clamd: RealClamd
   let world: World
@@ -142,6 +180,7 @@ describe('the bucket', () => {
     await world.close()
     await clamd.close()
   })
+  afterEach(() => expectNothingLeft(world))
 
   test('killed: what wants to be scanned is refused, logged, and not counted as blocked; what does not is kept', async () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
@@ -171,6 +210,7 @@ describe('the database', () => {
     await world.close()
     await proxy.down()
   })
+  afterEach(() => expectNothingLeft(world))
 
   const upload = (key: string) => tenant.admin.upload('notes', 'a.txt', content, { headers: { 'idempotency-key': key } })
   const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
@@ -225,39 +265,5 @@ describe('the database', () => {
       blobsWithoutFile: 0,
       corrupted: 0,
     })
-  })
-})
-
-describe('the disk', () => {
-  test('full: a clean 503, nothing left of the upload, and small ones go on', async () => {
-    const world = await World.open({ SCANNER_URL: 'none:' })
-    const tenant = await world.tenant()
-    await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
-    // No file of its may grow beyond 1 MiB: what a full disk is to a program (EFBIG for ENOSPC).
-    const service = await Service.start(
-      {
-        DATABASE_URL: world.databaseUrl,
-        MASTER_KEY: world.config.masterKey!.toString('base64'),
-        DATA_DIR: join(world.dataDir, 'limited'),
-        STORAGE_URL: world.config.storageUrl,
-        SCANNER_URL: 'none:',
-        PORT: await freePort(),
-      },
-      { fileSizeLimit: 1_048_576 },
-    )
-    try {
-      const caller = new Caller(service.url, tenant.admin.credential)
-      const large = Buffer.alloc(3_000_000, 'x1')
-      for (let times = 0; times < 3; times++) expectOutage(await caller.upload('raw', 'a.bin', large), 'storage_unavailable')
-      expect((await caller.upload('raw', 'a.bin', large.subarray(0, 500_000))).status).toBe(201)
-      const spool = join(world.dataDir, 'limited', 'spool')
-      const left = await Promise.all((await readdir(spool)).map((name) => readdir(join(spool, name))))
-      expect(left.flat()).toEqual([])
-      expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
-      expect((await service.stop()).status).toBe(0)
-    } finally {
-      await service.stop('SIGKILL')
-      await world.close()
-    }
   })
 })

@@ -41,3 +41,18 @@ test('a scanner that is down is 503: never clean, never a virus; nothing is stor
   ])
   expect((await fetch(`${world.url}/health/live`)).status).toBe(200)
 })
+
+test('no scanner on purpose is no outage: files that want scanning are refused, and the service is ready and says so', async () => {
+  const unscanned = await World.open({ SCANNER_URL: 'none:' }, world)
+  try {
+    const tenant = await unscanned.tenant()
+    await tenant.context('scanned')
+    await tenant.context('trusting', { scan_for_viruses: false })
+    expect(refusal(await tenant.admin.upload('scanned', 'a.txt', 'text'))).toEqual([503, 'scanner_unavailable'])
+    expect((await tenant.admin.upload('trusting', 'a.txt', 'text')).status).toBe(201)
+    const ready = await fetch(`${unscanned.url}/health/ready`)
+    expect([ready.status, await ready.json()]).toMatchObject([200, { status: 'ready', checks: { scanner: { status: 'off' } } }])
+  } finally {
+    await unscanned.close()
+  }
+})

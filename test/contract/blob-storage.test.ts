@@ -55,6 +55,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
       for (let waited = 0; bucket.connections > 0 && waited < 100; waited++) await sleep(10)
       return [
         ...Array.from({ length: bucket.connections }, () => 'connection'),
+        ...Array.from({ length: bucket.busy }, () => 'request under way'),
         ...Array.from({ length: bucket.sessions.open }, () => 'session'),
         ...bucket.objects.names.filter((name) => name.includes('.assay/')),
       ]

@@ -5,6 +5,16 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+const watcher = new URL('faults-to-stderr.mjs', import.meta.url).href
+
+/** How a service is started beyond its environment. */
+export interface Start {
+  /** No file of its may grow beyond so many bytes. */
+  fileSizeLimit?: number
+  /** The command that starts it, such as `onSmallDisk`. */
+  under?: string[]
+}
+
 export interface Ending {
   status: number | null
   stdout: string
@@ -31,8 +41,8 @@ export class Service {
   }
 
   /** What `npm start` runs, with no environment but `env`. */
-  static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit }: { fileSizeLimit?: number } = {}): Service {
-    const node = [process.execPath, '.tools/start.mjs']
+  static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit, under = [] }: Start = {}): Service {
+    const node = [...under, process.execPath, '--import', watcher, '.tools/start.mjs']
     // In blocks of 512 bytes, as POSIX has it.
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
     const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -40,10 +50,15 @@ export class Service {
   }
 
   /** Started and ready; throws what it said where it ended instead. */
-  static async start(env: NodeJS.ProcessEnv & { PORT: string }, limits: { fileSizeLimit?: number } = {}): Promise<Service> {
-    const service = Service.run(env, limits)
+  static async start(env: NodeJS.ProcessEnv & { PORT: string }, how: Start = {}): Promise<Service> {
+    const service = Service.run(env, how)
     await service.says('Try it:\n')
     return service
+  }
+
+  /** What nobody handled in it, and what Node warned of, so far. */
+  get faults(): string[] {
+    return [...this.stderr.matchAll(/^ASSAY-FAULT (.*)$/gm)].map(([, fault]) => fault!)
   }
 
   get url(): string {

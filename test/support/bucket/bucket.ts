@@ -1,5 +1,6 @@
 import { type KeyObject } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BucketCall, type Fault, Faults } from './faults.js'
@@ -11,6 +12,10 @@ export interface BucketOptions {
   name: string
   /** Whose signatures are accepted, by account. */
   accounts?: Record<string, KeyObject>
+  /** Whose bearer tokens are accepted; without it nobody is asked for one, as by an emulator. */
+  knowsToken?: (token: string) => boolean
+  /** Speaks TLS with these. */
+  tls?: { key: string; cert: string }
 }
 
 interface Call {
@@ -34,6 +39,7 @@ export class StandInBucket {
   /** Calls as they came, for tests that count them. */
   readonly calls: BucketCall[] = []
   readonly #sockets = new Set<Socket>()
+  readonly #underWay = new Set<ServerResponse>()
   #server?: http.Server
   #port = 0
 
@@ -46,11 +52,16 @@ export class StandInBucket {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`
+    return `${this.options.tls ? 'https' : 'http'}://127.0.0.1:${this.#port}`
   }
 
   get connections(): number {
     return this.#sockets.size
+  }
+
+  /** Requests that still wait for the end of their answer. */
+  get busy(): number {
+    return this.#underWay.size
   }
 
   get isUp(): boolean {
@@ -59,7 +70,9 @@ export class StandInBucket {
 
   /** Up, at the same port as before. */
   async start(): Promise<void> {
-    const server = http.createServer((request, response) => void this.#answer(request, response))
+    const answer: http.RequestListener = (request, response) => void this.#answer(request, response)
+    const { tls } = this.options
+    const server = tls ? https.createServer(tls, answer) : http.createServer(answer)
     server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
@@ -80,10 +93,13 @@ export class StandInBucket {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#underWay.add(response)
+    response.on('close', () => this.#underWay.delete(response))
     const url = new URL(request.url ?? '/', this.url)
     try {
       const { kind, object } = this.#route(request, url)
       this.calls.push(kind)
+      this.#assertToken(kind, request)
       await this.#run({ kind, object, url, request, response, fault: this.faults.take(kind) })
     } catch (error) {
       if (response.headersSent || response.destroyed) return
@@ -112,6 +128,13 @@ export class StandInBucket {
     return { kind: url.searchParams.get('alt') === 'media' ? 'media' : 'metadata', object }
   }
 
+  // A signature is a permission by itself, and so is a session's address.
+  #assertToken(kind: BucketCall, { headers }: IncomingMessage): void {
+    const { knowsToken } = this.options
+    if (!knowsToken || kind === 'signed' || kind === 'chunk') return
+    if (!knowsToken(/^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? '')) throw new Refusal(401, 'Invalid Credentials')
+  }
+
   #signedRoute(url: URL): { kind: BucketCall; object: string } {
     const [, bucket, ...rest] = url.pathname.split('/')
     if (bucket !== this.options.name) throw new Refusal(404, 'The specified bucket does not exist.')
@@ -120,19 +143,28 @@ export class StandInBucket {
 
   async #run(call: Call): Promise<void> {
     const { fault, request, response } = call
-    if (fault?.kind === 'silent') return
+    // Read to its end all the same: who does not read never sees that the other side has gone.
+    if (fault?.kind === 'silent') return void request.resume()
     if (fault?.kind === 'cut' && !sends(call.kind)) {
-      if (Number(request.headers['content-length'] ?? 1) > 0) request.once('data', () => request.destroy())
-      else request.destroy()
+      if (Number(request.headers['content-length'] ?? 1) > 0) request.once('data', () => request.socket.destroy())
+      else request.socket.destroy()
       return
     }
     const body = await read(request)
     if (fault?.kind === 'slow') await sleep(fault.ms)
-    if (fault?.kind === 'status') throw new Refusal(fault.status, 'As the test asked for.')
+    if (fault?.kind === 'status') {
+      if (!fault.headers && fault.body === undefined) throw new Refusal(fault.status, 'As the test asked for.')
+      return void response.writeHead(fault.status, fault.headers).end(fault.body)
+    }
+    if (fault?.kind === 'held') {
+      if (fault.done) await this.#perform({ ...call, response: new http.ServerResponse(request) }, body)
+      return fault.reached()
+    }
     if (fault?.kind === 'lost') {
       const answer = new http.ServerResponse(request)
       await this.#perform({ ...call, response: answer }, body)
-      request.destroy()
+      // Not the request, which is at its end: destroying that would leave the connection open.
+      request.socket.destroy()
       return
     }
     await this.#perform(call, body)
@@ -142,7 +174,9 @@ export class StandInBucket {
   async #perform(call: Call, body: Buffer): Promise<void> {
     const { request, response, url, object } = call
     const query = url.searchParams
-    const told = (stored: StoredObject) => json(response, 200, resourceOf(stored, call.fault?.kind === 'wrong-crc32c'))
+    const fault = call.fault?.kind
+    const wrong = fault === 'wrong-crc32c' || fault === 'wrong-size' ? fault : undefined
+    const told = (stored: StoredObject) => json(response, 200, resourceOf(stored, wrong), fault === 'half')
     const doing: Record<BucketCall, () => void | Promise<void>> = {
       upload: () => told(keepMultipart(this.objects, request, body, query)),
       session: () =>
@@ -153,7 +187,12 @@ export class StandInBucket {
       signed: () => this.#signed(call),
       list: () => {
         const { items, nextPageToken } = this.objects.page(query)
-        json(response, 200, { kind: 'storage#objects', items: items.map((item) => resourceOf(item)), nextPageToken })
+        json(
+          response,
+          200,
+          { kind: 'storage#objects', items: items.map((item) => resourceOf(item)), nextPageToken },
+          fault === 'half',
+        )
       },
       delete: () => {
         this.objects.get(object)
@@ -202,7 +241,7 @@ export class StandInBucket {
     if (fault?.kind !== 'cut') return void response.end(request.method === 'HEAD' ? undefined : part)
     await new Promise<void>((resolve) => response.write(part.subarray(0, Math.max(1, part.length / 2)), () => resolve()))
     await sleep(20)
-    request.destroy()
+    request.socket.destroy()
   }
 }
 
@@ -212,6 +251,9 @@ async function read(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(await request.toArray())
 }
 
-function json(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
+function json(response: ServerResponse, status: number, body: unknown, half = false): void {
+  const text = JSON.stringify(body)
+  response
+    .writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' })
+    .end(half ? text.slice(0, text.length / 2) : text)
 }

@@ -2,8 +2,8 @@
 export type BucketCall = 'upload' | 'session' | 'chunk' | 'metadata' | 'media' | 'delete' | 'list' | 'signed'
 
 export type Fault =
-  /** Answers with this status. */
-  | { kind: 'status'; status: number }
+  /** Answers with this status, in the bucket's words or in others'. */
+  | { kind: 'status'; status: number; headers?: Record<string, string>; body?: string }
   /** Answers after so long. */
   | { kind: 'slow'; ms: number }
   /** Never answers. */
@@ -14,6 +14,12 @@ export type Fault =
   | { kind: 'lost' }
   /** Tells another CRC32C than that of the bytes. */
   | { kind: 'wrong-crc32c' }
+  /** Tells another size. */
+  | { kind: 'wrong-size' }
+  /** Does what was asked, and answers with half of the JSON, as if that were all. */
+  | { kind: 'half' }
+  /** Never answers; tells the test when it has the whole request, done or not. */
+  | { kind: 'held'; done: boolean; reached: () => void }
 
 /** Faults to come, by call: each is used up by one request. */
 export class Faults {

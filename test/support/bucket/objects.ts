@@ -86,13 +86,13 @@ export class Objects {
 }
 
 /** The object as the JSON interface describes it. */
-export const resourceOf = (object: StoredObject, wrongCrc32c = false) => ({
+export const resourceOf = (object: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') => ({
   kind: 'storage#object',
   name: object.name,
-  size: String(object.bytes.length),
+  size: String(object.bytes.length + (wrong === 'wrong-size' ? 1 : 0)),
   contentType: object.contentType,
   generation: object.generation,
   timeCreated: object.timeCreated,
   metadata: object.metadata,
-  crc32c: wrongCrc32c ? 'AAAAAA==' : object.crc32c,
+  crc32c: wrong === 'wrong-crc32c' ? 'AAAAAA==' : object.crc32c,
 })

@@ -1,10 +1,12 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 
 /** A service account of the tests' own, as its key file describes one. */
 export interface ServiceAccount {
   email: string
   publicKey: KeyObject
+  /** As IAM signs for an account. */
+  sign(bytes: Buffer): Buffer
   /** Writes the key file that GOOGLE_APPLICATION_CREDENTIALS would name. */
   writeTo(file: string): Promise<string>
 }
@@ -25,6 +27,7 @@ export function makeServiceAccount(): ServiceAccount {
   return {
     email,
     publicKey,
+    sign: (bytes) => sign('RSA-SHA256', bytes, privateKey),
     async writeTo(file) {
       await writeFile(file, JSON.stringify(description), { mode: 0o600 })
       return file

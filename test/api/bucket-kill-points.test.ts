@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
+import { faultPoints } from '../../src/fault-points.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import type { BucketCall, Fault } from '../support/bucket/faults.js'
+import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
+import { freePort, runCommand, Service } from '../support/service.js'
+import { Caller, type TestTenant, World } from '../support/world.js'
+
+// What kill-points.test.ts asks of a local store, asked of a bucket, whose uploads and deletes have steps of their own.
+jest.setTimeout(120_000)
+
+let bucketWorld: BucketWorld
+let world: World
+let tenant: TestTenant
+let env: NodeJS.ProcessEnv
+const kept = new Map<string, Buffer>()
+const running: Service[] = []
+
+beforeAll(async () => {
+  bucketWorld = await openBucketWorld()
+  world = await World.open({ SCANNER_URL: 'none:', ...bucketWorld.env })
+  tenant = await world.tenant()
+  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  env = {
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, 'killed'),
+    SCANNER_URL: 'none:',
+    ...bucketWorld.env,
+  }
+})
+afterAll(async () => {
+  for (const service of running) await service.stop('SIGKILL')
+  await world.close()
+  await bucketWorld.close()
+})
+
+async function start(more: NodeJS.ProcessEnv = {}): Promise<{ service: Service; caller: Caller }> {
+  const service = await Service.start({ ...env, PORT: await freePort(), ...more })
+  running.push(service)
+  return { service, caller: new Caller(service.url, tenant.admin.credential) }
+}
+
+const upload = (caller: Caller, content: Buffer, key: string) =>
+  caller.upload('raw', 'a.bin', content, { headers: { 'idempotency-key': key } })
+const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+
+/** As if an hour had passed. */
+async function sweepLater(): Promise<void> {
+  await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
+  await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+}
+
+async function expectAgreement(acknowledged: Iterable<[string, Buffer]> = []): Promise<void> {
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+  for (const [fileId, content] of acknowledged) {
+    const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
+    const answer = await fetch(url, { headers: { connection: 'close' } })
+    expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true)
+  }
+}
+
+/** Whatever the one who died has left: whole or not at all, and the same upload again is one file. */
+async function expectWholeOrNothing(before: number, content: Buffer, key: string): Promise<void> {
+  await sweepLater()
+  await expectAgreement()
+  expect([before, before + 1]).toContain(await filesHeld())
+  const again = await upload(tenant.admin, content, key)
+  expect(again).toMatchObject({ status: 201 })
+  kept.set(again.body.data.file_id, content)
+  expect(await filesHeld()).toBe(before + 1)
+}
+
+const small = 10_000
+// Two chunks.
+const large = 8 * 1024 * 1024 + 1
+const uploadSteps: [point: string, size: number][] = [
+  ['upload.journaled', small],
+  ['bucket.session', large],
+  ['bucket.chunk', large],
+  ['bucket.stored', small],
+  ['bucket.stored', large],
+  ['upload.stored', large],
+  ['commit.written', small],
+  ['commit.durable', large],
+]
+
+test.each(uploadSteps)(
+  'killed at %s, an upload of %i bytes is there whole or not at all, and can be sent again',
+  async (point, size) => {
+    const content = randomBytes(size)
+    const before = await filesHeld()
+    const { service, caller } = await start({ FAULT_POINT: point })
+    await expect(upload(caller, content, `${point}-${size}`)).rejects.toThrow()
+    expect((await service.ended).status).toBeNull()
+    await expectWholeOrNothing(before, content, `${point}-${size}`)
+  },
+)
+
+/** Kills it when the bucket has a whole request, which it then performs or does not, and never answers. */
+function killWhenHeld(service: Service, done: boolean): Fault {
+  return { kind: 'held', done, reached: () => void service.child.kill('SIGKILL') }
+}
+
+const held: [name: string, size: number, call: BucketCall, passing: number, done: boolean][] = [
+  ['its only request', small, 'upload', 0, false],
+  ['its only request', small, 'upload', 0, true],
+  ['its first chunk', large, 'chunk', 0, true],
+  ['its last chunk', large, 'chunk', 1, false],
+  ['its last chunk', large, 'chunk', 1, true],
+]
+
+test.each(held)(
+  'killed while the bucket has %s (%i bytes; %s number %i, performed: %s)',
+  async (_name, size, call, passing, done) => {
+    const content = randomBytes(size)
+    const key = `held-${call}-${size}-${passing}-${done}`
+    const before = await filesHeld()
+    const { service, caller } = await start()
+    bucketWorld.bucket.faults.plan(call, { kind: 'slow', ms: 0 }, passing)
+    bucketWorld.bucket.faults.plan(call, killWhenHeld(service, done))
+    const objects = bucketWorld.bucket.objects.names.length
+    await expect(upload(caller, content, key)).rejects.toThrow()
+    expect((await service.ended).status).toBeNull()
+    // The very case: an object that nobody acknowledged, and whose row was never made.
+    expect(bucketWorld.bucket.objects.names).toHaveLength(objects + (done && call !== 'chunk' ? 1 : done && passing ? 1 : 0))
+    await expectWholeOrNothing(before, content, key)
+  },
+)
+
+const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten', 'sweep.committed']
+
+test.each(sweepSteps)('killed at %s, a delete is finished by the next sweep', async (point) => {
+  const { body } = await upload(tenant.admin, randomBytes(small), `swept-${point}`)
+  expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
+  expect(await runCommand(['admin', 'sweep'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
+  await expectAgreement()
+  await sweepLater()
+  await expectAgreement()
+  expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
+})
+
+test.each(['delete.found', 'commit.written', 'delete.committed'])('killed at %s, a delete is done or not', async (point) => {
+  const { body } = await upload(tenant.admin, randomBytes(small), `deleted-${point}`)
+  const { service, caller } = await start({ FAULT_POINT: point })
+  await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()
+  await service.ended
+  await sweepLater()
+  await expectAgreement()
+  expect([200, 404]).toContain((await tenant.admin.delete(`/files/${body.data.file_id}`)).status)
+  await sweepLater()
+  await expectAgreement()
+})
+
+test('afterwards every acknowledged file is there byte for byte, the journal is empty, no object is without its row, and the operator’s own look finds nothing', async () => {
+  await sweepLater()
+  await expectAgreement(kept)
+  expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
+  expect(bucketWorld.bucket.objects.names).toHaveLength(await filesHeld())
+  const verified = await runCommand(['admin', 'verify', '--deep'], env)
+  expect(verified).toMatchObject({ status: 0 })
+  expect(JSON.parse(verified.stdout)).toEqual({ counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0 })
+})
+
+test('every point of a bucket has its test', () => {
+  const tested = [...uploadSteps.map(([point]) => point), ...sweepSteps]
+  expect(faultPoints.filter((point) => point.startsWith('bucket.') && !tested.includes(point))).toEqual([])
+})

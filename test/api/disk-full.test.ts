@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import { StorageHealth } from '../../src/maintenance/storage-health.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import type { BlobStorage } from '../../src/storage/blob-storage.js'
+import { openStorage } from '../../src/storage/index.js'
+import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
+import { leftBehind } from '../support/residue.js'
+import { freePort, Service, type Start } from '../support/service.js'
+import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+
+// A machine that is busy takes its time to start services.
+jest.setTimeout(120_000)
+
+const kilobyte = 1024
+const megabyte = 1024 * kilobyte
+const diskSize = 8 * megabyte
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
+const signingSecrets = { current: async () => secret, find: async () => secret }
+
+let world: World
+let tenant: TestTenant
+let service: Service
+let caller: Caller
+let dataDir: string
+/** Where the small disk is, or would be. */
+let place: string
+let storageUrl: string
+const accepted: number[] = []
+
+beforeEach(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  dataDir = join(world.dataDir, 'data')
+  accepted.length = 0
+})
+afterEach(async () => {
+  await service?.stop('SIGKILL')
+  await world.close()
+})
+
+async function start(what: 'store' | 'data', how: Start): Promise<void> {
+  place = join(world.dataDir, what)
+  storageUrl = `file://${join(what === 'store' ? place : world.dataDir, 'kept')}`
+  await mkdir(place, { recursive: true })
+  const env = {
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: dataDir,
+    STORAGE_URL: storageUrl,
+    SCANNER_URL: 'none:',
+    PORT: await freePort(),
+  }
+  service = await Service.start(env, how)
+  caller = new Caller(service.url, tenant.admin.credential)
+}
+
+async function upload(bytes: number): Promise<Answer> {
+  const answer = await caller.upload('raw', 'a.bin', randomBytes(bytes))
+  if (answer.status === 201) accepted.push(bytes)
+  return answer
+}
+
+function expectFull(answer: Answer): void {
+  expect(answer).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code: 'storage_unavailable' } } })
+  expect(answer.body.message).toMatch(/disk is full|no room|EFBIG/)
+  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+}
+
+/** Rows, usage, blobs and journal say the same, and nothing else is on the disk. */
+async function expectAgreement(root = ''): Promise<void> {
+  const storage: BlobStorage = await openStorage(`file://${root}${storageUrl.slice('file://'.length)}`, {
+    publicUrl: 'http://localhost',
+    signingSecrets,
+  })
+  const spool = [join(root, dataDir, 'spool'), join(root, storageUrl.slice('file://'.length), '+tmp')]
+  expect(await leftBehind({ spool, faults: () => service.faults })).toEqual([])
+  await world.database.pool.query('UPDATE blob_garbage SET due_at = now()')
+  await new Sweeper(world.database.pool, storage).sweep()
+  expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
+  const health = new StorageHealth({ database: world.database, storage, horizons: world.app.services.horizons })
+  expect(await health.verify({ deep: true })).toEqual(healthy)
+  expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(accepted.length)
+  const held = (await tenant.admin.get('/tenant')).body.data.storage_used_bytes
+  expect(held).toBe(accepted.reduce((sum, bytes) => sum + bytes, 0))
+  expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
+}
+
+async function stops(): Promise<void> {
+  expect((await service.stop()).status).toBe(0)
+}
+
+/** Asked until it says so: an answer is up to five seconds old. */
+async function storeBecomes(status: 'up' | 'down'): Promise<void> {
+  const told = async () => (await caller.raw('/health/ready')).body.checks.storage.status
+  for (let tries = 0; (await told()) !== status && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(await told()).toBe(status)
+}
+
+/** No file of the service's may grow beyond 1 MiB: what a full disk is to a program, on every machine (EFBIG for ENOSPC). */
+async function limitedFiles(what: 'store' | 'data'): Promise<void> {
+  await start(what, { fileSizeLimit: megabyte })
+  for (let times = 0; times < 3; times++) expectFull(await upload(3 * megabyte))
+  expect((await upload(500 * kilobyte)).status).toBe(201)
+  expect((await upload(100)).status).toBe(201)
+  await expectAgreement()
+  await stops()
+}
+
+test('a limit of file sizes: a clean 503, nothing left, and smaller ones go on', () => limitedFiles('data'))
+
+// Where nothing can be mounted, the limit of file sizes takes the disk's place.
+describe('a full disk', () => {
+  test('under the store: a clean 503, nothing left; smaller ones go on, and all when there is room again', async () => {
+    await mkdir(join(world.dataDir, 'store'))
+    if (!(await canMount(join(world.dataDir, 'store')))) return limitedFiles('store')
+    await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
+    const pid = service.child.pid!
+    const disk = new SmallDisk(pid, place)
+    let answer = await upload(megabyte)
+    for (; answer.status === 201; answer = await upload(megabyte)) expect(accepted.length).toBeLessThan(8)
+    expectFull(answer)
+    expect(accepted.length).toBeGreaterThan(4)
+    await expectAgreement(`/proc/${pid}/root`)
+
+    await disk.leave(200 * kilobyte)
+    expectFull(await upload(megabyte))
+    expect((await upload(50 * kilobyte)).status).toBe(201)
+    // Several at once at the edge: each whole or not at all.
+    for (const each of await Promise.all(Array.from({ length: 8 }, () => upload(40 * kilobyte))))
+      if (each.status !== 201) expectFull(each)
+    await disk.leave(0)
+    expectFull(await upload(10 * kilobyte))
+    expectFull(await upload(10))
+    await storeBecomes('down')
+    // What is there is still given, and deleted.
+    const files: { file_id: string; size_bytes: number }[] = (await caller.get('/files')).body.data.data
+    const file = files.find(({ size_bytes: bytes }) => bytes === megabyte)!
+    expect((await caller.get(`/files/${file.file_id}`)).status).toBe(200)
+    expect((await caller.delete(`/files/${file.file_id}`)).status).toBe(200)
+    accepted.splice(accepted.indexOf(file.size_bytes), 1)
+    await expectAgreement(`/proc/${pid}/root`)
+
+    await disk.makeRoom()
+    expect((await upload(megabyte)).status).toBe(201)
+    await storeBecomes('up')
+    await expectAgreement(`/proc/${pid}/root`)
+    await stops()
+  })
+
+  test('under the temporary files: the same, and what fits into memory never asks for the disk', async () => {
+    await mkdir(dataDir)
+    if (!(await canMount(dataDir))) return limitedFiles('data')
+    await start('data', { under: onSmallDisk(dataDir, diskSize) })
+    const pid = service.child.pid!
+    const disk = new SmallDisk(pid, place)
+    expectFull(await upload(12 * megabyte))
+    await expectAgreement(`/proc/${pid}/root`)
+    expect((await upload(3 * megabyte)).status).toBe(201)
+    await disk.leave(0)
+    for (let times = 0; times < 3; times++) expectFull(await upload(megabyte))
+    expect((await upload(100 * kilobyte)).status).toBe(201)
+    await disk.leave(2 * megabyte)
+    expect((await upload(megabyte)).status).toBe(201)
+    // More at once than there is room for: each whole or not at all.
+    for (const each of await Promise.all(Array.from({ length: 6 }, () => upload(megabyte))))
+      if (each.status !== 201) expectFull(each)
+    await expectAgreement(`/proc/${pid}/root`)
+    await disk.makeRoom()
+    expect((await upload(5 * megabyte)).status).toBe(201)
+    await expectAgreement(`/proc/${pid}/root`)
+    await stops()
+  })
+})

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { newId } from '../../src/ids.js'
+import { Leftovers } from '../../src/maintenance/leftovers.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
+import { testDatabase } from '../support/database.js'
+import { DatabaseProxy } from '../support/database-proxy.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const minute = 60_000
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+
+let bucketWorld: BucketWorld
+let proxy: DatabaseProxy
+/** The replica that survives. */
+let world: World
+let tenant: TestTenant
+const env = () => ({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '1', SCANNER_URL: 'none:' })
+
+beforeAll(async () => {
+  bucketWorld = await openBucketWorld()
+  const database = await testDatabase()
+  proxy = await DatabaseProxy.start(database.url)
+  world = await World.open({ ...env(), DATABASE_URL: database.url })
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+})
+afterAll(async () => {
+  await world.close()
+  await proxy.down()
+  await bucketWorld.close()
+})
+
+async function query<T extends object>(text: string, values: unknown[] = []): Promise<T[]> {
+  return (await world.database.pool.query<T>(text, values)).rows
+}
+const journal = () => query<{ blob_path: string; due_at: Date }>('SELECT blob_path, due_at FROM blob_garbage ORDER BY blob_path')
+const sweep = () => new Sweeper(world.database.pool, world.app.services.storage).sweep()
+const verified = () => world.app.services.storageHealth.verify({ deep: true })
+const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+
+/** Another replica, by way of the proxy, that fails as `work` says and is then stopped, which is when it settles its accounts at the latest. */
+async function replica(work: (upload: () => Promise<number>, replica: World) => Promise<void>): Promise<void> {
+  const other = await World.open({ ...env(), DATABASE_URL: proxy.url }, world)
+  try {
+    const caller = other.as(tenant.admin.credential)
+    await work(async () => (await caller.upload('notes', 'a.txt', 'some text')).status, other)
+  } finally {
+    await other.close()
+  }
+}
+
+/** One blob without a row, due in a few minutes at most, and not yet: its upload might still be on its way. */
+async function expectOneLeftover(): Promise<string> {
+  const entries = await journal()
+  expect(entries).toHaveLength(1)
+  const inMs = entries[0]!.due_at.getTime() - Date.now()
+  expect(inMs).toBeLessThan(2 * minute)
+  expect(inMs).toBeGreaterThan(0)
+  const path = entries[0]!.blob_path
+  expect(bucketWorld.bucket.objects.names).toContain(path)
+  expect(await sweep()).toEqual({ removed: 0, failed: 0 })
+  expect(bucketWorld.bucket.objects.names).toContain(path)
+  expect(await verified()).toEqual(healthy)
+  return path
+}
+
+async function expectSwept(path: string): Promise<void> {
+  await query('UPDATE blob_garbage SET due_at = now()')
+  await sweep()
+  expect(bucketWorld.bucket.objects.names).not.toContain(path)
+  expect(await journal()).toEqual([])
+  expect(await verified()).toEqual(healthy)
+}
+
+test('a put whose every answer is lost: its blob is due soon, but not while its upload may still arrive', async () => {
+  await replica(async (upload) => {
+    // The object is there, and neither the upload nor the question what became of it is answered.
+    bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
+    bucketWorld.bucket.faults.plan('metadata', { kind: 'silent' }, 50)
+    expect(await upload()).toBe(503)
+    bucketWorld.bucket.faults.clear()
+  })
+  await expectSwept(await expectOneLeftover())
+})
+
+test('the database lost before the commit: the same, also where it stays away for a while', async () => {
+  const before = await held()
+  await replica(async (upload, { app }) => {
+    proxy.cutAtCommit = 'before'
+    expect(await upload()).toBe(503)
+    expect(proxy.cutAtCommit).toBeUndefined()
+    await app.services.ledger.drain()
+  })
+  expect(await held()).toBe(before)
+  await expectSwept(await expectOneLeftover())
+})
+
+test('the answer of the commit lost: the file is kept, however much is swept', async () => {
+  const before = await held()
+  await replica(async (upload) => {
+    proxy.cutAtCommit = 'after'
+    expect(await upload()).toBe(503)
+  })
+  expect(await held()).toBe(before + 1)
+  expect(await journal()).toEqual([])
+  await query('UPDATE blob_garbage SET due_at = now()')
+  await sweep()
+  expect(await verified()).toEqual(healthy)
+})
+
+test('a path is never put back into the journal, its time never put off, and a commit under way is not waited for', async () => {
+  const leftovers = new Leftovers(world.database.pool, 0)
+  const [gone, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [
+    string,
+    string,
+    string,
+    string,
+  ]
+  const insert = (path: string, inMs: number) =>
+    query('INSERT INTO blob_garbage (blob_path, due_at) VALUES ($1, $2)', [path, new Date(Date.now() + inMs)])
+  await insert(soon, -minute)
+  await insert(late, 60 * minute)
+  await insert(locked, 60 * minute)
+  bucketWorld.bucket.objects.keep({ name: locked }, Buffer.from('its row is just being made'))
+  const committing = await world.database.dedicated('a commit under way')
+  try {
+    await committing.query('BEGIN')
+    // As the ledger's transaction takes it (src/ledger/admission.ts).
+    await committing.query('DELETE FROM blob_garbage WHERE blob_path = $1', [locked])
+    for (const path of [gone, soon, late, locked]) leftovers.note(path)
+    await leftovers.hasten()
+    const due = new Map((await journal()).map(({ blob_path: path, due_at: at }) => [path, at.getTime() - Date.now()]))
+    expect([...due.keys()].sort()).toEqual([soon, late, locked].sort())
+    expect(due.get(soon)).toBeLessThan(-minute / 2)
+    expect(due.get(late)).toBeLessThanOrEqual(0)
+    expect(due.get(locked)).toBeGreaterThan(30 * minute)
+    await sweep()
+    expect(bucketWorld.bucket.objects.names).toContain(locked)
+    await committing.query('ROLLBACK')
+  } finally {
+    await committing.end()
+  }
+  // It came to nothing after all: the next turn sees to it.
+  await leftovers.hasten()
+  expect((await journal()).map(({ blob_path: path }) => path)).toEqual([locked])
+  await sweep()
+  expect(bucketWorld.bucket.objects.names).not.toContain(locked)
+  expect(await journal()).toEqual([])
+})

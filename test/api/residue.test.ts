@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals'
+import type { BucketCall, Fault } from '../support/bucket/faults.js'
+import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
+import { DatabaseProxy } from '../support/database-proxy.js'
+import { RawClient } from '../support/raw-client.js'
+import { leftBehind } from '../support/residue.js'
+import { freePort, Service } from '../support/service.js'
+import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+
+jest.setTimeout(60_000)
+
+// One real process through every fault there is: after each nothing is left of it, and at its end nothing at all.
+let bucketWorld: BucketWorld
+let proxy: DatabaseProxy
+let world: World
+let tenant: TestTenant
+let service: Service
+let caller: Caller
+let spool: string
+let toldToEnd = false
+
+beforeAll(async () => {
+  bucketWorld = await openBucketWorld()
+  // What asks the database directly, and sees to the tenant.
+  world = await World.open({ SCANNER_URL: 'none:', ...bucketWorld.env })
+  proxy = await DatabaseProxy.start(world.databaseUrl)
+  tenant = await world.tenant()
+  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  spool = join(world.dataDir, 'watched', 'spool')
+  service = await Service.start({
+    DATABASE_URL: proxy.url,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, 'watched'),
+    SCANNER_URL: 'none:',
+    STORAGE_DEADLINE_SECONDS: '2',
+    UPLOAD_IDLE_SECONDS: '2',
+    PORT: await freePort(),
+    ...bucketWorld.env,
+  })
+  caller = new Caller(service.url, tenant.admin.credential)
+})
+afterAll(async () => {
+  await service?.stop('SIGKILL')
+  await world.close()
+  await proxy.down()
+  await bucketWorld.close()
+})
+
+afterEach(async () => {
+  bucketWorld.bucket.faults.clear()
+  const { bucket } = bucketWorld
+  expect(await leftBehind({ spool: [spool], bucket, faults: () => service.faults })).toEqual([])
+  expect(service.child.exitCode).toBe(toldToEnd ? 0 : null)
+})
+
+const small = 10_000
+// Two chunks, and a temporary file.
+const large = 9 * 1024 * 1024
+const upload = (bytes: number): Promise<Answer> => caller.upload('raw', 'a.bin', randomBytes(bytes))
+
+/** Without a restart, though a machine that is busy may overrun the short deadline once more. */
+async function isWellAgain(size: number): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) if ((await upload(size)).status === 201) return
+  throw new Error(`No upload of ${size} bytes is taken any more: ${service.stderr.slice(-2000)}`)
+}
+
+const faults: [string, Fault][] = [
+  ['503', { kind: 'status', status: 503 }],
+  ['slow', { kind: 'slow', ms: 3000 }],
+  ['cut', { kind: 'cut' }],
+  ['lost', { kind: 'lost' }],
+  ['silent', { kind: 'silent' }],
+  ['half', { kind: 'half' }],
+]
+const sending: [BucketCall, number][] = [
+  ['upload', small],
+  ['session', large],
+  ['chunk', large],
+]
+
+describe.each(sending)('the bucket, asked for %s (%i bytes)', (call, size) => {
+  test.each(faults)('%s once, and then for good', async (_name, fault) => {
+    bucketWorld.bucket.faults.plan(call, fault)
+    expect([201, 503]).toContain((await upload(size)).status)
+    bucketWorld.bucket.faults.clear()
+    bucketWorld.bucket.faults.plan(call, fault, 1000)
+    const answer = await upload(size)
+    if (fault.kind === 'status' || fault.kind === 'cut') expect(answer.status).toBe(503)
+    else expect([201, 503]).toContain(answer.status)
+  })
+})
+
+test('the bucket down, and back', async () => {
+  await bucketWorld.bucket.stop()
+  for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
+  await bucketWorld.bucket.start()
+  await isWellAgain(large)
+})
+
+async function announced(size: number): Promise<RawClient> {
+  const client = await RawClient.connect(service.url)
+  await client.head('POST', '/api/v1/files/upload', {
+    Authorization: `Bearer ${caller.credential}`,
+    'Content-Type': 'multipart/form-data; boundary=test-boundary',
+    'Content-Length': size + 1000,
+  })
+  const part = (name: string) => `--test-boundary\r\nContent-Disposition: form-data; name="${name}"`
+  await client.send(`${part('context')}\r\n\r\nraw\r\n${part('file')}; filename="a.bin"\r\n\r\n`)
+  return client
+}
+
+test.each([small, large])('a client that is gone in the middle of %i bytes, and one that falls silent there', async (size) => {
+  const gone = await announced(size)
+  await gone.send(randomBytes(size / 2))
+  gone.destroy()
+  const silent = await announced(size)
+  await silent.send(randomBytes(size / 2))
+  await silent.ended
+  silent.destroy()
+})
+
+test.each([
+  ['upload', small],
+  ['chunk', large],
+] as const)('a client that is gone while the bucket has its %s', async (call, size) => {
+  const reached = new Promise<void>((resolve) =>
+    bucketWorld.bucket.faults.plan(call, { kind: 'held', done: false, reached: resolve }),
+  )
+  const leaving = new AbortController()
+  const form = new FormData()
+  form.append('context', 'raw')
+  form.append('file', new Blob([randomBytes(size)]), 'a.bin')
+  const answer = fetch(`${service.url}/api/v1/files/upload`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${caller.credential}` },
+    body: form,
+    signal: leaving.signal,
+  })
+  await reached
+  leaving.abort()
+  await expect(answer).rejects.toThrow()
+})
+
+test.each([small, large])('the database gone before, in and after an upload of %i bytes', async (size) => {
+  for (const when of ['before', 'after'] as const) {
+    proxy.cutAtCommit = when
+    expect((await upload(size)).status).toBe(503)
+  }
+  const reached = new Promise<void>((resolve) =>
+    bucketWorld.bucket.faults.plan(size === small ? 'upload' : 'chunk', { kind: 'held', done: true, reached: resolve }),
+  )
+  const answer = upload(size)
+  await reached
+  await proxy.down()
+  expect((await answer).status).toBe(503)
+  expect((await upload(size)).status).toBe(503)
+  await proxy.up()
+  await isWellAgain(size)
+})
+
+test('told to end, it closes every connection, takes its folder away, and says nothing', async () => {
+  await isWellAgain(large)
+  expect(bucketWorld.bucket.connections).toBeGreaterThan(0)
+  toldToEnd = true
+  expect((await service.stop()).status).toBe(0)
+  expect(await leftBehind({ spool: [spool], faults: () => service.faults })).toEqual([])
+  while (bucketWorld.bucket.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  // What the faults left in the journal is all that they left.
+  expect(await world.app.services.storageHealth.verify()).toMatchObject({
+    filesWithoutBlob: 0,
+    blobsWithoutFile: 0,
+    corrupted: 0,
+  })
+})

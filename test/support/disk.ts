@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rm, stat, statfs, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** What starts a command with a small disk of its own at `place`: in a mount namespace, so that it goes when the command ends. */
+export const onSmallDisk = (place: string, bytes: number): string[] => [
+  ...['unshare', '--user', '--map-root-user', '--mount', 'env', `SIZE=${bytes}`, `PLACE=${place}`],
+  ...['sh', '-c', 'mount -t tmpfs -o size="$SIZE",mode=0700 assay-test "$PLACE" && exec "$@"', 'sh'],
+]
+
+/** Whether this machine lets us: only Linux has mount namespaces, and containers often forbid them. */
+export async function canMount(place: string): Promise<boolean> {
+  const [command, ...args] = [...onSmallDisk(place, 1_048_576), 'true']
+  const child = spawn(command!, args, { stdio: 'ignore' })
+  const [status] = await Promise.race([once(child, 'close'), once(child, 'error').then(() => [1])])
+  return status === 0
+}
+
+/** That disk, which only its own process sees: from outside by way of /proc. */
+export class SmallDisk {
+  readonly root: string
+  readonly #ballast: string
+
+  constructor(pid: number, place: string) {
+    this.root = join(`/proc/${pid}/root`, place)
+    this.#ballast = join(this.root, 'ballast')
+  }
+
+  /** A file takes all but so many bytes. */
+  async leave(bytes: number): Promise<void> {
+    await rm(this.#ballast, { force: true })
+    const free = await this.#free()
+    await writeFile(this.#ballast, Buffer.alloc(Math.max(0, free - bytes), 'x')).catch((error) => {
+      if (error.code !== 'ENOSPC') throw error
+    })
+    const over = bytes - (await this.#free())
+    if (over > 0) await truncate(this.#ballast, Math.max(0, (await stat(this.#ballast)).size - over))
+  }
+
+  async makeRoom(): Promise<void> {
+    await rm(this.#ballast, { force: true })
+  }
+
+  async #free(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.root)
+    return bavail * bsize
+  }
+}

@@ -1,0 +1,180 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { newId } from '../../src/ids.js'
+import { GcsStorage } from '../../src/storage/gcs.js'
+import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { StandInBucket } from '../support/bucket/bucket.js'
+import { GoogleIdentity, type IdentityCall, type IdentityFault } from '../support/bucket/google-identity.js'
+import { makeServiceAccount } from '../support/bucket/service-account.js'
+
+const account = makeServiceAccount()
+const type = { contentType: 'application/pdf' }
+const large = noise(9 * 1024 * 1024)
+const variables = ['GOOGLE_APPLICATION_CREDENTIALS', 'GCE_METADATA_HOST', 'HOME'] as const
+const before = Object.fromEntries(variables.map((name) => [name, process.env[name]]))
+
+let folder: string
+let identity: GoogleIdentity
+let bucket: StandInBucket
+const opened: GcsStorage[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'assay-credentials-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+beforeEach(async () => {
+  identity = await GoogleIdentity.start(account)
+  bucket = await StandInBucket.start({
+    name: 'blobs',
+    accounts: { [account.email]: account.publicKey },
+    knowsToken: identity.knowsToken,
+  })
+  // Nobody's own credentials are to be found.
+  delete process.env.GOOGLE_APPLICATION_CREDENTIALS
+  process.env.HOME = folder
+})
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((storage) => storage.close()))
+  // A connection's end is seen a moment later at its other end; a token that nobody waits for any more is given up in time.
+  for (let waited = 0; bucket.connections + identity.waiting > 0 && waited < 1000; waited++) await sleep(10)
+  const left = [bucket.connections, identity.waiting]
+  await Promise.all([bucket.stop(), identity.stop()])
+  for (const name of variables) {
+    if (before[name] === undefined) delete process.env[name]
+    else process.env[name] = before[name]
+  }
+  expect(left).toEqual([0, 0])
+})
+
+function open(limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, pauseMs: 10 }): GcsStorage {
+  const storage = new GcsStorage({ bucket: 'blobs', endpoint: bucket.url, signingEndpoint: identity.signingEndpoint, limits })
+  opened.push(storage)
+  return storage
+}
+
+async function federated(source: object, more = {}): Promise<void> {
+  process.env.GOOGLE_APPLICATION_CREDENTIALS = join(folder, 'federation.json')
+  await writeFile(process.env.GOOGLE_APPLICATION_CREDENTIALS, JSON.stringify(identity.federation(source, more)))
+}
+
+async function subjectFile(): Promise<{ file: string }> {
+  const file = join(folder, 'subject')
+  await writeFile(file, identity.subjectToken)
+  return { file }
+}
+
+const onMetadataServer = async () => void (process.env.GCE_METADATA_HOST = identity.host)
+const grant = { fileId: newId('file'), path: 'a/large', filename: 'a.pdf', contentType: 'application/pdf', expiresInSeconds: 300 }
+const calls = (call: IdentityCall) => identity.calls.filter((made) => made === call).length
+const get = async (url: string) => {
+  const answer = await fetch(url, { headers: { connection: 'close' } })
+  return [answer.status, Buffer.from(await answer.arrayBuffer()).equals(large)]
+}
+
+describe.each<[string, () => Promise<void>]>([
+  ['workload identity, its token in a file', async () => federated(await subjectFile())],
+  ['workload identity, its token at an address', async () => federated({ url: `http://${identity.host}/subject` })],
+  ['the metadata server', onMetadataServer],
+])('without a key: %s', (_name, credentials) => {
+  test('every call carries a token, and URLs are signed by IAM with the account’s own key', async () => {
+    await credentials()
+    const storage = open()
+    await storage.ready()
+    await storage.put('a/small', inMemory(noise(1000)), type)
+    await storage.put('a/large', inMemory(large), type)
+    expect((await bytesOf(await storage.open('a/large'))).equals(large)).toBe(true)
+    expect(await storage.size('a/small')).toBe(1000)
+    expect((await storage.list().next()).value).toMatchObject({ path: 'a/large' })
+    const asked = bucket.calls.length
+    const url = await storage.signDownload(grant)
+    expect(bucket.calls).toHaveLength(asked)
+    expect(calls('sign')).toBe(1)
+    expect(await get(url)).toEqual([200, true])
+    expect(await get(url.replace('X-Goog-Expires=300', 'X-Goog-Expires=301'))).toEqual([403, false])
+    await storage.remove('a/small')
+    expect(bucket.objects.names).toEqual(['a/large'])
+  })
+
+  test('a bucket that knows no token of ours is unavailable, and says so', async () => {
+    await credentials()
+    const storage = open()
+    await storage.put('a/b', inMemory(noise(10)), type)
+    identity.forgetTokens()
+    await expect(storage.size('a/b')).rejects.toMatchObject({
+      code: 'storage_unavailable',
+      cause: { message: /Invalid Credentials/ },
+    })
+  })
+})
+
+describe('tokens', () => {
+  test('are asked for once while they are good, and again from the file when they are not', async () => {
+    identity.tokenSeconds = 1
+    await federated(await subjectFile())
+    const storage = open()
+    await storage.put('a/b', inMemory(noise(10)), type)
+    // The pod's token is another by now, and so must ours be.
+    identity.subjectToken = 'subject-2'
+    await subjectFile()
+    identity.forgetTokens()
+    identity.tokenSeconds = 3600
+    expect(await storage.size('a/b')).toBe(10)
+    const exchanged = calls('exchange')
+    for (let times = 0; times < 5; times++) await storage.size('a/b')
+    expect(calls('exchange')).toBe(exchanged)
+  })
+
+  test('refused: unavailable, with what STS said', async () => {
+    await federated(await subjectFile())
+    identity.subjectToken = 'another'
+    await expect(open().size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable', cause: { message: /invalid_grant/ } })
+  })
+
+  test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
+    'a mute %s is given up in time, and waited for no longer by the calls after it',
+    async (call) => {
+      await federated(await subjectFile())
+      const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, pauseMs: 10 })
+      identity.plan(call, { kind: 'silent' }, 1000)
+      await expect(storage.size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable' })
+      await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject({ code: 'storage_unavailable' })
+      identity.clear()
+      await storage.ready()
+      await storage.put('a/b', inMemory(noise(10)), type)
+      expect(await storage.size('a/b')).toBe(10)
+    },
+  )
+})
+
+describe('signing by IAM', () => {
+  test.each<[string, IdentityFault, RegExp]>([
+    ['forbidden', { kind: 'status', status: 403 }, /iam\.serviceAccounts\.signBlob/],
+    ['out of order', { kind: 'status', status: 503 }, /as asked/],
+    ['mute', { kind: 'silent' }, /no answer within/],
+    ['too slow', { kind: 'slow', ms: 3000 }, /no answer within/],
+  ])('%s: unavailable in bounded time, with its reason; well again by itself', async (_name, fault, reason) => {
+    await federated(await subjectFile())
+    const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, pauseMs: 10 })
+    await storage.ready()
+    bucket.objects.keep({ name: grant.path }, large)
+    identity.plan('sign', fault, 100)
+    const failure = await storage.signDownload(grant).catch((error) => error)
+    expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
+    expect(String(failure.cause)).toMatch(fault.kind === 'status' && fault.status === 503 ? /no answer within|as asked/ : reason)
+    identity.clear()
+    expect(await get(await storage.signDownload(grant))).toEqual([200, true])
+  })
+
+  test('an identity that stands for no account signs nothing, and says why', async () => {
+    await federated(await subjectFile(), { impersonate: false })
+    const failure = await open()
+      .signDownload(grant)
+      .catch((error) => error)
+    expect(failure).toMatchObject({ code: 'storage_unavailable' })
+    expect(String(failure.cause)).toMatch(/client_email|credentials/i)
+  })
+})

@@ -1,0 +1,178 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { BlobExists } from '../../src/storage/blob-storage.js'
+import { GcsStorage } from '../../src/storage/gcs.js'
+import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { StandInBucket } from '../support/bucket/bucket.js'
+import type { BucketCall, Fault } from '../support/bucket/faults.js'
+
+// Answers that Google should not give, or that somebody between gives in its place. Nothing here waits for a deadline but
+// what says so: the stand-in answers at once.
+const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, pauseMs: 5 }
+const type = { contentType: 'application/pdf' }
+const small = noise(100_000)
+const large = noise(9 * 1024 * 1024 + 7)
+const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number) }
+
+let bucket: StandInBucket
+let storage: GcsStorage
+/** Gives up soon, though not before a quick answer. */
+let brief: GcsStorage
+beforeEach(async () => {
+  bucket = await StandInBucket.start({ name: 'blobs' })
+  storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: patient })
+  brief = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: { ...patient, callMs: 3000 } })
+})
+afterEach(async () => {
+  await Promise.all([storage.close(), brief.close()])
+  await bucket.stop()
+})
+
+const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind).length
+const kept = async (path: string, bytes: Buffer) => (await bytesOf(await storage.open(path))).equals(bytes)
+const html = '<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>\n'.repeat(50)
+const page = (status: number): Fault => ({ kind: 'status', status, headers: { 'Content-Type': 'text/html' }, body: html })
+
+const puts: [name: string, call: BucketCall, bytes: Buffer][] = [
+  ['small', 'upload', small],
+  ['large', 'chunk', large],
+]
+
+describe.each(puts)('a %s upload', (_name, call, bytes) => {
+  test.each<[string, Fault]>([
+    ['a page of HTML with 502', page(502)],
+    ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
+    ['half of the JSON, though the object is kept', { kind: 'half' }],
+    ['a lost answer, though the object is kept', { kind: 'lost' }],
+  ])('outlives %s, and is there once', async (_what, fault) => {
+    bucket.faults.plan(call, fault)
+    await storage.put('a/b', inMemory(bytes), type)
+    expect(bucket.objects.names).toEqual(['a/b'])
+    expect(await kept('a/b', bytes)).toBe(true)
+  })
+
+  test('waits as long as Retry-After asks', async () => {
+    bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' })
+    const began = Date.now()
+    await storage.put('a/b', inMemory(bytes), type)
+    expect(Date.now() - began).toBeGreaterThanOrEqual(1000)
+  })
+
+  test('does not wait for a Retry-After that is beyond its deadline', async () => {
+    bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '86400' }, body: '' }, 1000)
+    await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
+    expect(calls(call)).toBeLessThanOrEqual(2)
+  })
+
+  test.each<[string, Fault]>([
+    ['another CRC32C', { kind: 'wrong-crc32c' }],
+    ['another size', { kind: 'wrong-size' }],
+  ])('of which the bucket tells %s is refused, and taken away again', async (_what, fault) => {
+    bucket.faults.plan(call, fault, 1000)
+    await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual([])
+  })
+
+  test('that finds another object at its path leaves it as it is, be its bytes the same or not', async () => {
+    for (const there of [noise(50, 9), bytes]) {
+      const { generation } = bucket.objects.keep({ name: 'a/b' }, there)
+      await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExists)
+      expect(bucket.objects.get('a/b').generation).toBe(generation)
+      expect(await kept('a/b', there)).toBe(true)
+    }
+  })
+
+  test('whose path another takes while its own answers are lost does not overwrite, and does not claim it', async () => {
+    // The first attempt arrives nowhere; by the second one the path is another's.
+    bucket.faults.plan(call, {
+      kind: 'held',
+      done: false,
+      reached: () => bucket.objects.keep({ name: 'a/b', metadata: { upload: 'another' } }, bytes),
+    })
+    const limits = { ...patient, idleMs: 2000, callMs: 4000 }
+    const hurried = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits })
+    await expect(hurried.put('a/b', inMemory(bytes), type)).rejects.toThrow()
+    await hurried.close()
+    expect(bucket.objects.get('a/b').metadata).toEqual({ upload: 'another' })
+  })
+
+  test.each<[string, Fault]>([
+    ['pages of HTML with 200', page(200)],
+    ['pages of HTML with 502', page(502)],
+    ['a redirection in a circle', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
+  ])('that meets nothing but %s is given up in its time, with a reason', async (_what, fault) => {
+    bucket.faults.plan(call, fault, 10_000)
+    const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
+    expect(failure).toMatchObject({ ...unavailable, message: "The bucket cannot keep 'a/b' at the moment." })
+    expect(String(failure.cause)).toMatch(/^Error: Cannot keep 'a\/b': \S.{0,220}$/)
+    expect(bucket.objects.names).toEqual([])
+  })
+})
+
+describe('a large upload', () => {
+  test.each<[string, Record<string, string>]>([
+    ['nothing', {}],
+    ['half of the first chunk', { Range: 'bytes=0-4194303' }],
+  ])('whose bucket always says 308 and %s is given up, not repeated for ever', async (_what, headers) => {
+    bucket.faults.plan('chunk', { kind: 'status', status: 308, headers, body: '' }, 10_000)
+    const failure = await storage.put('a/b', inMemory(large), type).catch((error) => error)
+    expect(failure).toMatchObject(unavailable)
+    expect(String(failure.cause)).toMatch(/stands still at byte/)
+    expect(calls('chunk')).toBeLessThan(12)
+  })
+
+  test('whose bucket claims to have more than was sent is given up', async () => {
+    bucket.faults.plan('chunk', { kind: 'status', status: 308, headers: { Range: 'bytes=0-999999999' }, body: '' })
+    await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.sessions.open).toBe(0)
+  })
+
+  test.each([404, 410, 412])('whose session is gone (%i) after a lost last answer finds that it is there', async (status) => {
+    bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
+    bucket.faults.plan('chunk', { kind: 'lost' })
+    bucket.faults.plan('chunk', { kind: 'status', status })
+    await storage.put('a/b', inMemory(large), type)
+    expect(await kept('a/b', large)).toBe(true)
+  })
+
+  test.each([404, 410])('whose session is gone (%i) in the middle is given up', async (status) => {
+    bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
+    bucket.faults.plan('chunk', { kind: 'status', status })
+    await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual([])
+  })
+})
+
+describe('what is asked', () => {
+  const asking: [BucketCall, (store: GcsStorage) => Promise<unknown>][] = [
+    ['metadata', (store) => store.size('a/b')],
+    ['media', async (store) => bytesOf(await store.open('a/b'))],
+    ['list', async (store) => (await store.list().next()).value?.path],
+    ['delete', (store) => store.remove('a/b')],
+  ]
+  const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
+
+  test.each(asking)('%s: HTML, 429 and half of the JSON are asked again, never believed', async (call, ask) => {
+    bucket.objects.keep({ name: 'a/b' }, small)
+    bucket.faults.plan(call, page(502))
+    bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
+    if (call === 'list') bucket.faults.plan(call, { kind: 'half' })
+    if (call === 'metadata') {
+      bucket.faults.plan(call, page(200))
+      bucket.faults.plan(call, { kind: 'half' })
+    }
+    expect(await ask(storage)).toEqual(truth[call])
+    if (call === 'delete') expect(bucket.objects.names).toEqual([])
+  })
+
+  test.each(asking)('%s: refused for good (403) is told at once', async (call, ask) => {
+    bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
+    await expect(ask(storage)).rejects.toMatchObject(unavailable)
+    expect(calls(call)).toBe(1)
+  })
+
+  test.each(asking)('%s: out of order for good is given up in time', async (call, ask) => {
+    bucket.faults.plan(call, page(502), 10_000)
+    await expect(ask(brief)).rejects.toMatchObject(unavailable)
+    expect(calls(call)).toBeGreaterThan(1)
+  })
+})

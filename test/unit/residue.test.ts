@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runInThisContext } from 'node:vm'
+import { expect, test } from '@jest/globals'
+import { StandInBucket } from '../support/bucket/bucket.js'
+import { leftBehind, watchFaults } from '../support/residue.js'
+
+// What the tests of outages lean on: that the looking finds what is there to be found.
+const atOnce = { patienceMs: 0 }
+
+test('a temporary file is found, a folder is none', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'assay-residue-'))
+  await mkdir(join(folder, 'spool', 'of-a-process'), { recursive: true })
+  expect(await leftBehind({ spool: [folder, join(folder, 'not-there')] }, atOnce)).toEqual([])
+  const file = join(folder, 'spool', 'of-a-process', 'upload')
+  await writeFile(file, '')
+  expect(await leftBehind({ spool: [folder] }, atOnce)).toEqual([`temporary file ${file}`])
+  await rm(folder, { recursive: true })
+})
+
+test('a request under way is found, and connections beyond the pool', async () => {
+  const bucket = await StandInBucket.start({ name: 'blobs' })
+  const { port } = new URL(bucket.url)
+  const sockets = Array.from({ length: 65 }, () => connect(Number(port), '127.0.0.1'))
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  while (bucket.connections < sockets.length) await new Promise(setImmediate)
+  expect(await leftBehind({ bucket }, atOnce)).toEqual(['65 idle connections to the bucket'])
+  bucket.faults.plan('metadata', { kind: 'silent' })
+  sockets[0]!.write('GET /storage/v1/b/blobs/o/a HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  while (bucket.busy === 0) await new Promise(setImmediate)
+  expect(await leftBehind({ bucket }, atOnce)).toEqual(['a request to the bucket that is still under way'])
+  for (const socket of sockets) socket.destroy()
+  expect(await leftBehind({ bucket })).toEqual([])
+  await bucket.stop()
+})
+
+test('in this process: a warning is noted', async () => {
+  const watch = watchFaults()
+  ;(runInThisContext('process') as NodeJS.Process).emitWarning('as the test asked for')
+  await new Promise(setImmediate)
+  watch.stop()
+  expect(watch.faults()).toEqual(['warning: as the test asked for'])
+})
+
+test.each([
+  ['unhandledRejection', 'Promise.reject(new Error("nobody"))'],
+  ['unhandledRejection', 'process.on("unhandledRejection", () => process.exit(1)); Promise.reject(new Error("nobody"))'],
+  ['uncaughtException', 'setImmediate(() => { throw new Error("nobody") })'],
+  ['warning', 'const many = new EventTarget(); process.emitWarning("nobody")'],
+])('in a service: %s is told on standard error (%s)', async (kind, script) => {
+  const preload = new URL('../support/faults-to-stderr.mjs', import.meta.url).href
+  const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const told = (await child.stderr.setEncoding('utf8').toArray()).join('')
+  expect(told).toMatch(new RegExp(`^ASSAY-FAULT ${kind}: .*nobody`, 'm'))
+})
