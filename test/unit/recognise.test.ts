@@ -70,6 +70,7 @@ describe('what the content is', () => {
       '3gp as mp4',
       'ogg-opus as ogg',
       'jpg as jpeg',
+      'zip as jar',
     ]
     const own = sound.map(([type, extension]) => `${type} as ${extension}`)
     const zips = ['docx', 'xlsx', 'pptx', 'odt', 'epub', 'jar'].map((type) => `${type} as zip`)
@@ -80,7 +81,7 @@ describe('what the content is', () => {
     ['jpg', ['jpg', 'jpeg', 'jpe', 'jfif'], ['png', 'gif', 'txt']],
     ['tif', ['tif', 'tiff'], ['jpg', 'bmp']],
     ['docx', ['docx', 'docm', 'dotx', 'zip'], ['xlsx', 'jar', 'doc', 'txt']],
-    ['zip', ['zip', 'kmz'], ['docx', 'xlsx', 'odt', 'epub', 'jar', 'apk']],
+    ['zip', ['zip', 'kmz', 'jar', 'war'], ['docx', 'xlsx', 'odt', 'epub', 'apk']],
     ['mp4', ['mp4', 'm4v'], ['mov', 'm4a', 'webm', 'avif']],
     ['mov', ['mov', 'qt'], ['mp4', 'm4a']],
     ['m4a', ['m4a', 'm4b'], ['mp4', 'mov', 'mp3']],
@@ -142,6 +143,18 @@ describe('what is damaged keeps its family', () => {
     expect(standsFor('pdf', 'zip-damaged')).toBe(false)
   })
 
+  test('a document whose directory is damaged behind its first names is damaged, no plain zip', async () => {
+    const whole = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
+    const second = whole.indexOf('PK\x01\x02', whole.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
+    whole.fill(0, second, second + 4)
+    expect(await typeOf(whole)).toBe('zip-damaged')
+  })
+
+  test('a package without its main part or its list of types is a document of its kind still', async () => {
+    expect(await typeOf(basic.zip({ '_rels/.rels': '', 'word/styles.xml': '' }))).toBe('docx')
+    expect(await typeOf(basic.zip({ 'content.xml': '', 'styles.xml': '' }))).toBe('odf')
+  })
+
   test('a film cut off before its header may have been any of the family', async () => {
     const whole = basic.isoMedia('isom', ['vide'])
     expect(await typeOf(whole.subarray(0, 20))).toBe('iso-damaged')
@@ -176,6 +189,16 @@ describe('oddities that are sound', () => {
 
   test('text in UTF-16 with a mark is text, though FF FE starts MPEG sound too', async () => {
     expect(await typeOf(text.utf16le('Hello'))).toBe('text')
+  })
+})
+
+describe('documents from before compound files', () => {
+  test.each([
+    ['xls', Buffer.from('0900040002001000', 'hex')],
+    ['xls', Buffer.from('0904060000001000', 'hex')],
+    ['doc', Buffer.concat([Buffer.from('dba52d00', 'hex'), Buffer.alloc(400), Buffer.alloc(100, 1)])],
+  ])('%s', async (type, bytes) => {
+    expect(await typeOf(bytes)).toBe(type)
   })
 })
 

@@ -170,6 +170,8 @@ describe('XML', () => {
     ['namespaces that nobody declared', Buffer.from('<x:a/>')],
     ['Latin-1 as declared', sample.latin1('<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe9</a>')],
     ['UTF-16', sample.utf16le('<?xml version="1.0" encoding="UTF-16"?><a>é</a>')],
+    ['a code page of DOS', sample.latin1('<?xml version="1.0" encoding="IBM855"?><a>\xe9\x9f</a>')],
+    ['a code page of the Macintosh', sample.latin1('<?xml version="1.0" encoding="MacCyrillic"?><a>\xe9</a>')],
     ['declared UTF-16, written UTF-8', Buffer.from('<?xml version="1.0" encoding="utf-16"?><a/>')],
     ['a mark', sample.utf8Marked('<a/>')],
     [

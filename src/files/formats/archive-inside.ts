@@ -4,12 +4,13 @@ import { damaged, named } from './archive-refusal.js'
 import { holding, WindowSource } from './archive-source.js'
 import { type ByteStream, PulledStream, SourceStream } from './archive-stream.js'
 import type { Source } from './format.js'
+import { checkSevenZip } from './sevenzip.js'
 import { checkTar } from './tar-check.js'
 import { looksLikeTar, tarBlock } from './tar-header.js'
 import { checkZip } from './zip-check.js'
 
 /** What a member starts like. A zip needs its local header: an end record alone is an empty one. */
-function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
+export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
   const start = head.toString('latin1', 0, 6)
   if (start.startsWith('PK\x03\x04')) return 'zip'
   if (start.startsWith('\x1f\x8b\x08')) return 'gzip'
@@ -30,7 +31,7 @@ export async function lookInside(stream: ByteStream, name: string, nest: Archive
       if (facts.otherMethods.size > 0) inner.note(`the member ${named(name)} is a zip with members that were not unpacked`)
     })
   }
-  if (kind === '7z') nest.note(`the member ${named(name)} is a 7z archive that was not looked into`)
+  if (kind === '7z') await withSource(stream, async (source) => void (await checkSevenZip(source, inner)))
 }
 
 /** A compressed tar counts as one archive, not two. */

@@ -75,24 +75,41 @@ class TemporarySource extends RandomAccess {
   }
 }
 
-/** Holds what `pieces` bring for random access, in memory while small, and gives it to `use`. */
-export async function holding<T>(pieces: AsyncIterable<Buffer>, use: (source: Source) => Promise<T>): Promise<T> {
-  const parts: Buffer[] = []
-  let size = 0
-  let file: number | undefined
-  try {
-    for await (const piece of pieces) {
-      if (file === undefined && size + piece.length > heldInMemory) {
-        file = openUnnamed()
-        for (const part of parts.splice(0)) writeWhole(file, part)
-      }
-      if (file === undefined) parts.push(Buffer.from(piece))
-      else writeWhole(file, piece)
-      size += piece.length
+/** Bytes that are written in order and then read at random: in memory while they are few. `close` when done. */
+export class HeldBytes {
+  private parts: Buffer[] = []
+  private size = 0
+  private file: number | undefined
+
+  write(piece: Buffer): void {
+    if (this.file === undefined && this.size + piece.length > heldInMemory) {
+      this.file = openUnnamed()
+      for (const part of this.parts.splice(0)) writeWhole(this.file, part)
     }
-    return await use(file === undefined ? new MemorySource(Buffer.concat(parts)) : new TemporarySource(file, size))
+    if (this.file === undefined) this.parts.push(Buffer.from(piece))
+    else writeWhole(this.file, piece)
+    this.size += piece.length
+  }
+
+  source(): Source {
+    return this.file === undefined ? new MemorySource(Buffer.concat(this.parts)) : new TemporarySource(this.file, this.size)
+  }
+
+  close(): void {
+    this.parts = []
+    if (this.file !== undefined) closeSync(this.file)
+    this.file = undefined
+  }
+}
+
+/** Holds what `pieces` bring for random access and gives it to `use`. */
+export async function holding<T>(pieces: AsyncIterable<Buffer>, use: (source: Source) => Promise<T>): Promise<T> {
+  const held = new HeldBytes()
+  try {
+    for await (const piece of pieces) held.write(piece)
+    return await use(held.source())
   } finally {
-    if (file !== undefined) closeSync(file)
+    held.close()
   }
 }
 

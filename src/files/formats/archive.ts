@@ -5,12 +5,11 @@ import { decided } from './archive-refusal.js'
 import { PulledStream, SourceStream } from './archive-stream.js'
 import { type FormatReader, type ReaderLimits, type Source, sound } from './format.js'
 import { type GzipFacts, gunzipped } from './gzip.js'
+import { checkSevenZip } from './sevenzip.js'
 import { checkTar } from './tar-check.js'
 import { looksLikeTar, tarBlock } from './tar-header.js'
 import { checkZip } from './zip-check.js'
 import { testOtherMethods } from './zip-other-methods.js'
-
-export { readSevenZip } from './sevenzip.js'
 
 /** A fresh nest for the outermost archive. */
 export const openNest = (source: Source, limits: ReaderLimits) =>
@@ -31,6 +30,14 @@ export const readTar: FormatReader = (source, limits) =>
     const nest = openNest(source, limits)
     const facts = await checkTar(new SourceStream(source), nest)
     return sound(nest.notes, { entries: facts.entries, content_bytes: facts.contentBytes })
+  })
+
+/** 7z archives: as `7z t` judges them. */
+export const readSevenZip: FormatReader = (source, limits) =>
+  decided(async () => {
+    const nest = openNest(source, limits)
+    const facts = await checkSevenZip(source, nest)
+    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes })
   })
 
 /** Gzip files, whole; a tar or another archive in one is looked into. */

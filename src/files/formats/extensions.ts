@@ -3,9 +3,9 @@ import { finerMime, rawPhotos, type TypeRow, textTypes, types } from './types.js
 export { textTypes, types }
 
 // Names that promise nothing about the content.
-const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', ''])
+const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
 // Containers and base formats that programs build formats of their own on.
-const containers = new Set(['zip', 'ooxml', 'ole', 'gz', 'sqlite', 'pdf', 'ps', 'tif', 'tar', 'elf'])
+const containers = new Set(['zip', 'jar', 'apk', 'odf', 'ooxml', 'ole', 'gz', 'sqlite', 'pdf', 'ps', 'tif', 'tar', 'elf'])
 
 /** Extension to type: the first row that names it, but a type's own name wins over a row that merely may be called so. */
 function ownTypes(table: Record<string, TypeRow>): Map<string, string> {

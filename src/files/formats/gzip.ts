@@ -1,8 +1,10 @@
-import { crc32 } from 'node:zlib'
+import { crc32, inflateRawSync } from 'node:zlib'
 import { inflated, inflateFault } from './archive-inflate.js'
 import type { ArchiveNest } from './archive-nest.js'
 import { damaged } from './archive-refusal.js'
 import { checkDeadline, type Source } from './format.js'
+
+const smallMember = 64 * 1024
 
 /** What a gzip file that is sound was found to hold. */
 export interface GzipFacts {
@@ -36,6 +38,13 @@ function checkRest(source: Source, at: number, nest: ArchiveNest): void {
 
 async function* member(source: Source, start: number, nest: ArchiveNest, facts: GzipFacts): AsyncGenerator<Buffer, number> {
   const dataStart = headerEnd(source, start)
+  const small = inflateSmall(source, dataStart)
+  if (small) {
+    facts.unpackedBytes += small.bytes.length
+    nest.budget.addUnpacked(small.bytes.length)
+    if (small.bytes.length > 0) yield small.bytes
+    return checkTrailer(source, dataStart + small.consumed, crc32(small.bytes), small.bytes.length)
+  }
   let sum = 0
   let size = 0
   let consumed = 0
@@ -51,11 +60,31 @@ async function* member(source: Source, start: number, nest: ArchiveNest, facts: 
     const fault = inflateFault(error)
     throw fault ? damaged(`the gzip data does not unpack: ${fault}`) : error
   }
-  const trailer = source.read(dataStart + consumed, 8)
+  return checkTrailer(source, dataStart + consumed, sum, size)
+}
+
+/** A member that is small, at one go: files of a hundred thousand members exist, and an inflater for each takes too long. */
+function inflateSmall(source: Source, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
+  try {
+    const packed = source.read(dataStart, smallMember)
+    const done = inflateRawSync(packed, { info: true, maxOutputLength: smallMember * 4 }) as unknown as {
+      buffer: Buffer
+      engine: { bytesWritten: number }
+    }
+    return { bytes: done.buffer, consumed: done.engine.bytesWritten }
+  } catch {
+    // Larger, or damaged: the inflater that streams tells.
+    return undefined
+  }
+}
+
+/** Checksum and length; gives back where the member ends. */
+function checkTrailer(source: Source, at: number, sum: number, size: number): number {
+  const trailer = source.read(at, 8)
   if (trailer.length < 8) throw damaged('the gzip file is cut off before its checksum')
   if (trailer.readUInt32LE(0) !== sum) throw damaged('the gzip data has a wrong checksum')
   if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000) throw damaged('the gzip data has another length than announced')
-  return dataStart + consumed + 8
+  return at + 8
 }
 
 /** Where the deflate data starts (RFC 1952, 2.3). */

@@ -23,6 +23,7 @@ interface PartOptions {
 const parsedAtMost = 64 * 1024 * 1024
 // A parser holds text, comments and attributes whole until they end.
 const longestRun = 16 * 1024 * 1024
+const longestPrologue = 2 * 1024 * 1024
 const sniffed = 256
 
 /** An XML part of an office document, parsed while it is unpacked; refuses what is not well-formed. */
@@ -83,8 +84,10 @@ export class XmlPart implements PartSink {
   private parse(piece: Buffer): void {
     checkDeadline(this.options.limits)
     this.sinceEvent += piece.length
-    if (this.sinceEvent > longestRun)
-      throw trap('xml_size', `the part ${this.name} has a single piece of more than ${longestRun} bytes`)
+    // A document type declaration is held letter by letter, which takes many times its size.
+    const longest = this.rootSeen ? longestRun : longestPrologue
+    if (this.sinceEvent > longest)
+      throw trap('xml_size', `the part ${this.name} has a single piece of more than ${longest} bytes`)
     this.guarded(() => this.parser.write(this.decoder!.decode(piece, { stream: true })))
   }
 

@@ -11,6 +11,13 @@ const encryptedToken = 0xf3d1c4df
 /** The presentation's stream, entered as PowerPoint does: current user, last edit, persist directories ([MS-PPT] 2.1.2). */
 export function checkPresentation(container: OleContainer): OleFacts {
   const entry = container.find('PowerPoint Document')
+  const older = container.find('PP40')
+  if (!entry && older)
+    return {
+      stream: older.name,
+      encrypted: false,
+      notes: ['a presentation of PowerPoint 95 or older: only its container was checked'],
+    }
   if (!entry) throw damaged("the compound file has no stream 'PowerPoint Document', so it is no PowerPoint presentation")
   const document = container.open(entry)
   const userEntry = container.find('Current User')

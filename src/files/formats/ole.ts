@@ -2,6 +2,7 @@ import { damaged, decided, Refusal } from './archive-refusal.js'
 import { type FormatReader, sound } from './format.js'
 import { OleContainer } from './ole-container.js'
 import type { OleEntry } from './ole-directory.js'
+import { readOlder } from './ole-older.js'
 import { checkPresentation } from './ole-presentation.js'
 import { checkWordDocument } from './ole-word.js'
 import { checkWorkbook } from './ole-workbook.js'
@@ -29,6 +30,8 @@ export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
     decided(() => {
+      const older = readOlder(source)
+      if (older) return older
       const container = new OleContainer(source)
       container.openAll(limits)
       const facts = mainStreams[kind](container)

@@ -1,8 +1,10 @@
 import { openNest } from './archive.js'
 import { damaged, decided } from './archive-refusal.js'
 import { type FormatReader, sound } from './format.js'
+import { EntityWatch, isXmlPart } from './office-entities.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './office-xml.js'
 import { checkZip } from './zip-check.js'
+import { testOtherMethods } from './zip-other-methods.js'
 import { keyOf, resolvePart, ZipPackage } from './zip-package.js'
 
 export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
@@ -46,8 +48,10 @@ export const readOoxml =
       const nest = openNest(source, limits)
       const facts = await checkZip(source, nest, ({ name }) => {
         const part = plan.parts.get(keyOf(name))
-        return part && new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
+        if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
+        return isXmlPart(name) ? new EntityWatch(name) : undefined
       })
+      await testOtherMethods(source, facts, nest)
       return sound([...plan.notes, ...nest.notes], {
         main_part: plan.main,
         parts: facts.entries,
@@ -65,7 +69,7 @@ function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
     main: main.target,
     parts: new Map([
       ['[content_types].xml', { root: 'Types' }],
-      ['_rels/.rels', {}],
+      ['_rels/.rels', { root: 'Relationships' }],
     ]),
     notes: [],
   }
@@ -100,12 +104,12 @@ function relationshipId(element: XmlElement): string | undefined {
   return key === undefined ? undefined : element.attributes[key]
 }
 
-function elementsOf(pack: ZipPackage, part: string, name: string): XmlElement[] {
+function elementsOf(pack: ZipPackage, part: string, name: string, root?: string): XmlElement[] {
   const found: XmlElement[] = []
   const element = (candidate: XmlElement) =>
     void (candidate.name === name && found.length < pack.limits.maxEntries && found.push(candidate))
   const bytes = pack.read(part)
-  if (bytes) parseXml(part, bytes, { limits: pack.limits, doctype: 'refused', element })
+  if (bytes) parseXml(part, bytes, { limits: pack.limits, root, doctype: 'refused', element })
   return found
 }
 
@@ -113,7 +117,7 @@ function relationships(pack: ZipPackage, part: string): Relationship[] {
   const slash = part.lastIndexOf('/') + 1
   const name = `${part.slice(0, slash)}_rels/${part.slice(slash)}.rels`
   if (!pack.has(name)) return []
-  return elementsOf(pack, name, 'Relationship')
+  return elementsOf(pack, name, 'Relationship', 'Relationships')
     .filter((element) => attribute(element, 'TargetMode')?.toLowerCase() !== 'external')
     .map((element) => ({
       id: attribute(element, 'Id') ?? '',

@@ -1,8 +1,10 @@
 import { openNest } from './archive.js'
 import { damaged, decided } from './archive-refusal.js'
 import { type FormatReader, type ReaderLimits, type Source, sound } from './format.js'
+import { EntityWatch, isXmlPart } from './office-entities.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './office-xml.js'
 import { checkZip } from './zip-check.js'
+import { testOtherMethods } from './zip-other-methods.js'
 import { keyOf, resolvePart, ZipPackage } from './zip-package.js'
 
 export type OpenDocumentKind = 'odt' | 'ods' | 'odp'
@@ -24,27 +26,33 @@ export const readOpenDocument =
       if (type === undefined) notes.push("the member 'mimetype' is missing")
       else if (!type.startsWith(mediaTypes[kind]))
         throw damaged(`the document calls itself '${type.slice(0, 80)}', not ${mediaTypes[kind]}`)
-      const encrypted = isEncrypted(pack)
+      const { encrypted, hasContent } = readManifest(pack)
       if (encrypted) notes.push('the document is encrypted: its content was not looked at')
-      else if (!pack.has('content.xml')) throw damaged('content.xml is missing from the document')
+      else if (!pack.has('content.xml')) {
+        // Templates that are nothing but styles have no content, and do not announce any.
+        if (hasContent || !pack.has('styles.xml')) throw damaged('content.xml is missing from the document')
+        notes.push('the document consists of styles alone')
+      }
       const parts = new Map<string, { root?: string }>([['meta-inf/manifest.xml', { root: 'manifest' }]])
-      if (!encrypted) for (const name of ['styles.xml', 'meta.xml', 'settings.xml']) parts.set(name, {})
+      if (!encrypted) for (const name of ['meta.xml', 'settings.xml']) parts.set(name, {})
+      if (!encrypted) parts.set('styles.xml', { root: 'document-styles' })
       if (!encrypted) parts.set('content.xml', { root: 'document-content' })
       return sound(notes, await checkParts(source, limits, parts, notes))
     })
 
 /** Parts of a document are encrypted one by one, or (since ODF 1.4) as one member that holds the whole package. */
-function isEncrypted(pack: ZipPackage): boolean {
-  if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return true
+function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
+  if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
   const manifest = pack.read('META-INF/manifest.xml')
-  let encrypted = false
-  // LibreOffice opens a document without its manifest.
-  if (!manifest) return false
-  const element = ({ name }: XmlElement) => {
-    if (name === 'encryption-data') encrypted = true
+  // LibreOffice repairs a document without its manifest.
+  if (!manifest) return { encrypted: false, hasContent: true }
+  const found = { encrypted: false, hasContent: false }
+  const element = (each: XmlElement) => {
+    if (each.name === 'encryption-data') found.encrypted = true
+    if (each.name === 'file-entry' && attribute(each, 'full-path') === 'content.xml') found.hasContent = true
   }
   parseXml('META-INF/manifest.xml', manifest, { limits: pack.limits, doctype: 'without entities', element })
-  return encrypted
+  return found
 }
 
 /** E-books (EPUB 2 and 3): the container leads to the package document, and both are well-formed. */
@@ -90,8 +98,10 @@ async function checkParts(
   const nest = openNest(source, limits)
   const facts = await checkZip(source, nest, ({ name }) => {
     const part = parts.get(keyOf(name))
-    return part && new XmlPart(name, { limits, root: part.root, doctype: 'without entities' })
+    if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'without entities' })
+    return isXmlPart(name) ? new EntityWatch(name) : undefined
   })
+  await testOtherMethods(source, facts, nest)
   notes.push(...nest.notes)
   return { parts: facts.entries, unpacked_bytes: facts.unpackedBytes }
 }

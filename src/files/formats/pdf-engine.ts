@@ -56,23 +56,31 @@ export class PdfEngine {
   private access = 0
   alive = true
 
-  private constructor(private readonly pdfium: Pdfium) {}
+  private constructor(
+    private readonly pdfium: Pdfium,
+    private readonly memory: { refused: boolean },
+  ) {}
 
   static async start(): Promise<PdfEngine> {
     PdfEngine.module ??= compile()
     const module = await PdfEngine.module
     const { PDFiumModule } = (await import('@hyzyla/pdfium')) as unknown as { PDFiumModule: Load }
+    const memory = { refused: false }
     const pdfium = await PDFiumModule({
       print: () => {},
       printErr: () => {},
       instantiateWasm: (imports: Imports, done: (instance: WasmInstance) => void) => {
-        limitHeap(imports, () => pdfium?.HEAPU8.length ?? 0)
+        limitHeap(
+          imports,
+          () => pdfium?.HEAPU8.length ?? 0,
+          () => (memory.refused = true),
+        )
         wasm.instantiate(module, imports).then(done)
         return {}
       },
     })
     pdfium._FPDF_InitLibraryWithConfig(0)
-    const engine = new PdfEngine(pdfium)
+    const engine = new PdfEngine(pdfium, memory)
     await engine.connect()
     return engine
   }
@@ -99,6 +107,11 @@ export class PdfEngine {
   close(document: number): void {
     if (document && this.alive) this.guard(() => this.pdfium._FPDF_CloseDocument(document))
     this.source = undefined
+  }
+
+  /** True once a document wanted more memory than it may take. */
+  get starved(): boolean {
+    return this.memory.refused
   }
 
   /** Memory that PDFium took is never given back, so an engine that grew is not worth keeping. */
@@ -156,9 +169,14 @@ function compile(): Promise<WasmModule> {
   return readFile(path).then((bytes) => wasm.compile(bytes))
 }
 
-function limitHeap(imports: Imports, heapSize: () => number): void {
+function limitHeap(imports: Imports, heapSize: () => number, refused: () => void): void {
   for (const group of Object.values(imports)) {
     const resize = group.emscripten_resize_heap
-    if (resize) group.emscripten_resize_heap = (size) => (size >>> 0 > Math.max(heapLimit, heapSize()) ? 0 : resize(size))
+    if (!resize) continue
+    group.emscripten_resize_heap = (size) => {
+      if (size >>> 0 <= Math.max(heapLimit, heapSize())) return resize(size)
+      refused()
+      return 0
+    }
   }
 }

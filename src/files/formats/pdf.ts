@@ -35,7 +35,7 @@ export const readPdf: FormatReader = async (source, limits) => {
 }
 
 async function openDocument(source: Source, limits: ReaderLimits): Promise<FormatVerdict> {
-  if (!engine?.alive || engine.grown) engine = await PdfEngine.start()
+  if (!engine?.alive || engine.grown || engine.starved) engine = await PdfEngine.start()
   const running = engine
   let document = 0
   try {
@@ -48,6 +48,7 @@ async function openDocument(source: Source, limits: ReaderLimits): Promise<Forma
     return countPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
+    if (running.starved) return trapped('pdf_memory', 'opening its pages takes more memory than a document may have')
     // WebAssembly.RuntimeError and RangeError: the engine aborted or ran out of its memory.
     return broken(
       `PDFium, the PDF engine of Chrome, breaks down on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,

@@ -2,6 +2,7 @@ import type { ReaderLimits, Source } from './format.js'
 import type { Recognition } from './recognise.js'
 import { pdfHeaderAt } from './recognise.js'
 import { endsAsZip } from './recognise-zip.js'
+import { listZipEntries } from './zip-directory.js'
 
 const webPage = /<(!doctype\s+html|html|head|body|script|iframe|svg)[\s>]/i
 
@@ -20,13 +21,28 @@ export function polyglot(source: Source, recognised: Recognition, limits: Reader
   const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
   if (isPdf) return pdfAnd(source, header, limits)
   if (recognised.kind === 'text') return webPageAndPdf(source, header)
-  return startsAsZip(source) ? zipAndPdf(source, header) : undefined
+  if (startsAsZip(source)) return zipAndPdf(source, header)
+  return recognised.kind === 'binary' && noContainer.has(recognised.type) ? mediumAndPdf(source, recognised.type) : undefined
 }
+
+// What has no room for a whole PDF but on purpose: archives and compound files may start with one.
+const noContainer = new Set(
+  'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
+    ' ',
+  ),
+)
+
+function mediumAndPdf(source: Source, type: string): Polyglot | undefined {
+  return endsAsPdf(source) ? found(`the ${type.toUpperCase()} file is a PDF as well`) : undefined
+}
+
+const endsAsPdf = (source: Source): boolean =>
+  /startxref\s+\d+\s+%%EOF/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
 
 const found = (problem: string): Polyglot => ({ trap: 'polyglot', problem })
 
 function pdfAnd(source: Source, header: number, limits: ReaderLimits): Polyglot | undefined {
-  if (endsAsZip(source, limits)) return found('the PDF is a ZIP archive as well')
+  if (endsAsZip(source, limits) || zipBehind(source, limits)) return found('the PDF is a ZIP archive as well')
   const start = source.read(0, 4096).toString('latin1')
   const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
   const preamble = start.slice(0, firstObject ? header + firstObject.index : start.length)
@@ -34,6 +50,13 @@ function pdfAnd(source: Source, header: number, limits: ReaderLimits): Polyglot 
   const tail = source.read(Math.max(0, source.size - 4096), 4096).toString('latin1')
   const end = tail.lastIndexOf('%%EOF')
   return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is an HTML page as well') : undefined
+}
+
+/** An archive behind the document's end, which more bytes behind it do not hide. Attachments lie before that end. */
+function zipBehind(source: Source, limits: ReaderLimits): boolean {
+  const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
+  const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
+  return end > tail.lastIndexOf('%%EOF', undefined, 'latin1') && (listZipEntries(source, limits)?.length ?? 0) > 0
 }
 
 const startsAsZip = (source: Source): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
@@ -47,6 +70,5 @@ function zipAndPdf(source: Source, header: number): Polyglot | undefined {
 
 function webPageAndPdf(source: Source, header: number): Polyglot | undefined {
   if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
-  const tail = source.read(Math.max(0, source.size - 2048), 2048).toString('latin1')
-  return /startxref\s+\d+\s+%%EOF/.test(tail) ? found('the HTML page is a PDF as well') : undefined
+  return endsAsPdf(source) ? found('the HTML page is a PDF as well') : undefined
 }

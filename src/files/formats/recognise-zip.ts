@@ -1,5 +1,5 @@
 import type { ReaderLimits, Source } from './format.js'
-import { listZipEntries, type ZipEntry } from './zip-directory.js'
+import { listZipEntries, type ZipEntry, zipDirectoryIsWhole } from './zip-directory.js'
 
 const mimetypes: Record<string, string> = {
   'application/epub+zip': 'epub',
@@ -37,14 +37,16 @@ export function zipType(source: Source, limits: ReaderLimits): string {
   if (!entries) return 'zip-damaged'
   // Some writers use backslashes, a leading slash, or their own spelling of upper and lower case: Office reads them all.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
-  return office(names) ?? byMimetype(source, entries) ?? byTelltales(names) ?? 'zip'
+  const type = office(names) ?? byMimetype(source, entries) ?? byTelltales(names)
+  // A directory that breaks off tells too little to call it a plain archive.
+  return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
 }
 
 function office(names: Set<string>): string | undefined {
   const all = [...names]
   const main = mainParts.filter(([, part]) => all.some((name) => part.test(name)))
   if (main.length === 1) return main[0]![0]
-  const packaged = names.has('[content_types].xml') || (names.has('_rels/.rels') && main.length > 1)
+  const packaged = names.has('[content_types].xml') || names.has('_rels/.rels')
   if (!packaged) return undefined
   const found = folders.filter(([, folder]) => all.some((name) => name.startsWith(folder)))
   return found.length === 1 ? found[0]![0] : 'ooxml'
@@ -63,7 +65,8 @@ function byMimetype(source: Source, entries: ZipEntry[]): string | undefined {
 
 function byTelltales(names: Set<string>): string | undefined {
   if (names.has('meta-inf/container.xml')) return 'epub'
-  if (names.has('meta-inf/manifest.xml') && names.has('content.xml')) return 'odf'
+  if (names.has('content.xml') && ['meta-inf/manifest.xml', 'styles.xml', 'meta.xml'].some((name) => names.has(name)))
+    return 'odf'
   if (names.has('androidmanifest.xml')) return 'apk'
   if (names.has('meta-inf/manifest.mf')) return 'jar'
   for (const name of names) if (name.endsWith('.class') || name.startsWith('web-inf/')) return 'jar'

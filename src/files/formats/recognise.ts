@@ -1,6 +1,7 @@
 import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
 import { types } from './extensions.js'
 import type { ReaderLimits, Source } from './format.js'
+import { isOlderExcel, isOlderWord } from './ole-older.js'
 import { hasId3, isAdts, isMpegSound, isoMediaType } from './recognise-media.js'
 import { oleType } from './recognise-ole.js'
 import { endsAsZip, zipType } from './recognise-zip.js'
@@ -157,7 +158,8 @@ function byDeeperLook(source: Source, limits: ReaderLimits): string | undefined 
   if (signature) return signature
   if (hasId3(source)) return 'mp3'
   if (isOldTar(source)) return 'tar'
-  if (isOldExcel(source)) return 'xls'
+  if (isOlderExcel(source)) return 'xls'
+  if (isOlderWord(source)) return 'doc'
   if (endsAsZip(source, limits)) return zipType(source, limits)
   return isMpegSound(source) ? 'mp3' : undefined
 }
@@ -172,17 +174,6 @@ function pdfInside(source: Source): boolean {
 function isOldTar(source: Source): boolean {
   const block = source.read(0, 512)
   return block.length === 512 && block[0] !== 0 && checksumHolds(block)
-}
-
-/** Excel 2 to 4 wrote records without a compound file around them. */
-function isOldExcel(source: Source): boolean {
-  const head = source.read(0, 8)
-  if (head.length < 8 || head[0] !== 9) return false
-  const start = head.readUInt32LE(0)
-  return (
-    (start === 0x00040009 || start === 0x00060209 || start === 0x00060409) &&
-    [0x10, 0x20, 0x40, 0x100].includes(head.readUInt16LE(6))
-  )
 }
 
 /** Text is text, unless readers would find a PDF in it. */

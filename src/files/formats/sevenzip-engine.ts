@@ -27,6 +27,15 @@ export interface SevenZipRun {
   complaints: string[]
 }
 
+export interface SevenZipCommand {
+  command: string[]
+  type: string
+  /** Hears what it prints, line by line. */
+  line?: (text: string) => void
+  /** Takes what it writes to its standard output as it is, instead of `line`. The bytes are only lent. */
+  output?: (bytes: Buffer) => void
+}
+
 // Enough for a dictionary of 256 MiB; archives that want more are not unpacked, and noted.
 const mostMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
@@ -43,11 +52,11 @@ function engine() {
   return compiled
 }
 
-/** Runs `command` (`l` or `t`, with switches) on the source, which is read as 7-Zip asks for it and never copied whole. */
+/** Runs `command` (`l`, `t` or `x`, with switches) on the source, which is read as 7-Zip asks for it and never copied whole. */
 export async function runSevenZip(
   source: Source,
   limits: ReaderLimits,
-  { command, type, line }: { command: string[]; type: string; line?: (text: string) => void },
+  { command, type, line, output }: SevenZipCommand,
 ): Promise<SevenZipRun> {
   const complaints: string[] = []
   const { factory, module } = await engine()
@@ -67,6 +76,7 @@ export async function runSevenZip(
     },
   } as Parameters<SevenZipModuleFactory>[0])
   mount(sevenZip, source, limits)
+  if (output) redirect(sevenZip, output)
   // A password of our own: without one it would ask, and fail in another way.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   return { exitCode, complaints }
@@ -104,6 +114,17 @@ function boundMemory(instance: WebAssembly.Instance): void {
 interface Node {
   usedBytes: number
   stream_ops: Record<string, unknown>
+}
+
+/** Its standard output is a terminal, which takes text one character at a time. */
+function redirect({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void {
+  const { streams } = FS as unknown as { streams: { stream_ops: Record<string, unknown> }[] }
+  streams[1]!.stream_ops = {
+    write(_stream: unknown, from: Uint8Array, offset: number, length: number): number {
+      output(Buffer.from(from.buffer, from.byteOffset + offset, length))
+      return length
+    },
+  }
 }
 
 /** A file in the library's memory file system whose bytes come from the source. */

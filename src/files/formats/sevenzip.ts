@@ -1,37 +1,50 @@
 import { crc32 } from 'node:zlib'
-import { ArchiveBudget } from './archive-budget.js'
-import { checkName } from './archive-names.js'
-import { damaged, decided, trap } from './archive-refusal.js'
-import { type FormatReader, type ReaderLimits, type Source, sound } from './format.js'
+import { ArchiveLinks, checkName } from './archive-names.js'
+import type { ArchiveNest } from './archive-nest.js'
+import { damaged } from './archive-refusal.js'
+import type { ReaderLimits, Source } from './format.js'
 import { runSevenZip, type SevenZipRun } from './sevenzip-engine.js'
+import { type PackedMember, unpackMembers } from './sevenzip-members.js'
 
 // 7-Zip in WebAssembly unpacks LZMA at some 40 MB/s here; half of that for slower machines.
 const bytesPerMillisecond = 20_000
 
 interface Listing {
-  entries: number
+  members: PackedMember[]
   unpackedBytes: number
   encrypted: number
 }
 
-/** 7z archives: the headers first (bombs and tricks are refused from them), then the test that `7z t` makes. */
-export const readSevenZip: FormatReader = (source, limits) =>
-  decided(async () => {
-    const start = checkStart(source)
-    if (hidesDirectory(source, start))
-      return sound(['the archive is encrypted, its directory too: only its outer headers were checked'])
-    const listing: Listing = { entries: 0, unpackedBytes: 0, encrypted: 0 }
-    const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type: '7z', line: listener(listing, limits) })
-    if (outOfMemory(run))
-      return sound(['the directory of the archive needs more memory than is allowed: only its outer headers were checked'])
-    if (run.exitCode > 1) throw damaged(`the 7z archive does not open: ${reason(run)}`)
-    new ArchiveBudget(limits, source.size).announce(listing.unpackedBytes)
-    const evidence = { entries: listing.entries, unpacked_bytes: listing.unpackedBytes }
-    if (listing.encrypted > 0) {
-      return sound([`${listing.encrypted} of ${listing.entries} members are encrypted: only the headers were checked`], evidence)
-    }
-    return sound(await testMembers(source, limits, listing.unpackedBytes), evidence)
-  })
+/** What a 7z archive that is sound was found to hold. */
+export interface SevenZipFacts {
+  entries: number
+  unpackedBytes: number
+}
+
+/**
+ * Checks a 7z archive as `7z t` would: the headers first (bombs and tricks are refused from them), then every member's data;
+ * members that are archives themselves are looked into. Throws a `Refusal`.
+ */
+export async function checkSevenZip(source: Source, nest: ArchiveNest): Promise<SevenZipFacts> {
+  const start = checkStart(source)
+  if (hidesDirectory(source, start)) {
+    nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
+    return { entries: 0, unpackedBytes: 0 }
+  }
+  const listing: Listing = { members: [], unpackedBytes: 0, encrypted: 0 }
+  const run = await runSevenZip(source, nest.limits, { command: ['l', '-slt', '-ba'], type: '7z', line: listener(listing, nest) })
+  const facts = () => ({ entries: listing.members.length, unpackedBytes: listing.unpackedBytes })
+  if (outOfMemory(run)) {
+    nest.note('the directory of the archive needs more memory than is allowed: only its outer headers were checked')
+    return facts()
+  }
+  if (run.exitCode > 1) throw damaged(`the 7z archive does not open: ${reason(run)}`)
+  nest.budget.announce(listing.unpackedBytes)
+  if (listing.encrypted > 0)
+    nest.note(`${listing.encrypted} of ${listing.members.length} members are encrypted: only the headers were checked`)
+  else await testMembers(source, listing, nest)
+  return facts()
+}
 
 /** The signature header and the checksum of the header that it points to (7zFormat.txt). */
 function checkStart(source: Source): { position: number; size: number } {
@@ -57,32 +70,49 @@ function hidesDirectory(source: Source, { position, size }: { position: number; 
 }
 
 /** Judges the listing line by line, so that a directory of millions is refused at once and never held. */
-function listener(listing: Listing, limits: ReaderLimits): (text: string) => void {
+function listener(listing: Listing, nest: ArchiveNest): (text: string) => void {
   return (text) => {
-    const [, key, value] = /^(Path|Size|Encrypted) = (.*)$/.exec(text) ?? []
+    const [, key, value] = /^(Path|Size|Encrypted|Attributes) = (.*)$/.exec(text) ?? []
     if (key === 'Path') {
-      if (++listing.entries > limits.maxEntries)
-        throw trap('archive_entries', `the archive has more than ${limits.maxEntries} members`)
+      nest.budget.addEntries(1)
       checkName(value!)
+      listing.members.push({ name: value!, size: 0, symlink: false })
+      return
     }
-    if (key === 'Size') listing.unpackedBytes += Number(value) || 0
+    const member = listing.members.at(-1)
+    if (!member) return
+    if (key === 'Size') {
+      member.size = Number(value) || 0
+      listing.unpackedBytes += member.size
+    }
+    // Windows' attributes come first, then those of Unix where there are any.
+    if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value!)
     if (key === 'Encrypted' && value === '+') listing.encrypted++
   }
 }
 
 /** What 7-Zip says of the members' data, or a note saying why it was not asked. */
-async function testMembers(source: Source, limits: ReaderLimits, unpackedBytes: number): Promise<string[]> {
-  if (unpackedBytes / bytesPerMillisecond > limits.deadline - Date.now()) {
-    return [`unpacking ${unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`]
+async function testMembers(source: Source, listing: Listing, nest: ArchiveNest): Promise<void> {
+  if (!timeFor(listing.unpackedBytes, nest.limits)) {
+    nest.note(
+      `unpacking ${listing.unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`,
+    )
+    return
   }
-  const run = await runSevenZip(source, limits, { command: ['t'], type: '7z' })
+  const links = new ArchiveLinks()
+  const run = await unpackMembers(source, { type: '7z', members: listing.members, links }, nest)
   if (outOfMemory(run))
-    return ["unpacking needs more memory than is allowed: the directory was checked, the members' data was not"]
-  if (unsupported(run))
-    return ["a member is packed by a method that 7-Zip does not know here: the directory was checked, the members' data was not"]
-  if (run.exitCode > 1) throw damaged(`the 7z archive is damaged: ${reason(run)}`)
-  return run.exitCode === 1 ? [`7-Zip warns: ${reason(run)}`] : []
+    nest.note("unpacking needs more memory than is allowed: the directory was checked, the members' data was not")
+  else if (unsupported(run))
+    nest.note(
+      "a member is packed by a method that 7-Zip does not know here: the directory was checked, the members' data was not",
+    )
+  else if (run.exitCode > 1) throw damaged(`the 7z archive is damaged: ${reason(run)}`)
+  else if (run.exitCode === 1) nest.note(`7-Zip warns: ${reason(run)}`)
+  links.check()
 }
+
+const timeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillisecond <= limits.deadline - Date.now()
 
 export const outOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.complaints.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))

@@ -9,6 +9,9 @@ import { applyPax, type PaxRecords, readPax } from './tar-pax.js'
 // Long names and extended headers are read whole. Real ones have a few hundred bytes.
 const largestExtension = 1024 * 1024
 
+// The header of a 7z archive alone.
+const smallestArchive = 32
+
 /** What a tar that is sound was found to hold. */
 export interface TarFacts {
   entries: number
@@ -104,8 +107,8 @@ async function readData(stream: ByteStream, header: TarHeader, nest: ArchiveNest
       yield piece
     }
   }
-  // A directory's size may be no more than a hint, and most members are too small for an archive.
-  if (header.size >= tarBlock && (header.type === '0' || header.type === '\0' || header.type === '7')) {
+  // A directory's size may be no more than a hint, and the smallest members are too small for an archive.
+  if (header.size >= smallestArchive && (header.type === '0' || header.type === '\0' || header.type === '7')) {
     const content = new PulledStream(counted())
     await nest.look(content, header.name)
     await content.close()

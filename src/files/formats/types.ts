@@ -37,7 +37,8 @@ export const types: Record<string, TypeRow> = {
   jp2: row('image/jp2', 'jp2 jpg2 j2k j2c jpf jpx jpm mj2 mjp2 jpc'),
   jxl: row('image/jxl', 'jxl'),
 
-  zip: row('application/zip', zipBased),
+  // Java opens any zip as a library, with or without a manifest and classes.
+  zip: row('application/zip', `${zipBased} jar war ear aar`),
   docx: row(`${ooxml}.wordprocessingml.document`, 'docx docm dotx dotm zip'),
   xlsx: row(`${ooxml}.spreadsheetml.sheet`, 'xlsx xlsm xltx xltm xlam zip'),
   xlsb: row('application/vnd.ms-excel.sheet.binary.macroEnabled.12', 'xlsb zip'),
@@ -54,10 +55,10 @@ export const types: Record<string, TypeRow> = {
   odf: row('application/zip', 'odt ott odm ods ots odp otp odg otg odf odb odc odi zip'),
   epub: row('application/epub+zip', 'epub zip'),
   jar: row('application/java-archive', 'jar war ear aar zip xpi'),
-  apk: row('application/vnd.android.package-archive', 'apk jar aab zip'),
+  apk: row('application/vnd.android.package-archive', 'apk jar aar aab zip'),
   'zip-damaged': row(
     'application/zip',
-    'docx docm dotx dotm xlsx xlsm xltx xltm xlsb pptx pptm potx potm ppsx ppsm odt ott ods ots odp otp odg epub jar war ear apk zip',
+    `docx docm dotx dotm xlsx xlsm xltx xltm xlsb xlam pptx pptm potx potm ppsx ppsm vsdm odt ott odm ods ots odp otp odg otg epub jar war ear aar apk xps oxps ${zipBased}`,
   ),
   gz: row('application/gzip', 'gz gzip tgz taz tar.gz svgz emz wmz vgz dia adz cpgz'),
   bz2: row('application/x-bzip2', 'bz2 bz tbz tbz2'),
@@ -73,7 +74,7 @@ export const types: Record<string, TypeRow> = {
   ar: row('application/x-unix-archive', 'a ar lib'),
   rpm: row('application/x-rpm', 'rpm'),
 
-  doc: row('application/msword', 'doc wiz'),
+  doc: row('application/msword', 'doc dot wiz'),
   xls: row('application/vnd.ms-excel', 'xls xlt xla xlm xlw xlc et'),
   ppt: row('application/vnd.ms-powerpoint', 'ppt pps pot ppa dps'),
   msg: row('application/vnd.ms-outlook', 'msg oft'),

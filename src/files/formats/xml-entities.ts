@@ -43,6 +43,11 @@ export class XmlEntities {
     return ''
   }
 
+  /** True where a single reference would grow beyond all measure. */
+  get tooHeavy(): boolean {
+    return [...this.general.values()].some((entity) => (this.weights.get(entity) ?? 0) > freeGrowth)
+  }
+
   private declare(subset: string): void {
     const text = subset.replace(/<!--.*?-->/gs, '')
     for (const match of text.matchAll(/<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(SYSTEM|PUBLIC)\b)/g)) {

@@ -14,6 +14,9 @@ import { decoded, textSign } from './text.js'
 import { Trap } from './trap.js'
 import { XmlEntities } from './xml-entities.js'
 
+const longestPrologue = 2 * 1024 * 1024
+const mostAttributes = 10_000
+
 /** What a well-formed document is. */
 export interface XmlFacts {
   root: string
@@ -56,8 +59,12 @@ export function parseXml(source: Source, limits: ReaderLimits): XmlFacts {
     sign.encoding === 'utf-8' || sign.encoding === 'legacy'
       ? declaredEncoding(source.read(sign.bom, 1024), sign.bom > 0)
       : sign.encoding
+  let prologue = 0
   for (const text of decoded(source.pieces(sign.bom), label, true)) {
     checkDeadline(limits)
+    // The parser holds a document type declaration letter by letter, which takes many times its size.
+    if (facts.root === '' && (prologue += text.length) > longestPrologue)
+      throw new Trap('xml_prologue', `more than ${longestPrologue} characters come before the root element`)
     parser.write(text)
   }
   parser.close()
@@ -70,7 +77,12 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
     throw error
   })
   parser.on('doctype', (text) => useEntities(parser, new XmlEntities(text, size), facts))
+  let attributes = 0
+  parser.on('attribute', () => {
+    if (++attributes > mostAttributes) throw new Trap('xml_attributes', `an element has more than ${mostAttributes} attributes`)
+  })
   parser.on('opentag', (tag) => {
+    attributes = 0
     if (depth === 0) {
       facts.root = tag.name
       facts.rootNamespace = (tag.attributes as Record<string, string>).xmlns
@@ -93,6 +105,8 @@ function useEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts
   })
 }
 
+const codePage = /^(?:cs)?(?:x-)?(?:ibm|cp|dos|mac|koi|iso-?8859|windows|hp|tis|viscii|georgian|armscii)[-_]?[a-z0-9_-]*$/
+
 /** The encoding that the XML declaration names, UTF-8 where it names none. A byte-order mark outweighs it. */
 function declaredEncoding(start: Buffer, marked: boolean): string {
   if (marked) return 'utf-8'
@@ -102,6 +116,8 @@ function declaredEncoding(start: Buffer, marked: boolean): string {
   try {
     return new TextDecoder(declared).encoding
   } catch {
+    // Code pages of DOS, IBM and the Macintosh: parsers know them, and in all of them markup is ASCII, which is what counts.
+    if (codePage.test(declared)) return 'latin1'
     throw new Error(`the encoding '${declared.slice(0, 40)}' is not known`)
   }
 }

@@ -42,6 +42,8 @@ interface End {
   size: number
   offset: number
   zip64: boolean
+  /** By how much the zip64 record lies behind the place that its locator tells. */
+  shift?: number
   commentTruncated: boolean
 }
 
@@ -54,6 +56,16 @@ export function listZipEntries(source: Source, limits: ReaderLimits): ZipEntry[]
     return readZipDirectory(source, limits, { partial: true }).entries
   } catch (error) {
     if (error instanceof Refusal) return null
+    throw error
+  }
+}
+
+/** False where the directory is damaged; true for one that has more members than are looked at. */
+export function zipDirectoryIsWhole(source: Source, limits: ReaderLimits): boolean {
+  try {
+    return readZipDirectory(source, limits) !== undefined
+  } catch (error) {
+    if (error instanceof Refusal) return error.isTrap
     throw error
   }
 }
@@ -116,14 +128,15 @@ function lastEnd(tail: Buffer): number {
 }
 
 function readZip64End(source: Source, end: End): End | undefined {
-  if (end.entries !== 0xffff && end.size !== 0xffffffff && end.offset !== 0xffffffff) return undefined
+  // 65,535 members exactly, or a writer that saturates for no reason: without a locator the plain numbers count. Info-ZIP
+  // writes the records beside plain numbers as well, for what it packs from standard input.
   const locator = source.read(end.position - 20, 20)
-  // 65,535 members exactly, or a writer that saturates for no reason: without a locator the plain numbers count.
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
   const record = findZip64Record(source, end.position - 20, Number(locator.readBigUInt64LE(8)))
   return {
     ...end,
     position: record.position,
+    shift: record.shift,
     entries: end.entries === 0xffff ? Number(record.bytes.readBigUInt64LE(32)) : end.entries,
     size: end.size === 0xffffffff ? Number(record.bytes.readBigUInt64LE(40)) : end.size,
     offset: end.offset === 0xffffffff ? Number(record.bytes.readBigUInt64LE(48)) : end.offset,
@@ -132,11 +145,15 @@ function readZip64End(source: Source, end: End): End | undefined {
 }
 
 /** The zip64 end record: where the locator says, or right before the locator when bytes were put before the archive. */
-function findZip64Record(source: Source, locatorAt: number, announced: number): { position: number; bytes: Buffer } {
+function findZip64Record(
+  source: Source,
+  locatorAt: number,
+  announced: number,
+): { position: number; shift: number; bytes: Buffer } {
   for (const position of [announced, locatorAt - 56]) {
     if (!Number.isSafeInteger(position) || position < 0 || position > locatorAt - 56) continue
     const bytes = source.read(position, 56)
-    if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, bytes }
+    if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, shift: position - announced, bytes }
   }
   throw damaged('the zip64 end record is not where its locator says')
 }
@@ -146,7 +163,11 @@ function locateDirectory(source: Source, end: End): { start: number; prefix: num
   const prefix = end.position - (end.offset + end.size)
   if (prefix < 0) throw damaged(`${-prefix} bytes are missing from the zip archive`)
   const start = end.offset + prefix
-  if (isCentral(source, start)) return { start, prefix }
+  // What was put before the archive shifts its directory as far as its zip64 record.
+  if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) return { start, prefix }
+  // A signature may stand between the directory and its end (ZIP specification, 4.3.13).
+  const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
+  if (signed && isCentral(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
   throw damaged('the zip directory is not where the end record says')
 }
 
@@ -209,7 +230,8 @@ function zip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number,
   }) as [number, number, number]
 }
 
-function extraField(extra: Buffer, id: number): Buffer | undefined {
+/** The extra field of this id; undefined where there is none that is whole. */
+export function extraField(extra: Buffer, id: number): Buffer | undefined {
   for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2)) {
     const end = at + 4 + extra.readUInt16LE(at + 2)
     if (extra.readUInt16LE(at) === id && end <= extra.length) return extra.subarray(at + 4, end)

@@ -1,6 +1,6 @@
 import { damaged, named, trap } from './archive-refusal.js'
 import { checkDeadline, type ReaderLimits, type Source } from './format.js'
-import type { ZipDirectory, ZipEntry } from './zip-directory.js'
+import { extraField, type ZipDirectory, type ZipEntry } from './zip-directory.js'
 
 const localSignature = 0x04034b50
 const localSize = 30
@@ -35,6 +35,7 @@ function locateMember(source: Source, entry: ZipEntry): ZipMember {
     throw damaged(`the member ${named(entry.name)} is not where the zip directory says`)
   }
   const nameLength = header.readUInt16LE(26)
+  checkZip64Field(source, entry, header)
   const fault = disagreement(entry, header, header.subarray(localSize, localSize + nameLength), nameLength)
   if (fault) throw damaged(`the member ${named(entry.name)} has another ${fault} in its own header than in the zip directory`)
   return { entry, dataStart: entry.localHeaderOffset + localSize + nameLength + header.readUInt16LE(28) }
@@ -58,7 +59,21 @@ function disagreement(entry: ZipEntry, header: Buffer, name: Buffer, nameLength:
 }
 
 // A saturated number stands in the zip64 field.
-const differs = (local: number, central: number) => local !== 0xffffffff && local !== central
+const saturated = 0xffffffff
+const differs = (local: number, central: number) => local !== saturated && local !== central
+
+/** Sizes that do not fit stand in a field of their own: it must be there and, unless they follow the data, tell them. */
+function checkZip64Field(source: Source, entry: ZipEntry, header: Buffer): void {
+  const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
+  if (!packed && !unpacked) return
+  const place = entry.localHeaderOffset + localSize + header.readUInt16LE(26)
+  const field = extraField(source.read(place, header.readUInt16LE(28)), 1)
+  if (!field) throw damaged(`the member ${named(entry.name)} does not tell its size in its own header`)
+  if ((header.readUInt16LE(6) | entry.flags) & 0x2008) return
+  const told = (at: number) => (at + 8 <= field.length ? Number(field.readBigUInt64LE(at)) : -1)
+  if ((unpacked && told(0) !== entry.uncompressedSize) || (packed && told(unpacked ? 8 : 0) !== entry.compressedSize))
+    throw damaged(`the member ${named(entry.name)} has another size in its own header than in the zip directory`)
+}
 
 /** Writers that differ in the slash, or write the name in two encodings, are understood by all programs. */
 function sameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {

@@ -62,7 +62,10 @@ async function verifyStored(source: Source, { entry, dataStart }: ZipMember, nes
   if (entry.compressedSize !== entry.uncompressedSize) throw damaged(`the stored member ${named(entry.name)} has two sizes`)
   const end = dataStart + entry.compressedSize
   const sum = new MemberSum(entry, nest)
-  for (const piece of source.pieces(dataStart, end)) {
+  // A small member is one read: pieces bring a buffer of their own, which sixty thousand tiny members would feel.
+  const pieces =
+    entry.compressedSize <= atOnce.input ? [source.read(dataStart, entry.compressedSize)] : source.pieces(dataStart, end)
+  for (const piece of pieces) {
     sum.add(piece)
     sink?.write(piece)
   }

@@ -19,5 +19,5 @@ export function limitsFor(size: number, deadlineMs: number): ReaderLimits {
 // Pillow starts to warn of a bomb, 268 million where libvips stops.
 const pixelsFor = (size: number): number => Math.min(268_402_689, Math.max(89_478_485, size * 32))
 
-/** Large files take longer: half a minute, and a second for every 16 MiB. */
-export const deadlineFor = (size: number, baseMs: number): number => baseMs + Math.floor(size / (16 * MiB)) * 1000
+/** Large files take longer, small elements of XML the longest: half a minute, and a second for every 4 MiB, on a machine that is busy. */
+export const deadlineFor = (size: number, baseMs: number): number => baseMs + Math.floor(size / (4 * MiB)) * 1000
