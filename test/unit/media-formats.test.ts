@@ -1,40 +1,20 @@
 import { describe, expect, test } from '@jest/globals'
-import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/files/formats/format.js'
-import { readFlac, readMp3, readMp4, readOgg, readWav, readWebm } from '../../src/files/formats/media.js'
-import { MemorySource } from '../../src/files/validation/source.js'
-import { flac, fragmentedMp4, mp3, mp4, ogg, wav, webm } from '../support/samples/media.js'
+import { DeadlineExceeded, type FormatReader } from '../../src/files/formats/format.js'
+import { readAac, readFlac, readMp3, readMp4, readOgg, readWav, readWebm } from '../../src/files/formats/media.js'
+import { broken, damaged, firstPart, inPart, read, sound } from '../support/format-reading.js'
+import { avcMp4, fragmentedMp4, mp4 } from '../support/samples/films.js'
+import { aac, flac, mp3, ogg, oggPage, opusHead, wav, webm } from '../support/samples/media.js'
 import { mutationsOf } from '../support/samples/mutations.js'
-
-const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
-  maxUnpackedBytes: 2 ** 30,
-  maxRatio: 100,
-  maxEntries: 10_000,
-  maxNesting: 4,
-  maxPixels: 100_000_000,
-  maxDepth: 256,
-  deadline: Date.now() + 20_000,
-  ...changes,
-})
-
-const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
-  Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
-
-const sound = { sound: true }
-const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
-
-/** A copy with some bytes overwritten. */
-function damaged(bytes: Buffer, at: number, length = 16, value = 0): Buffer {
-  return Buffer.from(bytes).fill(value, at, at + length)
-}
-const firstPart = (bytes: Buffer, share: number) => bytes.subarray(0, Math.floor(bytes.length * share))
 
 const samples: [string, FormatReader, Buffer][] = [
   ['wav', readWav, wav()],
   ['flac', readFlac, flac()],
   ['ogg', readOgg, ogg()],
   ['mp3', readMp3, mp3()],
+  ['aac', readAac, aac()],
   ['mp4', readMp4, mp4()],
   ['mp4, header first', readMp4, mp4({ headerFirst: true })],
+  ['mp4, H.264', readMp4, avcMp4()],
   ['mp4, fragmented', readMp4, fragmentedMp4()],
   ['webm', readWebm, webm()],
   ['webm, live', readWebm, webm({ live: true })],
@@ -47,8 +27,9 @@ describe.each(samples)('%s', (_name, reader, sample) => {
 
   test('its first bytes alone, other content and nothing at all are broken', async () => {
     expect(await read(reader, sample.subarray(0, 12))).toMatchObject(broken(/./))
-    // Players of MP3 look for the first frame wherever it is.
-    if (reader !== readMp3) expect(await read(reader, damaged(sample, 0, 64, 0x41))).toMatchObject(broken(/./))
+    // Players of MP3 and AAC look for the first frame wherever it is.
+    if (reader !== readMp3 && reader !== readAac)
+      expect(await read(reader, damaged(sample, 0, 64, 0x41))).toMatchObject(broken(/./))
     expect(await read(reader, Buffer.from('Nothing that could be played.\n'.repeat(50)))).toMatchObject(broken(/./))
     expect(await read(reader, Buffer.alloc(0))).toMatchObject(broken(/./))
   })
@@ -66,8 +47,10 @@ describe.each(samples)('%s', (_name, reader, sample) => {
 })
 
 describe('wav', () => {
-  test('cut off anywhere in its sound is truncated', async () => {
-    for (const share of [0.2, 0.5, 0.9]) expect(await read(readWav, firstPart(wav(), share))).toMatchObject(broken(/truncated/))
+  test('cut off in its sound it plays up to there, and the report says so; before its sound it is broken', async () => {
+    for (const share of [0.2, 0.5, 0.9]) expect(await read(readWav, firstPart(wav(), share))).toMatchObject(inPart(/truncated/))
+    expect(await read(readWav, wav().subarray(0, 44))).toMatchObject(broken(/truncated: 0 of 8000/))
+    expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(broken(/no sound/))
   })
 
   test('lengths that were never filled in pass, and are noted', async () => {
@@ -115,9 +98,29 @@ describe('flac', () => {
 })
 
 describe('ogg', () => {
-  test('a damaged page is seen', async () => {
-    expect(await read(readOgg, damaged(ogg(), 700, 1, 0xee))).toMatchObject(broken(/checksum/))
-    expect(await read(readOgg, damaged(ogg(), 700, 500))).toMatchObject(broken(/damaged/))
+  test('a damaged page is skipped, as players do, and reported; where most is damaged nothing plays', async () => {
+    expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(inPart(/damaged/))
+    expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(broken(/are no pages/))
+  })
+
+  test('damage in the headers, before any sound, is fatal', async () => {
+    for (const at of [30, 60, 100]) expect(await read(readOgg, damaged(ogg(), at, 1, 0xee))).toMatchObject(broken(/./))
+    expect(await read(readOgg, ogg({ tags: false }))).toMatchObject(broken(/lacks a header of its opus stream/))
+    const strange = oggPage(1, { serial: 7, body: Buffer.alloc(50) })
+    expect(await read(readOgg, Buffer.concat([ogg().subarray(0, 47), strange, ogg().subarray(47)]))).toMatchObject(
+      broken(/before that stream starts/),
+    )
+  })
+
+  test('headers without sound are a truncated file', async () => {
+    expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(broken(/before its sound/))
+  })
+
+  test('signatures of pages that are none, by the thousand, and streams by the thousand end in a verdict', async () => {
+    const signatures = Buffer.concat([ogg(), Buffer.from(`OggS\0${'OggS'.repeat(30_000)}`, 'latin1')])
+    expect(await read(readOgg, signatures)).toMatchObject(broken(/are no pages/))
+    const starts = Buffer.concat(Array.from({ length: 3000 }, (_, serial) => oggPage(0, { flags: 2, serial, body: opusHead() })))
+    expect(await read(readOgg, starts)).toMatchObject(broken(/before its sound/))
   })
 
   test('a recording that was broken off plays up to there; one without any sound does not', async () => {
@@ -148,62 +151,30 @@ describe('mp3', () => {
   })
 })
 
-describe('mp4', () => {
-  test('cut off in its header or its data, it is truncated', async () => {
-    for (const bytes of [mp4(), mp4({ headerFirst: true }), fragmentedMp4()]) {
-      for (const share of [0.3, 0.6, 0.95])
-        expect(await read(readMp4, firstPart(bytes, share))).toMatchObject(broken(/truncated|movie header/))
-    }
+describe('mp3 and aac', () => {
+  test('three frames that fit together are sound, whatever stands around them', async () => {
+    const junk = Buffer.alloc(3000, 0x41)
+    const frames = mp3().subarray(30, 30 + 417 * 3)
+    expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(sound)
+    expect(await read(readMp3, Buffer.concat([junk, frames.subarray(0, 417), junk, frames.subarray(0, 417)]))).toMatchObject(
+      broken(/./),
+    )
   })
 
-  test('a movie header that was overwritten is damage', async () => {
-    const bytes = mp4({ headerFirst: true })
-    expect(await read(readMp4, damaged(bytes, bytes.indexOf('stbl') - 4, 60, 0xff))).toMatchObject(broken(/damaged/))
-    expect(await read(readMp4, damaged(bytes, bytes.indexOf('trak'), 4))).toMatchObject(broken(/no tracks/))
-  })
-
-  test('samples behind the end of data without a length show where it was cut', async () => {
-    const bytes = mp4({ headerFirst: true })
-    bytes.writeUInt32BE(0, bytes.indexOf('mdat') - 4)
-    expect(await read(readMp4, bytes)).toMatchObject(sound)
-    expect(await read(readMp4, firstPart(bytes, 0.8))).toMatchObject(broken(/truncated/))
-  })
-
-  test('counts that the file does not hold are refused, not allocated', async () => {
-    for (const type of ['stco', 'stsz', 'stsc']) {
-      const bytes = mp4()
-      bytes.writeUInt32BE(0xffffffff, bytes.indexOf(type) + (type === 'stsz' ? 12 : 8))
-      expect(await read(readMp4, bytes)).toMatchObject(broken(/cut off/))
-    }
-  })
-
-  test('four zero bytes at the end, and other bytes after a whole film, pass', async () => {
-    expect(await read(readMp4, Buffer.concat([mp4(), Buffer.alloc(4)]))).toMatchObject(sound)
-    expect(await read(readMp4, Buffer.concat([mp4(), Buffer.from('some words that were appended')]))).toMatchObject({
+  test('aac: junk between frames is skipped and noted, a stream without frames is broken', async () => {
+    expect(await read(readAac, Buffer.concat([Buffer.alloc(40, 0x20), aac()]))).toMatchObject({
       sound: true,
-      notes: [expect.stringMatching(/after the last/)],
+      notes: [expect.stringMatching(/40 bytes between/)],
     })
+    expect(await read(readAac, damaged(aac(), 0, aac().length, 0x7f))).toMatchObject(broken(/no frames/))
+    expect(await read(readAac, Buffer.from('ID3\x03\0\0\x7f\x7f\x7f\x7f and no more', 'latin1'))).toMatchObject(
+      broken(/no frames/),
+    )
   })
 
-  test('more boxes than allowed are a trap', async () => {
-    const empty = Buffer.from('0000000866726565', 'hex')
-    expect(await read(readMp4, Buffer.concat([mp4(), ...Array(50).fill(empty)]), { maxEntries: 20 })).toMatchObject({
-      sound: false,
-      trap: 'box_flood',
-    })
-  })
-})
-
-describe('webm', () => {
-  test('cut off it is truncated, overwritten it is damaged', async () => {
-    for (const share of [0.3, 0.6, 0.95])
-      expect(await read(readWebm, firstPart(webm(), share))).toMatchObject(broken(/truncated/))
-    expect(await read(readWebm, damaged(webm(), 300, 200))).toMatchObject(broken(/damaged/))
-    expect(await read(readWebm, firstPart(webm({ live: true }), 0.8))).toMatchObject(broken(/damaged|cut off/))
-  })
-
-  test('Matroska is one of its names, other EBML is not', async () => {
-    expect(await read(readWebm, webm({ type: 'matroska' }))).toMatchObject(sound)
-    expect(await read(readWebm, webm({ type: 'other' }))).toMatchObject(broken(/type 'other'/))
+  test('tags that claim 256 MB are skipped, not read', async () => {
+    const tag = Buffer.from('ID3\x04\0\0\x7f\x7f\x7f\x7f', 'latin1')
+    for (const reader of [readMp3, readAac, readFlac, readOgg])
+      expect(await read(reader, Buffer.concat([tag, tag, Buffer.alloc(5000)]))).toMatchObject(broken(/./))
   })
 })

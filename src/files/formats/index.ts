@@ -51,6 +51,7 @@ const readers: Record<string, Load> = {
   xls: ole('xls'),
   ppt: ole('ppt'),
   mp3: async () => (await media()).readMp3,
+  aac: async () => (await media()).readAac,
   wav: async () => (await media()).readWav,
   flac: async () => (await media()).readFlac,
   ogg: async () => (await media()).readOgg,

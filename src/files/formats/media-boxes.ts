@@ -37,6 +37,9 @@ export function* boxesOf(source: Source, limits: ReaderLimits, start: number, en
   }
 }
 
+/** Only the last box of a file may do without a length. Zeros, with which QuickTime ends some lists, are no box. */
+export const isEndless = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
+
 /** The first box at `path`, below the boxes between `start` and `end`. */
 export function findBox(source: Source, limits: ReaderLimits, start: number, end: number, path: string[]): Box | undefined {
   const [wanted, ...rest] = path

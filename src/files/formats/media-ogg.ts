@@ -1,95 +1,103 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from './format.js'
-import { crc32Table } from './media-crc.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from './format.js'
+import { playsInPart } from './media-cut.js'
+import { nextPage, type Page, readPage } from './media-ogg-page.js'
 import { afterId3 } from './media-tags.js'
 
-interface Page {
-  length: number
-  first: boolean
-  last: boolean
-  /** Some sound ends on it: headers stand at the position 0, and pages inside a packet at -1. */
-  plays: boolean
-  serial: number
-  codec: string
-}
-
-const codecs: [RegExp, string][] = [
-  [/^\x01vorbis/, 'vorbis'],
-  [/^OpusHead/, 'opus'],
+/** What the first page of a stream starts with, the codec's name, and what its second one starts with where that is fixed. */
+const codecs: [RegExp, string, RegExp?][] = [
+  [/^\x01vorbis/, 'vorbis', /^\x03vorbis/],
+  [/^OpusHead/, 'opus', /^OpusTags/],
   [/^Speex {3}/, 'speex'],
   [/^\x7fFLAC/, 'flac'],
-  [/^\x80theora/, 'theora'],
+  [/^\x80theora/, 'theora', /^\x81theora/],
   [/^fishead/, 'skeleton'],
 ]
+// More streams than this at once are not told apart.
+const maxStreams = 1000
 
-/** Ogg: every page by its checksum, from a page that starts a stream. A missing end mark passes, a page that is cut or damaged does not. */
-export const readOgg: FormatReader = (source, limits) => {
-  let at = afterId3(source)
-  const streams = new Map<number, string>()
-  let pages = 0
-  let bodies = 0
-  let played = 0
-  let ended = false
-  while (at < source.size) {
-    checkDeadline(limits)
-    const page = readPage(source, limits, at)
-    if (page === 'cut off' && played > 0) {
-      // Players play the pages before it, as they do with a recording that was broken off.
-      return sound(['its last page is cut off: it is truncated, and plays up to there'], {
-        streams: [...streams.values()],
-        pages,
-      })
+/**
+ * Ogg: pages by their checksums. The headers of a stream, up to the first page with sound, must be whole; further on players
+ * skip a damaged page and go on at the next, and so do we where more is sound than damaged.
+ */
+export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).run()
+
+class PageWalk {
+  private readonly streams: string[] = []
+  /** Streams whose second page is still to come, by serial number: what it must start with. */
+  private readonly awaited = new Map<number, RegExp | undefined>()
+  private readonly known = new Set<number>()
+  private pages = 0
+  private bodies = 0
+  private played = 0
+  private ended = false
+  private good = 0
+  private lost = 0
+  private damage: string | undefined
+
+  constructor(
+    private readonly source: Source,
+    private readonly limits: ReaderLimits,
+  ) {}
+
+  run(): FormatVerdict {
+    const { source, limits } = this
+    for (let at = afterId3(source); at < source.size; ) {
+      checkDeadline(limits)
+      const page = readPage(source, limits, at)
+      if (typeof page !== 'string') {
+        const fault = this.take(page)
+        if (fault) return broken(fault, this.facts())
+        at += page.length
+        continue
+      }
+      if (this.pages === 0) return broken('does not start with a page of an Ogg file', this.facts())
+      if (this.played === 0) return broken(`the Ogg is damaged after page ${this.pages}: ${page}`, this.facts())
+      const next = nextPage(source, limits, at)
+      if (next < 0 && this.ended && page === 'no page') return this.verdict([`${source.size - at} bytes after the last page`])
+      const end = next < 0 ? source.size : next
+      // The end of the file in the middle of a page is no damage.
+      if (page !== 'cut off' || next >= 0) this.lost += end - at
+      this.damage ??=
+        page === 'cut off' && next < 0 ? 'its last page is cut off: it is truncated' : `after page ${this.pages} it is damaged`
+      at = end
     }
-    if (typeof page === 'string') {
-      if (ended && page === 'no page')
-        return sound([`${source.size - at} bytes after the last page`], { streams: [...streams.values()], pages })
-      return broken(
-        pages === 0 ? 'does not start with a page of an Ogg file' : `the Ogg is damaged after page ${pages}: ${page}`,
-        { pages },
-      )
+    return this.verdict([])
+  }
+
+  private take(page: Page): string | undefined {
+    if (this.pages === 0 && !page.first) return 'the Ogg does not start with the start of a stream'
+    if (page.first) this.open(page)
+    else {
+      this.bodies++
+      if (this.played === 0 && !this.known.has(page.serial) && this.known.size < maxStreams)
+        return `the Ogg has pages of stream ${page.serial} before that stream starts`
+      const second = this.awaited.get(page.serial)
+      if (second && !second.test(page.start))
+        return `the Ogg lacks a header of its ${this.streams[0]} stream: players cannot open it`
+      this.awaited.delete(page.serial)
     }
-    if (pages === 0 && !page.first) return broken('the Ogg does not start with the start of a stream')
-    if (page.first && streams.size < 64) streams.set(page.serial, page.codec)
-    if (!page.first) bodies++
-    if (page.plays) played++
-    ended = page.last
-    pages++
-    at += page.length
+    if (page.plays) this.played++
+    this.ended = page.last
+    this.pages++
+    this.good += page.length
+    return undefined
   }
-  const evidence = { streams: [...streams.values()], pages }
-  if (bodies === 0) return broken('the Ogg ends before its sound starts: it is truncated', evidence)
-  return sound(ended ? [] : ['the end mark is missing; players do without it'], evidence)
-}
 
-function readPage(source: Source, limits: ReaderLimits, at: number): Page | string {
-  const head = source.read(at, 27 + 255)
-  if (head.length < 4 || head.toString('latin1', 0, 4) !== 'OggS' || (head[4] ?? 0) !== 0) return 'no page'
-  const segments = head[26]
-  if (segments === undefined || head.length < 27 + segments) return 'cut off'
-  let length = 27 + segments
-  for (let index = 0; index < segments; index++) length += head[27 + index] as number
-  const bytes = source.read(at, length)
-  if (bytes.length < length) return 'cut off'
-  checkDeadline(limits)
-  if (pageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is wrong'
-  const flags = bytes[5] as number
-  const start = bytes.toString('latin1', 27 + segments, 27 + segments + 8)
-  const codec = codecs.find(([pattern]) => pattern.test(start))?.[1] ?? 'unknown'
-  return {
-    length,
-    first: (flags & 2) !== 0,
-    last: (flags & 4) !== 0,
-    plays: bytes.readBigInt64LE(6) > 0n,
-    serial: bytes.readUInt32LE(14),
-    codec,
+  private open(page: Page): void {
+    const known = codecs.find(([pattern]) => pattern.test(page.start))
+    if (this.streams.length < 64) this.streams.push(known?.[1] ?? 'unknown')
+    if (this.known.size >= maxStreams) return
+    this.known.add(page.serial)
+    this.awaited.set(page.serial, known?.[2])
   }
-}
 
-/** Over the whole page, with its own place counted as zero. */
-function pageCrc(bytes: Buffer): number {
-  let crc = 0
-  for (let index = 0; index < bytes.length; index++) {
-    const byte = index >= 22 && index < 26 ? 0 : (bytes[index] as number)
-    crc = ((crc << 8) ^ (crc32Table[(crc >>> 24) ^ byte] as number)) >>> 0
+  private facts = () => ({ streams: [...new Set(this.streams)], pages: this.pages })
+
+  private verdict(notes: string[]): FormatVerdict {
+    if (this.bodies === 0 || (this.played === 0 && !this.ended))
+      return broken('the Ogg ends before its sound starts: it is truncated', this.facts())
+    if (this.lost > this.good) return broken(`the Ogg is damaged: ${this.lost} bytes of it are no pages`, this.facts())
+    if (this.damage) return playsInPart(this.damage, notes, this.facts())
+    return sound(this.ended ? notes : [...notes, 'the end mark is missing; players do without it'], this.facts())
   }
-  return crc
 }

@@ -1,4 +1,5 @@
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound, trapped } from './format.js'
+import { playsInPart } from './media-cut.js'
 
 interface Shape {
   format?: Buffer
@@ -27,8 +28,10 @@ export const readWav: FormatReader = (source, limits) => {
   if (channels === 0 || rate === 0) return broken(`the WAV claims ${channels} channels at ${rate} Hz`, evidence)
   if (!data) return broken('the WAV has no sound in it (no data chunk)', evidence)
   // A last sample block that is cut short is what recorders leave behind, and nobody hears it.
-  if (data.promised - data.there > Math.max(blockSize, 2) && shape.end > source.size)
-    return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of sound are there`, evidence)
+  if (data.promised - data.there > Math.max(blockSize, 2) && shape.end > source.size) {
+    const cut = `the WAV is truncated: ${data.there} of ${data.promised} bytes of sound are there`
+    return data.there < Math.max(blockSize, 1) ? broken(cut, evidence) : playsInPart(cut, notes, evidence)
+  }
   // Only the data chunk claims more than there is: its writer miscounted, nothing was cut off.
   if (data.promised - data.there > Math.max(blockSize, 2))
     notes.push(`promises ${data.promised} bytes of sound in a file that ends after ${data.there}`)

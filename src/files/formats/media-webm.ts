@@ -1,25 +1,41 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound, trapped } from './format.js'
+import {
+  broken,
+  checkDeadline,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+  type Source,
+  sound,
+  trapped,
+} from './format.js'
+import { playsInPart } from './media-cut.js'
+import { type Element, elementAt, shortNumber } from './media-ebml.js'
+import { elementsIn, playableTracks } from './media-webm-tracks.js'
 
-const id = { ebml: 0x1a45dfa3, docType: 0x4282, segment: 0x18538067, tracks: 0x1654ae6b, track: 0xae, cluster: 0x1f43b675 }
-
-/** The large parts of a segment. Seeing one ends a cluster of unknown length. */
-const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
-
-interface Element {
-  id: number
-  start: number
-  /** Undefined: its length was not known when it was written (streams). */
-  end?: number
+const id = {
+  ebml: 0x1a45dfa3,
+  readVersion: 0x42f7,
+  docType: 0x4282,
+  segment: 0x18538067,
+  tracks: 0x1654ae6b,
+  cluster: 0x1f43b675,
+  group: 0xa0,
+  block: 0xa1,
+  simpleBlock: 0xa3,
 }
 
-/** WebM and Matroska: the EBML elements down to the blocks, all of them inside the file. Unknown lengths, as streams have them, pass. */
+/** The large parts of a segment. Seeing one ends a cluster of unknown length, and players start again at one after damage. */
+const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
+
+/** WebM and Matroska: tracks that can be played, and blocks of them in clusters. Unknown lengths, as streams have them, pass. */
 export const readWebm: FormatReader = (source, limits) => {
   const header = elementAt(source, 0)
   if (header?.id !== id.ebml || header.end === undefined)
     return broken('does not start with the header of a WebM or Matroska file')
-  const type = docType(source, limits, header)
+  const { type, readVersion } = readHeader(source, limits, header)
   if (type !== 'webm' && type !== 'matroska')
     return broken(`is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
+  if (readVersion > 1) return broken(`is written in version ${readVersion} of EBML, which no player reads`)
   let at = header.end
   // Readers skip what stands between the header and the segment (Void, CRC-32).
   for (let skipped = 0; skipped < 16; skipped++) {
@@ -32,10 +48,30 @@ export const readWebm: FormatReader = (source, limits) => {
   return broken('has no segment: players cannot open it')
 }
 
+function readHeader(source: Source, limits: ReaderLimits, header: Element): { type: string; readVersion: number } {
+  const found = { type: '', readVersion: 1 }
+  for (let at = header.start; at < (header.end ?? 0); ) {
+    checkDeadline(limits)
+    const element = elementAt(source, at)
+    if (element?.end === undefined) break
+    const bytes = source.read(element.start, Math.min(element.end - element.start, 32))
+    if (element.id === id.docType) found.type = bytes.toString('latin1').replace(/\0+$/, '')
+    if (element.id === id.readVersion && bytes.length > 0) found.readVersion = bytes.readUIntBE(0, Math.min(bytes.length, 6))
+    at = element.end
+  }
+  return found
+}
+
 class SegmentWalk {
-  private tracks = 0
+  private tracks: Set<number> | undefined
+  private trackFault: string | undefined
   private clusters = 0
+  private blocks = 0
   private elements = 0
+  /** Bytes of blocks, and bytes that are no elements. */
+  private played = 0
+  private lost = 0
+  private damage: string | undefined
   private readonly end: number
 
   constructor(
@@ -46,30 +82,55 @@ class SegmentWalk {
     this.end = Math.min(segment.end ?? source.size, source.size)
   }
 
-  run() {
-    const { segment, source } = this
-    if (segment.end !== undefined && segment.end > source.size)
-      return this.broken(`is truncated: ${source.size} of ${segment.end} bytes are there`)
-    for (let at = segment.start; at < this.end; ) {
-      const element = this.next(at, this.end)
-      if (typeof element === 'string') return this.broken(element)
-      if (element.id === id.tracks) this.tracks += this.countTracks(element)
-      if (element.id === id.cluster) this.clusters++
-      const inside = element.id === id.cluster ? this.walkCluster(element) : element.end
-      if (typeof inside === 'string') return this.broken(inside)
-      if (inside === undefined) return this.broken('an element of unknown length stands where none may')
-      if (this.elements > this.limits.maxEntries * 100)
-        return trapped('element_flood', `has more than ${this.limits.maxEntries * 100} elements`)
-      at = inside
+  run(): FormatVerdict {
+    for (let at = this.segment.start; at < this.end; ) {
+      const next = this.part(at)
+      if (this.flooded()) return trapped('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
+      if (typeof next === 'number') {
+        at = next
+        continue
+      }
+      this.damage ??= next.problem
+      const found = this.resume(next.at)
+      this.lost += found - next.at
+      at = found
     }
-    if (this.tracks === 0) return this.broken('has no tracks')
-    const notes = this.clusters === 0 ? ['has no sound or picture in it'] : []
-    if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
-    return sound(notes, this.facts())
+    return this.verdict()
   }
 
-  private facts = () => ({ tracks: this.tracks, clusters: this.clusters })
-  private broken = (problem: string) => broken(problem, this.facts())
+  private verdict(): FormatVerdict {
+    const { segment, source, damage } = this
+    const cut = segment.end !== undefined && segment.end > source.size
+    const missing = cut ? `it is truncated: ${source.size} of ${segment.end} bytes are there` : damage && `it ${damage}`
+    if (!this.tracks) return broken(this.trackFault ?? (missing ? `${missing}; it has no tracks` : 'has no tracks'), this.facts())
+    if (missing && this.blocks === 0) return broken(`${missing}, and nothing of its sound or pictures is there`, this.facts())
+    if (this.clusters > 0 && this.blocks === 0)
+      return broken('has no block of sound or pictures that belongs to a track', this.facts())
+    if (this.lost > this.played) return broken(`${missing}, and most of it is lost`, this.facts())
+    const notes = this.clusters === 0 ? ['has no sound or picture in it'] : []
+    if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
+    return missing ? playsInPart(missing, notes, this.facts()) : sound(notes, this.facts())
+  }
+
+  private flooded = () => this.elements > this.limits.maxEntries * 100
+  private facts = () => ({ tracks: this.tracks?.size ?? 0, clusters: this.clusters, blocks: this.blocks })
+
+  /** Reads the large part at `at` and gives where the next one starts, or what is wrong and where. */
+  private part(at: number): number | { problem: string; at: number } {
+    const element = this.next(at, this.end)
+    if (typeof element === 'string') return { problem: element, at }
+    if (element.id === id.cluster) {
+      this.clusters++
+      return this.walkCluster(element)
+    }
+    if (element.end === undefined) return { problem: 'is damaged: an element of unknown length stands where none may', at }
+    if (element.id === id.tracks && !this.tracks) {
+      const tracks = playableTracks(this.source, this.limits, element)
+      if (typeof tracks === 'string') this.trackFault ??= tracks
+      else this.tracks = tracks
+    }
+    return element.end
+  }
 
   /** The element at `at`, which must fit before `end`. */
   private next(at: number, end: number): Element | string {
@@ -79,69 +140,53 @@ class SegmentWalk {
       return at + 12 > end
         ? 'is cut off in the head of an element'
         : `is damaged: at byte ${at} stands something that is no element`
-    if (element.end !== undefined && element.end > end) return `is damaged or truncated: the element at byte ${at} does not fit`
+    const fits = element.end === undefined || element.end <= end
+    // A cluster that the end of the file cuts off plays up to there.
+    if (!fits && element.id !== id.cluster) return `is damaged or truncated: the element at byte ${at} does not fit`
     return element
   }
 
-  private countTracks(tracks: Element): number {
-    let count = 0
-    for (let at = tracks.start; at < (tracks.end ?? 0); ) {
-      const element = this.next(at, tracks.end ?? 0)
-      if (typeof element === 'string' || element.end === undefined) return count
-      if (element.id === id.track) count++
-      at = element.end
-    }
-    return count
-  }
-
   /** Where the cluster ends: at its length, or before the next large part. */
-  private walkCluster(cluster: Element): number | string {
-    const end = cluster.end ?? this.end
+  private walkCluster(cluster: Element): number | { problem: string; at: number } {
+    const end = Math.min(cluster.end ?? this.end, this.end)
     let at = cluster.start
-    while (at < end) {
+    while (at < end && !this.flooded()) {
       const element = this.next(at, end)
-      if (typeof element === 'string') return element
+      if (typeof element === 'string') return { problem: element, at }
       if (cluster.end === undefined && parts.has(element.id)) return at
-      if (element.end === undefined) return 'an element of unknown length stands where none may'
+      if (element.end === undefined) return { problem: 'is damaged: an element of unknown length stands where none may', at }
+      this.count(element)
       at = element.end
     }
-    return at
+    return (cluster.end ?? end) > this.end ? { problem: 'is damaged or truncated: its last cluster does not fit', at } : at
   }
-}
 
-function docType(source: Source, limits: ReaderLimits, header: Element): string {
-  for (let at = header.start; at < (header.end ?? 0); ) {
-    checkDeadline(limits)
-    const element = elementAt(source, at)
-    if (element?.end === undefined) return ''
-    if (element.id === id.docType)
-      return source
-        .read(element.start, Math.min(element.end - element.start, 32))
-        .toString('latin1')
-        .replace(/\0+$/, '')
-    at = element.end
+  private count(element: Element): void {
+    const block = element.id === id.group ? this.blockOf(element) : element
+    if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
+    const number = shortNumber(this.source.read(block.start, 4), 0)
+    // Tracks may be told of behind the clusters.
+    if (!number || (this.tracks && !this.tracks.has(number.value))) return
+    this.blocks++
+    this.played += block.end - block.start
   }
-  // The specification's default.
-  return 'matroska'
-}
 
-/** Id and length at `at`: numbers whose first byte tells, by its leading zeros, how long they are. */
-function elementAt(source: Source, at: number): Element | undefined {
-  const head = source.read(at, 12)
-  const first = head[0]
-  if (!first) return undefined
-  const idLength = Math.clz32(first) - 23
-  const second = head[idLength]
-  if (idLength > 4 || !second) return undefined
-  const sizeLength = Math.clz32(second) - 23
-  if (head.length < idLength + sizeLength) return undefined
-  let size = second & (0xff >> sizeLength)
-  let unknown = size === 0xff >> sizeLength
-  for (let index = 1; index < sizeLength; index++) {
-    const byte = head[idLength + index] as number
-    size = size * 256 + byte
-    if (byte !== 0xff) unknown = false
+  private blockOf(group: Element): Element | undefined {
+    for (const element of elementsIn(this.source, this.limits, group))
+      if (typeof element !== 'string' && element.id === id.block) return element
+    return undefined
   }
-  const start = at + idLength + sizeLength
-  return { id: head.readUIntBE(0, idLength), start, ...(unknown ? {} : { end: start + size }) }
+
+  /** Where the next cluster or other large part starts, after damage at `from`; the end of the segment where there is none. */
+  private resume(from: number): number {
+    const window = 4096
+    for (let offset = from + 1; offset < this.end; offset += window) {
+      checkDeadline(this.limits)
+      const bytes = this.source.read(offset, Math.min(window + 4, this.end - offset))
+      for (let index = 0; index + 4 <= bytes.length && index < window; index++)
+        if ((bytes[index] as number) < 0x20 && (bytes[index] as number) >= 0x10 && parts.has(bytes.readUInt32BE(index)))
+          return offset + index
+    }
+    return this.end
+  }
 }

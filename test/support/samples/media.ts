@@ -1,8 +1,9 @@
 /** Small sound and film files, made in code. Checksums are computed the slow, obvious way, so that they check ours. */
 
-const text = (value: string) => Buffer.from(value, 'latin1')
-const u16be = (value: number) => Buffer.from([value >> 8, value & 255])
-const u32be = (value: number) => Buffer.from([(value >>> 24) & 255, (value >>> 16) & 255, (value >>> 8) & 255, value & 255])
+export const text = (value: string) => Buffer.from(value, 'latin1')
+export const u16be = (value: number) => Buffer.from([value >> 8, value & 255])
+export const u32be = (value: number) =>
+  Buffer.from([(value >>> 24) & 255, (value >>> 16) & 255, (value >>> 8) & 255, value & 255])
 const u32le = (value: number) => Buffer.from([value & 255, (value >>> 8) & 255, (value >>> 16) & 255, (value >>> 24) & 255])
 const u16le = (value: number) => Buffer.from([value & 255, value >> 8])
 
@@ -20,7 +21,8 @@ function crc(bytes: Buffer, bits: number, polynomial: bigint): number {
 
 const chunk = (type: string, body: Buffer) => Buffer.concat([text(type), u32le(body.length), body, Buffer.alloc(body.length & 1)])
 
-const noise = (length: number) => Buffer.from(Array.from({ length }, (_, index) => (index * 7919 + (index >> 3) * 31) & 255))
+export const noise = (length: number) =>
+  Buffer.from(Array.from({ length }, (_, index) => (index * 7919 + (index >> 3) * 31) & 255))
 
 /** A second of sound, 8 bits at 8 kHz. `dataSize` and `riffSize` overwrite the lengths that are written. */
 export function wav(options: { dataSize?: number; riffSize?: number } = {}): Buffer {
@@ -55,14 +57,22 @@ export function flac(frames = 10): Buffer {
   return Buffer.concat([text('fLaC'), Buffer.from([0x80, 0, 0, info.length]), info, ...body])
 }
 
-function oggPage(sequence: number, flags: number, granule: number, body: Buffer): Buffer {
+interface PageParts {
+  flags?: number
+  granule?: number
+  serial?: number
+  body: Buffer
+}
+
+/** One page with a right checksum. */
+export function oggPage(sequence: number, { flags = 0, granule = 0, serial = 0x1234, body }: PageParts): Buffer {
   const lacing = [...Array(Math.floor(body.length / 255)).fill(255), body.length % 255] as number[]
   const head = Buffer.concat([
     text('OggS'),
     Buffer.from([0, flags]),
     u32le(granule),
     u32le(0),
-    u32le(0x1234),
+    u32le(serial),
     u32le(sequence),
     u32le(0),
     Buffer.from([lacing.length, ...lacing]),
@@ -72,14 +82,25 @@ function oggPage(sequence: number, flags: number, granule: number, body: Buffer)
   return page
 }
 
-/** An Opus stream's pages: two of headers, four of packets. */
-export function ogg(options: { endMark?: boolean } = {}): Buffer {
-  const head = Buffer.concat([text('OpusHead'), Buffer.from([1, 1, 0, 0]), u32le(48000), Buffer.from([0, 0, 0])])
+export const opusHead = () => Buffer.concat([text('OpusHead'), Buffer.from([1, 1, 0, 0]), u32le(48000), Buffer.from([0, 0, 0])])
+
+/** An Opus stream's pages: two of headers, four of packets. `tags: false` leaves the second header out. */
+export function ogg(options: { endMark?: boolean; tags?: boolean } = {}): Buffer {
   const tags = Buffer.concat([text('OpusTags'), u32le(5), text('assay'), u32le(0)])
   const sound = [1, 2, 3, 4].map((index) =>
-    oggPage(index + 1, index === 4 && options.endMark !== false ? 4 : 0, index * 960, noise(400)),
+    oggPage(index + 1, { flags: index === 4 && options.endMark !== false ? 4 : 0, granule: index * 960, body: noise(400) }),
   )
-  return Buffer.concat([oggPage(0, 2, 0, head), oggPage(1, 0, 0, tags), ...sound])
+  const headers = [oggPage(0, { flags: 2, body: opusHead() }), oggPage(1, { body: tags })]
+  return Buffer.concat([...headers.slice(0, options.tags === false ? 1 : 2), ...sound])
+}
+
+/** Ten ADTS frames of 100 bytes. */
+export function aac(): Buffer {
+  const frame = Buffer.concat([
+    Buffer.from([0xff, 0xf1, 0x50, 0x80, 100 >> 3, ((100 & 7) << 5) | 0x1f, 0xfc]),
+    Buffer.alloc(93, 0x21),
+  ])
+  return Buffer.concat(Array(10).fill(frame))
 }
 
 /** MPEG 1 layer 3, 128 kbit/s at 44.1 kHz: 417 bytes a frame, after an ID3v2 tag and before an ID3v1 one. */
@@ -89,54 +110,7 @@ export function mp3(frames = 20): Buffer {
   return Buffer.concat([tag, ...Array(frames).fill(frame), text('TAG'), Buffer.alloc(125)])
 }
 
-const box = (type: string, ...bodies: Buffer[]) => {
-  const body = Buffer.concat(bodies)
-  return Buffer.concat([u32be(body.length + 8), text(type), body])
-}
-const full = (type: string, ...bodies: Buffer[]) => box(type, u32be(0), ...bodies)
-
-function movie(dataAt: number): Buffer {
-  const sizes = [300, 200, 100, 400]
-  const table = box(
-    'stbl',
-    full('stsd', u32be(1), box('mp4a', Buffer.alloc(28))),
-    full('stsc', u32be(1), u32be(1), u32be(2), u32be(1)),
-    full('stsz', u32be(0), u32be(4), ...sizes.map(u32be)),
-    full('stco', u32be(2), u32be(dataAt), u32be(dataAt + 500)),
-  )
-  const references = box('dinf', full('dref', u32be(1), box('url ', u32be(1))))
-  const media = box('mdia', full('mdhd', Buffer.alloc(20)), full('hdlr', Buffer.alloc(21)), box('minf', references, table))
-  return box('moov', full('mvhd', Buffer.alloc(96)), box('trak', full('tkhd', Buffer.alloc(80)), media))
-}
-
-/** Four samples in two chunks of 500 bytes, the movie header before or after them. */
-export function mp4(options: { headerFirst?: boolean } = {}): Buffer {
-  const type = box('ftyp', text('isom'), u32be(512), text('isommp42'))
-  const data = box('mdat', noise(1000))
-  if (!options.headerFirst) return Buffer.concat([type, data, movie(type.length + 8)])
-  return Buffer.concat([type, movie(type.length + movie(0).length + 8), data])
-}
-
-/** A movie header without samples, and two fragments. */
-export function fragmentedMp4(): Buffer {
-  const table = box(
-    'stbl',
-    full('stsd', u32be(1), box('mp4a', Buffer.alloc(28))),
-    full('stsc', u32be(0)),
-    full('stsz', u32be(0), u32be(0)),
-    full('stco', u32be(0)),
-  )
-  const track = box(
-    'trak',
-    full('tkhd', Buffer.alloc(80)),
-    box('mdia', full('mdhd', Buffer.alloc(20)), full('hdlr', Buffer.alloc(21)), box('minf', table)),
-  )
-  const header = box('moov', full('mvhd', Buffer.alloc(96)), track, box('mvex', full('trex', Buffer.alloc(20))))
-  const fragment = () => [box('moof', full('mfhd', u32be(1))), box('mdat', noise(300))]
-  return Buffer.concat([box('ftyp', text('iso5'), u32be(0)), header, ...fragment(), ...fragment()])
-}
-
-const element = (id: string, ...bodies: Buffer[]) => {
+export const element = (id: string, ...bodies: Buffer[]) => {
   const body = Buffer.concat(bodies)
   return Buffer.concat([
     Buffer.from(id, 'hex'),
@@ -148,13 +122,29 @@ const element = (id: string, ...bodies: Buffer[]) => {
 const unknownLength = (id: string, ...bodies: Buffer[]) =>
   Buffer.concat([Buffer.from(id, 'hex'), Buffer.from('01ffffffffffffff', 'hex'), ...bodies])
 
-/** Two clusters of three blocks; `live`: written as a stream, with unknown lengths. */
-export function webm(options: { live?: boolean; type?: string } = {}): Buffer {
-  const header = element('1a45dfa3', element('4286', Buffer.from([1])), element('4282', text(options.type ?? 'webm')))
-  const tracks = element('1654ae6b', element('ae', element('d7', Buffer.from([1])), element('86', text('A_OPUS'))))
+interface WebmParts {
+  live?: boolean
+  /** '' leaves the type out. */
+  type?: string
+  codec?: string
+  setup?: Buffer
+  /** The track that the blocks are for. */
+  track?: number
+}
+
+/** Two clusters of three blocks, two of them simple ones; `live`: written as a stream, with unknown lengths. */
+export function webm(options: WebmParts = {}): Buffer {
+  const type = options.type ?? 'webm'
+  const header = element('1a45dfa3', element('4286', Buffer.from([1])), ...(type ? [element('4282', text(type))] : []))
+  const setup = options.setup ? [element('63a2', options.setup)] : []
+  const codec = element('86', text(options.codec ?? 'A_OPUS'))
+  const tracks = element('1654ae6b', element('ae', element('d7', Buffer.from([1])), codec, ...setup))
+  const block = (id: string) => element(id, Buffer.from([0x80 | (options.track ?? 1), 0, 0, 0x80]), noise(120))
   const blocks = (time: number) => [
     element('e7', Buffer.from([time])),
-    ...[0, 1, 2].map(() => element('a3', Buffer.from([0x81, 0, 0, 0x80]), noise(120))),
+    block('a3'),
+    block('a3'),
+    element('a0', element('9b', Buffer.from([20])), block('a1')),
   ]
   const wrap = options.live ? unknownLength : element
   return Buffer.concat([
