@@ -2,10 +2,16 @@ import { afterAll, expect, test } from '@jest/globals'
 import sharp from 'sharp'
 import { createValidator } from '../../src/files/validation/validator.js'
 import * as basic from '../support/samples/basic.js'
+import { heic } from '../support/samples/heic.js'
 import * as text from '../support/samples/text.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
-const engine = createValidator({ scanner: new ScriptedScanner({ verdict: 'clean' }), checkDeadlineMs: 20_000 })
+const engine = createValidator({
+  scanner: new ScriptedScanner({ verdict: 'clean' }),
+  checkDeadlineMs: 20_000,
+  workers: 2,
+  idleMs: 300,
+})
 afterAll(() => engine.close())
 
 const picture = (format: 'jpeg' | 'webp' | 'tiff'): Promise<Buffer> =>
@@ -19,6 +25,7 @@ const samples: Record<string, () => Buffer | Promise<Buffer>> = {
   bmp: basic.bmp,
   jpg: () => picture('jpeg'),
   webp: () => picture('webp'),
+  heic: () => heic(),
   tiff: () => picture('tiff'),
   pdf: () => basic.pdf({ pages: 3 }),
   zip: () => basic.zip({ 'a.txt': 'hello', 'b/c.txt': 'x'.repeat(500) }),
@@ -79,4 +86,9 @@ test('hundreds of seeded mutations: always a report, no worker dies or hangs ove
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
   expect(engine.pool.size).toBeGreaterThan(0)
   expect(await engine.validate(submission('a.png', basic.png()))).toMatchObject({ outcome: 'accepted' })
+  // Memory back to where it was: what held it is gone.
+  const held = engine.pool.imageProcesses
+  expect(held.length).toBeGreaterThan(0)
+  while (engine.pool.size > 0 || engine.pool.imageProcesses.length > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  for (const pid of held) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
 })

@@ -110,8 +110,8 @@ describe('the pool is bounded', () => {
   test('no more workers than told, and none when there is nothing to do', async () => {
     const validator = start({ workers: 2, idleMs: 50 })
     expect(validator.pool.size).toBe(0)
-    await Promise.all(Array.from({ length: 6 }, () => validator.validate(submission('a.slow', words))))
-    expect(validator.pool.size).toBe(2)
+    const sizes = Array.from({ length: 6 }, () => validator.validate(submission('a.slow', words)).then(() => validator.pool.size))
+    expect(Math.max(...(await Promise.all(sizes)))).toBe(2)
     while (validator.pool.size > 0) await new Promise((resolve) => setTimeout(resolve, 20))
     expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
   })

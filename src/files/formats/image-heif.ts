@@ -1,15 +1,17 @@
 import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from './format.js'
+import { type HeifItem, type HeifItems, readItems } from './image-heif-items.js'
+import { hevcFault } from './image-hevc.js'
 import { pixelFlood } from './image-pixels.js'
 import { decode } from './image-vips.js'
 import { type Box, boxesOf, findBox } from './media-boxes.js'
 
 // What the bundled decoder leaves out: HEVC (patents), and some layouts of AV1.
-const unsupported = /unsupported|not supported|no decoding plugin|compression format|Unspecified|bad seek/i
+const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
 
 /** AVIF: box structure and size, then the picture by libvips. */
 export const readAvif: FormatReader = (source, limits) => readHeif(source, limits, 'AVIF', /^(avif|avis|mif1|miaf|MA1A|MA1B)$/)
 
-/** HEIC: box structure and size; no decoder for its pictures is bundled, and the report says so. */
+/** HEIC: its boxes, items and units of HEVC; no decoder for what is in those is bundled, and the report says so. */
 export const readHeic: FormatReader = (source, limits) =>
   readHeif(source, limits, 'HEIC', /^(heic|heix|hevc|hevx|heim|heis|mif1|msf1)$/)
 
@@ -27,14 +29,22 @@ async function readHeif(source: Source, limits: ReaderLimits, name: 'AVIF' | 'HE
   const evidence = size ? { width: size.width, height: size.height } : {}
   const flood = size && pixelFlood(name, size.width, size.height, limits)
   if (flood) return flood
-  if (!findBox(source, limits, meta.start + 4, meta.end, ['iloc']))
-    return broken(`the ${name} does not say where its picture is`, evidence)
-  if (name === 'HEIC') return sound(['looked at its structure only: no decoder for HEVC pictures is bundled'], evidence)
+  const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await undecoded(source, limits)
+  if (!unread) return sound([], evidence)
+  if (typeof unread !== 'string') return { ...unread, evidence }
+  const items = readItems(source, limits, meta)
+  const problem = typeof items === 'string' ? items : faultOfPicture(source, limits, items)
+  if (problem) return broken(`the ${name} cannot be opened: ${problem}`, evidence)
+  return sound([`looked at its structure only: ${unread}`], evidence)
+}
+
+/** Why the picture was not decoded, where that is not its fault; a verdict where it is. */
+async function undecoded(source: Source, limits: ReaderLimits): Promise<string | FormatVerdict | undefined> {
   const decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels })
-  if (decoding.outcome === 'decoded') return sound([], evidence)
-  if (decoding.outcome === 'too_large') return sound(['looked at its structure only: too large to be decoded'], evidence)
-  if (unsupported.test(decoding.message)) return sound([`looked at its structure only: ${decoding.message}`], evidence)
-  return broken(`the picture cannot be decoded: ${decoding.message}`, evidence)
+  if (decoding.outcome === 'decoded') return undefined
+  if (decoding.outcome === 'too_large') return 'too large to be decoded'
+  if (unsupported.test(decoding.message)) return decoding.message
+  return broken(`the picture cannot be decoded: ${decoding.message}`)
 }
 
 function faultOf(source: Source, boxes: Box[], name: string, brands: RegExp): string | undefined {
@@ -45,6 +55,60 @@ function faultOf(source: Source, boxes: Box[], name: string, brands: RegExp): st
   if (!named.some((brand) => brands.test(brand))) return `is not marked as ${name}, but as ${named[0]?.replace(/[^ -~]/g, '?')}`
   const cut = boxes.find((box) => box.cut)
   return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
+}
+
+/** What is wrong with the picture that a reader shows, and with those that it is made of. Thumbnails and descriptions it can do without. */
+function faultOfPicture(source: Source, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
+  const first = primary === undefined ? undefined : items.get(primary)
+  if (!first) return 'it does not say which of its items is the picture'
+  const wanted = new Set([first])
+  for (const item of wanted) {
+    checkDeadline(limits)
+    const fault = faultOfItem(source, limits, item)
+    if (fault) return fault
+    for (const id of item.sources) {
+      const part = items.get(id)
+      if (!part) return `a part of its picture (item ${id}) is missing`
+      wanted.add(part)
+    }
+  }
+  return undefined
+}
+
+// Made of other pictures, and coded by themselves. ISO/IEC 23008-12 and its supplements.
+const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
+const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
+
+/** A grid says how many tiles it has, which is as many as it refers to. */
+function gridFault(source: Source, { extents, sources }: HeifItem): string | undefined {
+  const [place] = extents ?? []
+  if (!place) return 'it does not say how its tiles lie'
+  const bytes = source.read(place.start, place.length)
+  const needed = (bytes[1] ?? 0) & 1 ? 12 : 8
+  if (bytes.length < needed || bytes[0] !== 0) return 'the description of its tiles is damaged'
+  const tiles = (bytes[2]! + 1) * (bytes[3]! + 1)
+  return tiles === sources.length ? undefined : `it has ${sources.length} of ${tiles} tiles`
+}
+
+function faultOfItem(source: Source, limits: ReaderLimits, item: HeifItem): string | undefined {
+  const { type, extents, sources } = item
+  const derived = derivedTypes.has(type)
+  if (!derived && !codedTypes.has(type)) return `its picture is of an unknown kind ('${type.replace(/[^ -~]/g, '?')}')`
+  if (derived && sources.length === 0) return 'it does not say what its picture is made of'
+  if (!extents) return derived ? undefined : 'it does not say where its picture is'
+  if (extents.some(({ start, length }) => start + length > source.size)) return 'its picture lies beyond the end: it is truncated'
+  const odd = item.properties.find((property) => isImpossible(source, property))
+  if (odd) return `a property of its picture ('${odd.type}') is damaged`
+  if (type === 'grid') return gridFault(source, item)
+  if (derived) return undefined
+  return type === 'hvc1' || type === 'hev1' ? hevcFault(source, limits, item) : undefined
+}
+
+/** A size of nothing, or another number of channels than there are depths for. */
+function isImpossible(source: Source, { type, start, end }: Box): boolean {
+  const bytes = source.read(start + 4, 8)
+  if (type === 'ispe') return bytes.length < 8 || end - start < 12 || bytes.readUInt32BE(0) === 0 || bytes.readUInt32BE(4) === 0
+  return type === 'pixi' && (bytes.length === 0 || end - start < 5 + bytes[0]!)
 }
 
 /** The largest size that any of its pictures claims (`ispe` properties). */

@@ -77,6 +77,9 @@ function readFrame(code: number, head: Buffer, length: number): Frame | string {
   const frame = { precision: head[2] as number, height: head.readUInt16BE(3), width: head.readUInt16BE(5), process: code & 0x0f }
   // A height of 0 is legal on paper (a DNL marker gives it later), and no program opens it.
   if (frame.width === 0 || frame.height === 0) return `the JPEG gives an impossible size, ${frame.width}x${frame.height}`
+  const lossless = frame.process === 3 || frame.process === 11
+  if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)
+    return `the JPEG claims ${frame.precision} bits a sample, which do not exist`
   return frame
 }
 

@@ -1,8 +1,7 @@
-import { devNull } from 'node:os'
-import { DeadlineExceeded, type ReaderLimits, type Source, TooLarge } from './format.js'
+import { DeadlineExceeded, type ReaderLimits, type Source } from './format.js'
 
-/** Larger images are not handed to libvips, which wants them whole: their structure decides, and the report says so. */
-export const wholeImageLimit = 128 * 1024 * 1024
+/** Larger images are not handed to libvips: their structure decides, and the report says so. */
+const decodedSize = 128 * 1024 * 1024
 
 export interface DecodeOptions {
   failOn: 'truncated' | 'error' | 'warning'
@@ -13,72 +12,40 @@ export interface DecodeOptions {
   maxPixels: number
 }
 
-/** What libvips made of an image: decoded to the last row, refused (and why), or not looked at because it is too large to be held. */
-export type Decoding = { outcome: 'decoded' } | { outcome: 'refused'; message: string } | { outcome: 'too_large' }
-
-type Sharp = typeof import('sharp').default
-
-let sharpModule: Promise<Sharp> | undefined
-
-/** libvips, loaded at first use: one thread and no cache, because a worker looks at one file at a time and never twice. */
-export function loadSharp(): Promise<Sharp> {
-  sharpModule ??= import('sharp').then(({ default: sharp }) => {
-    sharp.cache(false)
-    sharp.concurrency(1)
-    return sharp
-  })
-  return sharpModule
+/** What is asked of libvips about the file under test. */
+export interface DecodeTask extends DecodeOptions {
+  /** Time to decode in, in whole seconds. */
+  seconds: number
 }
+
+/** What libvips made of an image: decoded to the last row, refused (and why), or not done in time. */
+export type Decoded = { outcome: 'decoded' } | { outcome: 'refused'; message: string } | { outcome: 'too_slow' }
+
+/** Also: not looked at because it is too large. */
+export type Decoding = Exclude<Decoded, { outcome: 'too_slow' }> | { outcome: 'too_large' }
+
+/** The message of a refusal for which libvips gives no reason. */
+export const nothingSaid = 'no reason given'
+
+export type ImageDecoder = (source: Source, task: DecodeTask) => Promise<Decoded>
+
+let decoder: ImageDecoder | undefined
 
 /**
- * Decodes every row of an image without keeping them: a PNG without compression, written to the null device, is the one sink
- * of libvips that asks for all pixels in order and forgets them. One channel is enough, since channels are decoded together.
+ * Names who decodes. libvips is native code: what kills it kills its process, so it does not run in the service's own.
+ * Workers ask their pool, which asks a child process.
  */
+export function decodeImagesWith(named: ImageDecoder): void {
+  decoder = named
+}
+
+/** Decodes every row of the file under test, whose pixels nobody keeps. Throws `DeadlineExceeded`. */
 export async function decode(source: Source, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
-  const bytes = wholeOf(source)
-  if (!bytes) return { outcome: 'too_large' }
-  const sharp = await loadSharp()
+  if (source.size > decodedSize) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
   if (seconds <= 0) throw new DeadlineExceeded('the image takes too long to read')
-  const { failOn, page, pages, maxPixels } = options
-  try {
-    await sharp(bytes, {
-      failOn,
-      sequentialRead: true,
-      ignoreIcc: true,
-      limitInputPixels: Math.min(maxPixels, Number.MAX_SAFE_INTEGER),
-      ...(page === undefined ? {} : { page }),
-      ...(pages === undefined ? {} : { pages }),
-    })
-      .timeout({ seconds: Math.min(seconds, 3600) })
-      .extractChannel(0)
-      .png({ compressionLevel: 0, palette: false })
-      .toFile(devNull)
-    return { outcome: 'decoded' }
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    if (/timeout: \d+%/.test(message)) throw new DeadlineExceeded('the image takes too long to decode')
-    return { outcome: 'refused', message: firstWords(message) }
-  }
-}
-
-/** The content where it may be held whole. */
-export function wholeOf(source: Source): Buffer | undefined {
-  if (source.size > wholeImageLimit) return undefined
-  try {
-    return source.whole(wholeImageLimit)
-  } catch (error) {
-    if (error instanceof TooLarge) return undefined
-    throw error
-  }
-}
-
-// libvips repeats itself, one line for each row it could not read, and ends with what its sink thinks of it.
-function firstWords(message: string): string {
-  const lines = message
-    .replace(/[^\x20-\x7e\n]/g, '?')
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !/unable to write to target/.test(line))
-  return [...new Set(lines)].slice(0, 2).join('; ').slice(0, 240) || 'no reason given'
+  if (!decoder) throw new Error('nobody is named to decode images')
+  const decoded = await decoder(source, { ...options, seconds })
+  if (decoded.outcome === 'too_slow') throw new DeadlineExceeded('the image takes too long to decode')
+  return decoded
 }

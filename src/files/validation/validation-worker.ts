@@ -1,6 +1,9 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import type { Source } from '../formats/format.js'
+import { type Decoded, decodeImagesWith } from '../formats/image-vips.js'
 import { examine, type ReaderOverrides } from './examine.js'
 import type { Findings, Job } from './findings.js'
+import type { ImageQuestion } from './image-worker.js'
 import { FileSource, MemorySource } from './source.js'
 
 /** What the pool hands to each worker at its start. */
@@ -20,6 +23,30 @@ const overrides: Promise<ReaderOverrides> = readerModule
 // Telling the pool of every check would cost a small file more than the checks do.
 const worthTellingMs = 50
 
+let underTest: { source: Source; job: Job; sent: boolean } | undefined
+let images: MessagePort | undefined
+let decoded: ((answer: Decoded) => void) | undefined
+
+/** The first image makes the pool provide a process for them, which is asked without it. Where that dies, so does this thread. */
+decodeImagesWith((source, task) => {
+  if (!underTest || source !== underTest.source) throw new Error('only the file under test is decoded')
+  images ??= openImages()
+  const { job, sent } = underTest
+  const file = sent ? {} : job.bytes ? { bytes: job.bytes } : { path: job.path! }
+  images.postMessage({ ...file, task } satisfies ImageQuestion)
+  underTest.sent = true
+  return new Promise((resolve) => {
+    decoded = resolve
+  })
+})
+
+function openImages(): MessagePort {
+  const { port1, port2 } = new MessageChannel()
+  port1.on('message', (answer: { decoded: Decoded }) => decoded?.(answer.decoded))
+  port?.postMessage({ images: port2 }, [port2])
+  return port1
+}
+
 port.on('message', async (job: Job) => {
   port.postMessage(await answer(job))
 })
@@ -31,6 +58,7 @@ async function answer(job: Job): Promise<{ findings: Findings } | { error: strin
   try {
     if (!job.bytes) file = new FileSource(job.path!, job.extension)
     const source = file ?? new MemorySource(job.bytes!, job.extension)
+    underTest = { source, job, sent: false }
     const start = performance.now()
     const began = () => performance.now() - start > worthTellingMs && port?.postMessage({ began: true })
     return { findings: await examine(source, job, await overrides, began) }

@@ -5,6 +5,7 @@ import type { CheckReport, CheckVerdict, FileUnderTest, Submission, ValidationRe
 import { orderedChecks } from '../checks/index.js'
 import { mimeOfExtension } from '../formats/extensions.js'
 import { openFile } from './file-under-test.js'
+import { imageMemoryMb } from './image-processes.js'
 import { WorkerPool } from './worker-pool.js'
 
 export interface ValidatorOptions {
@@ -17,12 +18,16 @@ export interface ValidatorOptions {
   maxQueue?: number
   /** JavaScript heap of each worker. */
   memoryMb?: number
-  /** Time for each check of a small file; large ones get a second more for every 16 MiB. */
+  /** Time for each check of a small file; large ones get a second more for every 4 MiB. */
   checkDeadlineMs?: number
   idleMs?: number
   graceMs?: number
   /** URL of a module whose export `readers` (extension to FormatReader) goes before the built-in ones. */
   readerModule?: string
+  /** What a process that decodes images may hold; a GiB, or half of a small machine, unless told. */
+  imageMemoryMb?: number
+  /** URL of a module whose export `decodeImage` stands in for libvips. */
+  decoderModule?: string
 }
 
 /** The validation engine: the five checks, the content looked at in worker threads. */
@@ -31,9 +36,11 @@ export function createValidator(options: ValidatorOptions): Validator & { pool: 
     workers: options.workers ?? availableParallelism(),
     maxQueue: options.maxQueue ?? 256,
     memoryMb: options.memoryMb ?? 128,
-    idleMs: options.idleMs ?? 10_000,
+    idleMs: options.idleMs ?? 60_000,
     graceMs: options.graceMs ?? 2_000,
     settings: options.readerModule ? { readerModule: options.readerModule } : {},
+    imageMemoryMb: options.imageMemoryMb ?? imageMemoryMb(),
+    ...(options.decoderModule && { decoderModule: options.decoderModule }),
   })
   const scanners = options.extraScanner ? [options.scanner, options.extraScanner] : [options.scanner]
   return {
@@ -41,11 +48,8 @@ export function createValidator(options: ValidatorOptions): Validator & { pool: 
     validate: async (submission) => {
       const file = openFile(submission, { pool, scanners, deadlineMs: options.checkDeadlineMs ?? 30_000 })
       file.scanAhead()
-      try {
-        return await report(file, await runChecks(file), await engineOf(submission, options.scanner, file.engine()))
-      } finally {
-        file.done()
-      }
+      const checks = await runChecks(file).finally(file.done)
+      return report(file, checks, await engineOf(submission, options.scanner, file.engine()))
     },
     close: () => pool.close(),
   }

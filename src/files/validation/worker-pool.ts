@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads'
+import { type MessagePort, Worker } from 'node:worker_threads'
 import { overloaded } from '../../errors.js'
 import type { Casualty, Findings, Job } from './findings.js'
+import { ImageProcesses } from './image-processes.js'
 import type { WorkerSettings } from './validation-worker.js'
 
 export interface PoolOptions {
@@ -14,6 +15,10 @@ export interface PoolOptions {
   /** What a worker may take beyond the readers' own deadline before it counts as hung. */
   graceMs: number
   settings: WorkerSettings
+  /** What a process that decodes images may hold. */
+  imageMemoryMb: number
+  /** URL of a module whose export `decodeImage` stands in for libvips. */
+  decoderModule?: string
 }
 
 // Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
@@ -29,27 +34,42 @@ interface Task {
   unlisten: () => void
 }
 
-type Message = { findings: Findings } | { error: string } | { began: true }
+type Message = { findings: Findings } | { error: string } | { began: true } | { images: MessagePort }
 
 interface Seat {
   worker: Worker
+  /** Ends the process in which native code decodes the images that the worker looks at, once there is one. */
+  endImages?: () => void
   task?: Task
   timer?: NodeJS.Timeout
   /** Why it ended, where that is known before it exits. */
   reason?: Casualty['casualty']
 }
 
-/** A few worker threads that look at files, one each at a time. A worker that dies or hangs is replaced, its file tried once more. */
+/**
+ * A few worker threads that look at files, one each at a time, with a child process each for native code once there is an image.
+ * A worker or a process that dies or hangs is replaced together with the other, its file tried once more.
+ */
 export class WorkerPool {
   private readonly seats = new Set<Seat>()
   private readonly queue: Task[] = []
   private closed = false
 
-  constructor(private readonly options: PoolOptions) {}
+  private readonly images: ImageProcesses
+
+  constructor(private readonly options: PoolOptions) {
+    const { imageMemoryMb, idleMs, decoderModule } = options
+    this.images = new ImageProcesses({ memoryMb: imageMemoryMb, idleMs, ...(decoderModule && { decoderModule }) })
+  }
 
   /** Workers that are alive now. */
   get size(): number {
     return this.seats.size
+  }
+
+  /** Processes that decode images and are alive now. */
+  get imageProcesses(): number[] {
+    return this.images.pids
   }
 
   run(job: Job, signal: AbortSignal): Promise<Findings | Casualty> {
@@ -76,6 +96,7 @@ export class WorkerPool {
     this.closed = true
     for (const task of this.queue.splice(0)) task.fail(overloaded('The service is shutting down; send the file again.'))
     await Promise.all([...this.seats].map((seat) => this.end(seat)))
+    await this.images.close()
   }
 
   private dispatch(): void {
@@ -109,7 +130,7 @@ export class WorkerPool {
     this.seats.add(seat)
     worker.on('message', (message: Message) => this.heard(seat, message))
     worker.on('error', (error: Error & { code?: string }) => {
-      seat.reason = error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'died'
+      seat.reason ??= error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'died'
     })
     worker.on('exit', () => this.exited(seat))
     return seat
@@ -130,20 +151,20 @@ export class WorkerPool {
 
   /** Gives the check that starts now its time. */
   private watch(seat: Seat, task: Task): void {
-    this.arm(seat, task.job.deadlineMs + this.options.graceMs, () => {
-      seat.reason = 'hung'
-      void seat.worker.terminate()
-    })
+    this.arm(seat, task.job.deadlineMs + this.options.graceMs, () => this.fell(seat, 'hung'))
   }
 
   private heard(seat: Seat, message: Message) {
     const task = seat.task
     if (!task) return
     if ('began' in message) return this.watch(seat, task)
+    if ('images' in message) return this.serveImages(seat, message.images)
     seat.task = undefined
     task.unlisten()
     if ('error' in message) task.fail(new Error(`validation failed: ${message.error}`))
     else task.settle(message.findings)
+    // It is being ended, and whoever ends it waits for that: it goes on keeping the process alive.
+    if (seat.reason) return this.dispatch()
     this.arm(seat, this.options.idleMs, () => void this.end(seat))
     // An idle worker does not keep the process alive.
     seat.worker.unref()
@@ -151,9 +172,33 @@ export class WorkerPool {
     this.dispatch()
   }
 
+  /** The worker has met its first image: from here it asks the process itself, and we hear of what goes wrong. */
+  private serveImages(seat: Seat, port: MessagePort): void {
+    seat.endImages = this.images.serve(port, {
+      began: () => {
+        if (seat.task && !seat.reason) this.watch(seat, seat.task)
+      },
+      fell: (casualty) => this.fell(seat, casualty),
+      failed: (error) => {
+        const { task } = seat
+        seat.task = undefined
+        task?.unlisten()
+        task?.fail(error)
+        this.fell(seat, 'died')
+      },
+    })
+  }
+
+  /** Ends a seat whose worker or process went wrong; its file is tried once more. */
+  private fell(seat: Seat, reason: Casualty['casualty']): void {
+    seat.reason ??= reason
+    void this.end(seat)
+  }
+
   private exited(seat: Seat): void {
     clearTimeout(seat.timer)
     this.seats.delete(seat)
+    this.endImages(seat)
     const task = seat.task
     seat.task = undefined
     if (task) this.retry(task, seat.reason ?? 'died')
@@ -179,7 +224,13 @@ export class WorkerPool {
   private async end(seat: Seat): Promise<void> {
     clearTimeout(seat.timer)
     seat.reason ??= 'died'
+    this.endImages(seat)
     await seat.worker.terminate()
+  }
+
+  private endImages(seat: Seat): void {
+    seat.endImages?.()
+    seat.endImages = undefined
   }
 }
 

@@ -93,3 +93,39 @@ export async function circularTiff(): Promise<Buffer> {
   else bytes.writeUInt32BE(first, next)
   return bytes
 }
+
+export const tiledTiff = () =>
+  picture(256, 256).tiff({ compression: 'lzw', tile: true, tileWidth: 64, tileHeight: 64 }).toBuffer()
+
+interface RawTiff {
+  bits: number
+  samples: number
+  compression: number
+  data: Buffer
+}
+
+/** A grey TIFF of 8 by 5 pixels in one strip, made by hand: what libvips does not write. */
+export function rawTiff({ bits, samples, compression, data }: RawTiff): Buffer {
+  const fields = [
+    [256, 8],
+    [257, 5],
+    [258, bits],
+    [259, compression],
+    [262, 1],
+    [273, 8],
+    [277, samples],
+    [278, 5],
+    [279, data.length],
+  ]
+  const directory = Buffer.alloc(2 + fields.length * 12 + 4)
+  directory.writeUInt16LE(fields.length)
+  for (const [index, [tag, value]] of fields.entries()) {
+    directory.writeUInt16LE(tag!, 2 + index * 12)
+    directory.writeUInt16LE(4, 4 + index * 12)
+    directory.writeUInt32LE(1, 6 + index * 12)
+    directory.writeUInt32LE(value!, 10 + index * 12)
+  }
+  const head = Buffer.from('II*\0\0\0\0\0', 'latin1')
+  head.writeUInt32LE(8 + data.length, 4)
+  return Buffer.concat([head, data, directory])
+}

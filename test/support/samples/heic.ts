@@ -1,0 +1,67 @@
+/** A HEIC made by hand: one picture whose data are no real HEVC, but units as HEVC has them. */
+
+const numbers = (width: 1 | 2 | 4, ...values: number[]) => {
+  const bytes = Buffer.alloc(width * values.length)
+  for (const [index, value] of values.entries()) bytes.writeUIntBE(value, index * width, width)
+  return bytes
+}
+
+export const box = (type: string, ...content: Buffer[]) => {
+  const body = Buffer.concat(content)
+  return Buffer.concat([numbers(4, body.length + 8), Buffer.from(type, 'latin1'), body])
+}
+const fullBox = (type: string, version: number, ...content: Buffer[]) => box(type, numbers(1, version, 0, 0, 0), ...content)
+
+/** A unit of a kind, in front of it its length. */
+export const unit = (kind: number, content: number[]) => {
+  const body = Buffer.from([kind << 1, 1].concat(content))
+  return Buffer.concat([numbers(4, body.length), body])
+}
+
+const parameters = (kind: number) => {
+  const body = Buffer.from([kind << 1, 1, 12, 34, 56])
+  return Buffer.concat([numbers(1, kind), numbers(2, 1, body.length), body])
+}
+
+interface HeicOptions {
+  /** Units; a slice that starts a picture unless told. */
+  data?: Buffer
+  /** Kinds of parameters in the decoder configuration. */
+  kinds?: number[]
+  type?: string
+  handler?: string
+  width?: number
+  /** Added to the place where the data are said to be. */
+  shift?: number
+  /** Without its decoder configuration. */
+  bare?: boolean
+}
+
+const slice = unit(19, [0x80, ...Array.from({ length: 200 }, (_, index) => (index * 7) | 3)])
+
+export function heic(options: HeicOptions = {}): Buffer {
+  const { data = slice, kinds = [32, 33, 34], type = 'hvc1', handler = 'pict', width = 64, shift = 0, bare = false } = options
+  const hvcC = Buffer.concat([numbers(1, 1), Buffer.alloc(20), numbers(1, 0xff, kinds.length), ...kinds.map(parameters)])
+  const start = box('ftyp', Buffer.from('heic\0\0\0\0mif1heic', 'latin1'))
+  const meta = (place: number) =>
+    fullBox(
+      'meta',
+      0,
+      fullBox('hdlr', 0, numbers(4, 0), Buffer.from(handler, 'latin1'), Buffer.alloc(13)),
+      fullBox('pitm', 0, numbers(2, 1)),
+      fullBox('iinf', 0, numbers(2, 1), fullBox('infe', 2, numbers(2, 1, 0), Buffer.from(`${type}\0`, 'latin1'))),
+      fullBox('iloc', 0, numbers(2, 0x4400, 1, 1, 0, 1), numbers(4, Math.max(0, place + shift), data.length)),
+      box(
+        'iprp',
+        box(
+          'ipco',
+          box(bare ? 'free' : 'hvcC', hvcC),
+          fullBox('ispe', 0, numbers(4, width, 48)),
+          fullBox('pixi', 0, numbers(1, 3, 8, 8, 8)),
+        ),
+        fullBox('ipma', 0, numbers(4, 1), numbers(2, 1), numbers(1, 3, 0x81, 2, 3)),
+      ),
+    )
+  const place = start.length + meta(0).length + 8
+  return Buffer.concat([start, meta(place), box('mdat', data)])
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from '@jest/globals'
+import { readHeic } from '../../src/files/formats/image.js'
+import { limitsFor } from '../../src/files/validation/limits.js'
+import { MemorySource } from '../../src/files/validation/source.js'
+import { heic, unit } from '../support/samples/heic.js'
+import { mutationsOf } from '../support/samples/mutations.js'
+
+const read = (bytes: Buffer) => readHeic(new MemorySource(bytes, 'heic'), limitsFor(bytes.length, 25_000))
+const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
+const started = [0x80, 9, 9, 9]
+
+describe('heic, as far as damage shows without a decoder', () => {
+  test('a whole one is sound, and the report says how far it was looked at', async () => {
+    expect(await read(heic())).toMatchObject({
+      sound: true,
+      evidence: { width: 64, height: 48 },
+      notes: [expect.stringMatching(/no decoder/)],
+    })
+  })
+
+  test('cut off it is broken, wherever', async () => {
+    const bytes = heic()
+    for (let length = 0; length < bytes.length; length += 5)
+      expect(await read(bytes.subarray(0, length))).toMatchObject(broken(/./))
+  })
+
+  test('a picture that lies elsewhere than said is broken', async () => {
+    expect(await read(heic({ shift: 5000 }))).toMatchObject(broken(/beyond the end/))
+    expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
+  })
+
+  test('the lengths of its units must add up, their heads be possible', async () => {
+    const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
+    expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
+    expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/head of a unit/))
+    expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0, 0, 0, 9, 38, 1])]) }))).toMatchObject(broken(/add up/))
+    const impossible = Buffer.from(two)
+    impossible[4] = 0xff
+    expect(await read(heic({ data: impossible }))).toMatchObject(broken(/impossible head/))
+  })
+
+  test('zeros where data was are seen, in the smallest number that HEVC never has', async () => {
+    expect(await read(heic({ data: unit(19, [...started, 0, 0, 3, 1, 0, 0]) }))).toMatchObject({ sound: true })
+    expect(await read(heic({ data: unit(19, [...started, 0, 0, 0, 1]) }))).toMatchObject(broken(/data of its picture is damaged/))
+    const long = Array.from({ length: 140_000 }, (_, index) =>
+      index === 65_536 - 2 || index === 65_536 - 1 || index === 65_536 ? 0 : 5,
+    )
+    expect(await read(heic({ data: unit(19, [0x80].concat(long)) }))).toMatchObject(broken(/data of its picture is damaged/))
+  })
+
+  test('without slices, their start, parameters or configuration there is no picture', async () => {
+    expect(await read(heic({ data: unit(39, [1, 2]) }))).toMatchObject(broken(/no picture data/))
+    expect(await read(heic({ data: unit(19, [1, 2]) }))).toMatchObject(broken(/first slice is missing/))
+    expect(await read(heic({ kinds: [32, 33] }))).toMatchObject(broken(/parameters/))
+    expect(await read(heic({ bare: true }))).toMatchObject(broken(/hvcC/))
+  })
+
+  test('what it says of its picture must be possible', async () => {
+    expect(await read(heic({ type: 'xxxx' }))).toMatchObject(broken(/unknown kind \('xxxx'\)/))
+    expect(await read(heic({ type: 'grid' }))).toMatchObject(broken(/made of/))
+    expect(await read(heic({ handler: 'vide' }))).toMatchObject(broken(/pictures/))
+    expect(await read(heic({ width: 0 }))).toMatchObject(broken(/ispe/))
+    expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, trap: 'pixel_flood' })
+  })
+
+  test('whatever is done to it, there is a verdict', async () => {
+    for (const mutation of mutationsOf(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
+  })
+})

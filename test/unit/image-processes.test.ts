@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { ValidationReport } from '../../src/files/checks/check.js'
+import { createValidator, type ValidatorOptions } from '../../src/files/validation/validator.js'
+import { png } from '../support/samples/image.js'
+import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
+
+// The processes are real and run the compiled engine; only what stands in for libvips goes wrong, and that for real.
+const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
+const open: ReturnType<typeof createValidator>[] = []
+let folder = ''
+let whole: Buffer
+
+const start = (options: Partial<ValidatorOptions> = {}) => {
+  const scanner = new ScriptedScanner({ verdict: 'clean' })
+  const validator = createValidator({ scanner, decoderModule, workers: 2, checkDeadlineMs: 20_000, graceMs: 200, ...options })
+  open.push(validator)
+  return validator
+}
+
+/** A whole PNG; what the decoder does with it stands behind it. */
+const image = (deed = 'nothing') => submission('a.png', Buffer.concat([whole, Buffer.from(`do:${deed}`)]))
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+const untilGone = async (pids: number[]) => {
+  while (pids.some(isAlive)) await pause(20)
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'assay-images-'))
+  whole = await png()
+})
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((validator) => validator.close()))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const expectCasualty = (report: ValidationReport, worker: string) => {
+  expect(report).toMatchObject({ outcome: 'rejected', reason: 'corrupt_file' })
+  expect(report.checks[3]).toMatchObject({
+    check: 'corrupt_file',
+    outcome: 'failed',
+    evidence: { worker, attempts: 2 },
+    message: expect.stringContaining('fresh worker'),
+  })
+}
+
+describe('native code that goes wrong over an image takes only that image with it', () => {
+  test.each([
+    ['crash', 'died'],
+    ['spin', 'hung'],
+    // What a process holds can be read on Linux; elsewhere the deadline ends it.
+    ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
+  ])('%s: refused after one retry, images in flight beside it are judged, and so are later ones', async (deed, worker) => {
+    const validator = start({ imageMemoryMb: 300, ...(worker === 'hung' && { checkDeadlineMs: 2500 }) })
+    const bad = validator.validate(image(deed))
+    const good = await Promise.all(Array.from({ length: 6 }, () => validator.validate(image())))
+    expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
+    expectCasualty(await bad, worker)
+    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
+    expect(validator.pool.size).toBeLessThanOrEqual(2)
+  })
+
+  test('one that crashes it once is forgiven: a fresh process decodes it', async () => {
+    expect(await start().validate(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('a process killed from outside while nothing is under way is replaced unnoticed', async () => {
+    const validator = start({ workers: 1 })
+    await validator.validate(image())
+    const before = validator.pool.imageProcesses
+    expect(before).toHaveLength(1)
+    process.kill(before[0]!, 'SIGKILL')
+    await untilGone(before)
+    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
+    expect(validator.pool.imageProcesses).not.toEqual(before)
+  })
+
+  test('where no process can be started no image is blamed: an error and no verdict', async () => {
+    const validator = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
+    await expect(validator.validate(image())).rejects.toThrow('does not start')
+    expect(await validator.validate(submission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
+  })
+})
+
+describe('the processes', () => {
+  test('are no more than the workers, and none before the first image', async () => {
+    const validator = start()
+    await validator.validate(submission('a.txt', Buffer.from('words\n')))
+    expect(validator.pool.imageProcesses).toEqual([])
+    const seen = new Set<number>()
+    const judged = Array.from({ length: 12 }, () =>
+      validator.validate(image()).then(({ outcome }) => {
+        for (const pid of validator.pool.imageProcesses) seen.add(pid)
+        return outcome
+      }),
+    )
+    expect(await Promise.all(judged)).toEqual(Array(12).fill('accepted'))
+    expect(seen.size).toBeGreaterThan(0)
+    expect(seen.size).toBeLessThanOrEqual(2)
+  })
+
+  test('end when there is nothing to do, and start again', async () => {
+    const validator = start({ idleMs: 50 })
+    await validator.validate(image())
+    const pids = validator.pool.imageProcesses
+    await untilGone(pids)
+    while (validator.pool.size > 0) await pause(20)
+    expect(validator.pool.imageProcesses).toEqual([])
+    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('end when the pool is closed, whatever they do', async () => {
+    const validator = start()
+    const refused = expect(validator.validate(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
+    while (validator.pool.imageProcesses.length === 0) await pause(5)
+    const pids = validator.pool.imageProcesses
+    await validator.close()
+    await refused
+    expect(pids.filter(isAlive)).toEqual([])
+  })
+
+  test('end with a service that is killed with -9, in the middle of an image too', async () => {
+    const path = join(folder, 'endless.png')
+    await writeFile(path, Buffer.concat([whole, Buffer.from('do:spin')]))
+    const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const [line] = await once(service.stdout, 'data')
+    const { pid } = JSON.parse(String(line))
+    expect(isAlive(pid)).toBe(true)
+    service.kill('SIGKILL')
+    await untilGone([pid])
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('know no secrets and none of our Node options', async () => {
+    process.env.ASSAY_TEST_SECRET = 'do not tell'
+    const report = await start().validate(image('tell'))
+    delete process.env.ASSAY_TEST_SECRET
+    const told = JSON.parse(report.checks[3]!.message.match(/\{.*\}/)![0])
+    expect(told.env.filter((name: string) => !/^(VIPS|UV_|MALLOC_|NODE_CHANNEL_|__)/.test(name))).toEqual([])
+    expect(told.options.filter((option: string) => !/^--(max-|no-warnings)/.test(option))).toEqual([])
+  })
+
+  test('may print what they like: it reaches nobody and blocks nothing', async () => {
+    expect(await start().validate(image('shout'))).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('read large images where they lie, brackets in the name or not', async () => {
+    const validator = start()
+    for (const name of ['large.png', 'large.png[page=3]']) {
+      const content = await onDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
+      expect(await validator.validate(submission('a.png', content))).toMatchObject({ outcome: 'accepted' })
+    }
+  })
+})
