@@ -13,11 +13,12 @@ export function readAnswer(line: string): ClamdAnswer {
   if (line === 'stream: OK') return { kind: 'clean' }
   const found = /^stream: (\S.*) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return judgeSignature(found)
-  if (line === 'INSTREAM size limit exceeded. ERROR') {
-    return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
-  }
+  if (saysTooLong(line)) return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
   return { kind: 'error', message: line === '' ? 'an empty answer' : `the answer '${shown(line)}'` }
 }
+
+/** The one ERROR that is about the file. */
+export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
 
 // With AlertEncrypted and AlertExceedsMax clamd tells what it could not look at in the form of a finding. That is no virus.
 function judgeSignature(signature: string): ClamdAnswer {

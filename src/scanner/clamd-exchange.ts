@@ -1,10 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import type { Content } from '../content.js'
 import type { ClamdAddress } from './clamd-address.js'
-
-// Why not the npm package `clamscan`: measured at 2.4.0, it has no backpressure (a stream of 300 MiB stood in memory), never
-// settles on a mute daemon or a destroyed input, throws past its caller when the input fails while it connects, resolves an
-// empty reply, and may lose the daemon's own word on its size limit. The protocol is two commands: clamd(8).
 
 /** Milliseconds. */
 export interface ClamdDeadlines {
@@ -22,74 +17,30 @@ export class ClamdFault extends Error {
   override readonly name = 'ClamdFault'
   /** It took the connection and said nothing: asking it again would only cost as long again. */
   readonly mute: boolean
+  /** How the line ended, where it was not given up: nobody took the connection, or it was closed before a whole answer had been read. */
+  readonly line: 'refused' | 'cut' | undefined
 
-  constructor(message: string, options: { mute?: boolean; cause?: unknown } = {}) {
+  constructor(message: string, options: { mute?: boolean; line?: 'refused' | 'cut'; cause?: unknown } = {}) {
     super(message, { cause: options.cause })
     this.mute = options.mute ?? false
+    this.line = options.line
   }
 }
 
 // clamd's replies are a line; whatever goes on without an end is not a clamd.
 const longestAnswer = 64 * 1024
-const pieceSize = 64 * 1024
-const noMore = Buffer.alloc(4)
-const command = Buffer.from('zINSTREAM\0')
-
-/** One question on a connection of its own (`PING`, `VERSION`); resolves with the line that comes back. */
-export function askClamd(
-  address: ClamdAddress,
-  question: string,
-  deadlines: ClamdDeadlines,
-  signal?: AbortSignal,
-): Promise<string> {
-  return exchange(address, deadlines, signal, async (line) => {
-    await line.write(Buffer.from(`z${question}\0`))
-  })
-}
-
-/** Streams the content to the daemon, never more of it in memory than the socket's buffer, and resolves with the line that comes back. */
-export function sendToClamd(
-  address: ClamdAddress,
-  content: Content,
-  deadlines: ClamdDeadlines,
-  signal?: AbortSignal,
-): Promise<string> {
-  return exchange(address, deadlines, signal, (line) => send(content, line))
-}
-
-async function send(content: Content, line: Line): Promise<void> {
-  if (content.bytes && content.bytes.length <= pieceSize)
-    return line.write(Buffer.concat([command, framed(content.bytes), noMore]))
-  await line.write(command)
-  for await (const chunk of content.bytes ? [content.bytes] : content.stream()) {
-    for (let at = 0; at < chunk.length; at += pieceSize) {
-      // The daemon may have said its word already (over its limit, say): then the rest is of no use.
-      if (line.over) return
-      // A turn of the event loop, so that this word is read before the next piece meets a closed connection (EPIPE), which would lose it.
-      await nextTurn()
-      await line.write(framed(chunk.subarray(at, at + pieceSize)))
-    }
-  }
-  await line.write(noMore)
-}
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
-
-function framed(piece: Buffer): Buffer {
-  if (piece.length === 0) return piece
-  const length = Buffer.allocUnsafe(4)
-  length.writeUInt32BE(piece.length)
-  return Buffer.concat([length, piece])
-}
 
 /** The way to the daemon, as a sender sees it. */
-interface Line {
+export interface Line {
   /** Resolves when more may be written, or when the exchange is over. Never rejects: the exchange does. */
   write(bytes: Buffer): Promise<void>
+  /** The same for the last that will be written: the daemon sees an end, and can still answer. */
+  end(bytes: Buffer): Promise<void>
   readonly over: boolean
 }
 
-function exchange(
+/** One connection, one question, one answer: resolves with the line that comes back, rejects with `ClamdFault` or the signal's reason. */
+export function exchange(
   address: ClamdAddress,
   deadlines: ClamdDeadlines,
   signal: AbortSignal | undefined,
@@ -104,7 +55,7 @@ interface Outcome {
   reject(reason: unknown): void
 }
 
-/** One connection, one question, one answer; settles exactly once, and leaves neither timer nor socket. */
+/** Settles exactly once, and leaves neither timer nor socket. */
 class Exchange implements Line {
   over = false
   readonly #address: ClamdAddress
@@ -116,6 +67,7 @@ class Exchange implements Line {
   #patience: NodeJS.Timeout | undefined
   #received: Buffer = Buffer.alloc(0)
   #failure: Error | undefined
+  #connected = false
   #writable: (() => void) | undefined
 
   constructor(address: ClamdAddress, deadlines: ClamdDeadlines, signal: AbortSignal | undefined, outcome: Outcome) {
@@ -141,6 +93,7 @@ class Exchange implements Line {
     // Judged at the close and not at the error: the daemon's last word may lie between an EPIPE and the close.
     this.#socket.on('close', () => this.#fail(this.#brokenOff()))
     this.#socket.on('connect', () => {
+      this.#connected = true
       this.#wait(this.#deadlines.idleMs)
       sender(this).then(
         () => this.#wait(this.#deadlines.answerMs),
@@ -155,6 +108,10 @@ class Exchange implements Line {
       this.#writable = resolve
       if (this.#socket.write(bytes)) resolve()
     })
+  }
+
+  async end(bytes: Buffer): Promise<void> {
+    if (!this.over && !this.#socket.destroyed) this.#socket.end(bytes)
   }
 
   #hear(chunk: Buffer): void {
@@ -192,11 +149,12 @@ class Exchange implements Line {
   }
 
   #brokenOff(): ClamdFault {
-    const code = (this.#failure as NodeJS.ErrnoException | undefined)?.code
+    const { code } = (this.#failure ?? {}) as NodeJS.ErrnoException
+    const because = code ? ` (${code})` : ''
+    if (!this.#connected)
+      return new ClamdFault(`${this.#address.label} takes no connection${because}`, { line: 'refused', cause: this.#failure })
     const half = this.#received.toString('latin1', 0, 60).replace(/[^ -~]/g, '?')
     const when = half ? `after half an answer, '${half}'` : 'without an answer'
-    return new ClamdFault(`${this.#address.label} closed the connection ${when}${code ? ` (${code})` : ''}`, {
-      cause: this.#failure,
-    })
+    return new ClamdFault(`${this.#address.label} closed the connection ${when}${because}`, { line: 'cut', cause: this.#failure })
   }
 }

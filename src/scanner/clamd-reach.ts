@@ -8,6 +8,10 @@ import { reachProbe } from './reach-probe.js'
 const mebibyte = 1024 * 1024
 // Nobody sets MaxFileSize and MaxScanSize below this; small files are not worth a probe.
 const believed: Needs = { largest: mebibyte, total: 4 * mebibyte }
+// ClamAV takes no file beyond 2 GB, whatever its settings; a probe of 8 GiB keeps it busy for half a minute already.
+const provable: Needs = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
+// A probe of thousands of small members would cost us more than it tells: nobody allows so much in all and so little in one piece.
+const mostFillers = 512
 // Limits change with a restart of the daemon, which need not show in its version.
 const rememberedMs = 30 * 60_000
 const mostRemembered = 64
@@ -43,19 +47,30 @@ export class ClamdReach {
     known.version = version
   }
 
+  /** The daemon was away: whoever answers there next may have other limits. */
+  forget(daemon: Daemon): void {
+    this.#of(daemon).tried.length = 0
+  }
+
   /** What stands between the daemon and `needs`; nothing where it looks that far. */
   async check(daemon: Daemon, needs: Needs, signal: AbortSignal): Promise<{ incomplete?: string; note?: string }> {
     if (covers(believed, needs)) return {}
+    const [piece, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
+    const beyond = `it holds ${piece} in one piece and ${all} in all, beyond what clamd looks at`
+    if (!covers(provable, needs)) return { incomplete: beyond }
     const known = this.#of(daemon)
-    const answer = known.last.then(() => this.#find(daemon, known, needs, signal))
+    const asked = {
+      largest: Math.max(needs.largest, believed.largest, Math.ceil(needs.total / mostFillers)),
+      total: Math.max(needs.total, believed.total),
+    }
+    // What is known already need not wait for a probe about something else.
+    if (remembered(known, asked)) return {}
+    const answer = known.last.then(() => this.#find(daemon, known, asked, signal))
     known.last = answer.catch(() => undefined)
     if (await unlessAborted(answer, signal)) return {}
     // A daemon that finds the string in no zip at all (ScanArchive no, signatures without EICAR) has proved nothing about its limits.
     if (!remembered(known, measurable)) return { note: 'it could not be measured how far this clamd looks into a file' }
-    const [piece, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
-    return {
-      incomplete: `it holds ${piece} in one piece and ${all} in all, beyond what clamd looks at (MaxFileSize, MaxScanSize)`,
-    }
+    return { incomplete: `${beyond} (MaxFileSize, MaxScanSize)` }
   }
 
   async #find(daemon: Daemon, known: Knowledge, needs: Needs, signal: AbortSignal): Promise<boolean> {
@@ -68,7 +83,7 @@ export class ClamdReach {
   async #looks(daemon: Daemon, known: Knowledge, asked: Needs, signal: AbortSignal): Promise<boolean> {
     const told = remembered(known, asked)
     if (told !== undefined) return told
-    const answer = readAnswer(await this.#send(daemon, reachProbe(asked.largest, asked.total), signal))
+    const answer = readAnswer(await this.#send(daemon, await reachProbe(asked.largest, asked.total), signal))
     if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
     const seen = answer.kind === 'infected' && /eicar/i.test(answer.signature)
     known.tried.push({ needs: asked, seen })

@@ -3,8 +3,9 @@ import { AssayError, scannerUnavailable } from '../errors.js'
 import { blindSpot } from './blind-spot.js'
 import type { ClamdAddress } from './clamd-address.js'
 import { type ClamdAnswer, readAnswer, readVersion } from './clamd-answer.js'
+import { askClamd, sendToClamd } from './clamd-commands.js'
 import { type Daemon, Daemons } from './clamd-daemons.js'
-import { askClamd, type ClamdDeadlines, ClamdFault, sendToClamd } from './clamd-exchange.js'
+import { type ClamdDeadlines, ClamdFault } from './clamd-exchange.js'
 import { ClamdReach } from './clamd-reach.js'
 import { eicar } from './eicar.js'
 import type { ScannerLogger } from './logger.js'
@@ -130,6 +131,8 @@ export class ClamdScanner implements VirusScanner {
         fault = error
         tried.add(daemon)
         daemon.restingUntil = Date.now() + restMs
+        // Whoever listens there next may have been started with other limits.
+        if (fault.line === 'refused') this.#reach?.forget(daemon)
         this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd did not scan a file')
       } finally {
         this.#daemons.release(daemon)

@@ -15,6 +15,14 @@ export function memorySource(bytes: Buffer): LookSource {
   return { size: bytes.length, read: (offset, length) => bytes.subarray(offset, offset + length), close: () => {} }
 }
 
+/** From `start` up to, not including, `end`. */
+export function partOf(source: LookSource, start: number, end: number): LookSource {
+  const size = end - start
+  const read = (offset: number, length: number, target?: Buffer) =>
+    source.read(start + offset, Math.max(0, Math.min(length, size - offset)), target)
+  return { size, read, close: () => {} }
+}
+
 export function fileSource(path: string, size: number): LookSource {
   return descriptorSource(openSync(path, 'r'), size)
 }

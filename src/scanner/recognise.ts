@@ -39,3 +39,23 @@ function isTar(head: Buffer): boolean {
   for (let at = 0; at < 512; at++) if (at < 148 || at >= 156) sum += head[at] as number
   return told === sum
 }
+
+const notUnpacked: Partial<Record<Container, string>> = {
+  '7z': '7z',
+  rar: 'RAR',
+  bzip2: 'bzip2',
+  xz: 'xz',
+  zstd: 'zstd',
+  cab: 'cabinet',
+  ole: 'OLE',
+  pdf: 'PDF',
+}
+
+/** What is told of a container that is scanned as it is; undefined for what is unpacked, and for what holds nothing. */
+export const noteOn = (container: Container | undefined): string | undefined => {
+  const name = container && notUnpacked[container]
+  return name && `scanned as it is, since the engine does not unpack it: ${name}`
+}
+
+/** True where an archive's directory stands at the end of something that does not look like one from the front. */
+export const endsLikeZip = (tail: Buffer): boolean => tail.includes('PK\x05\x06', 0, 'latin1')

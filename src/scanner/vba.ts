@@ -1,3 +1,5 @@
+import type { Find } from './yara-engine.js'
+
 /**
  * The sources of Office macros lie in their documents packed by a scheme of their own, in which no pattern would find them. [MS-OVBA] 2.4.1.
  * Every module begins with `Attribute VB_…`, of which packing leaves this.
@@ -49,4 +51,13 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
       for (let copied = 0; copied < length; copied++) unpacked.push(unpacked[from + copied] as number)
     }
   }
+}
+
+/** The signature of the first macro in `bytes` in which something is found. */
+export function findInMacros(bytes: Buffer, find: Find): string | undefined {
+  for (const macro of macroSources(bytes)) {
+    const signature = find(macro, true)
+    if (signature !== undefined) return signature
+  }
+  return undefined
 }

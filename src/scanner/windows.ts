@@ -1,4 +1,5 @@
 import type { LookSource } from './look-source.js'
+import { findInMacros } from './vba.js'
 import type { Find } from './yara-engine.js'
 import { overlapBytes, windowBytes } from './yara-limits.js'
 
@@ -52,6 +53,11 @@ export class StreamWindow {
     this.#buffer.copyWithin(0, windowBytes - overlapBytes)
     this.#filled = overlapBytes
   }
+}
+
+/** What a single look at all of a small file, which holds nothing that could be unpacked, finds. */
+export function findIn(bytes: Buffer, find: Find): string | undefined {
+  return find(bytes, true) ?? findInMacros(bytes, find)
 }
 
 const endBytes = 256 * 1024

@@ -1,14 +1,17 @@
-import { Worker } from 'node:worker_threads'
 import type { Content } from '../content.js'
 import { overloaded, scannerUnavailable } from '../errors.js'
+import { LeavingWorkers } from './leaving-workers.js'
 import type { ScannerLogger } from './logger.js'
+import { ScanProcess, ScanThread, type ScanWorker, type Setup } from './scan-worker.js'
 import type { ScanVerdict } from './virus-scanner.js'
 import { FaultyRules } from './yara-engine.js'
-import type { WorkerAnswer, WorkerJob, WorkerSetup } from './yara-messages.js'
+import type { WorkerAnswer, WorkerJob } from './yara-messages.js'
 
 export interface PoolOptions {
-  setup: Omit<WorkerSetup, 'cancelled'>
+  setup: Setup
   workers: number
+  /** Each in a process of its own, which can be ended whatever it does. */
+  apart: boolean
   /** Uploads that may wait for a worker. */
   maxWaiting: number
   /** Milliseconds for a content of so many bytes. */
@@ -34,24 +37,28 @@ interface Task {
 }
 
 interface Member {
-  worker: Worker
-  cancelled: Int32Array
+  worker: ScanWorker
+  /** It has compiled its rules. */
+  ready: boolean
   task: Task | undefined
   jobId: number
-  /** The deadline of a task, or of having nothing to do. */
+  /** The deadline of a task, of starting, or of having nothing to do. */
   timer: NodeJS.Timeout | undefined
   ended: boolean
 }
 
-// Worker threads are started from compiled code, also where a test runs the source.
-const compiled = new URL('./yara-worker.js', import.meta.url.replace('/src/', '/dist/'))
-const heapMegabytes = 96
 const startMs = 30_000
+/** A scan that nobody waits for any more may take so long to its next step. */
+const cancelMs = 5_000
 
-/** A bounded pool of worker threads that scan, one upload each. A worker that dies or hangs takes only its own upload with it. */
+/**
+ * A bounded pool of workers that scan, one upload each. A worker that dies or hangs takes only its own upload with it, and is replaced. A
+ * thread that cannot be ended is replaced as well, but not without end: there are never more than twice as many as `workers`.
+ */
 export class YaraPool {
   readonly #options: PoolOptions
   readonly #members = new Set<Member>()
+  readonly #leaving = new LeavingWorkers(() => this.#dispatch())
   readonly #waiting: Task[] = []
   #lastJob = 0
   #closed = false
@@ -65,8 +72,7 @@ export class YaraPool {
   /** Starts the first worker: rules that do not compile throw `FaultyRules`. */
   async start(): Promise<EngineFacts> {
     if (this.#facts) return this.#facts
-    const member = this.#add()
-    member.timer = setTimeout(() => this.#lost(member, `it was not ready within ${startMs} ms`), startMs)
+    this.#add()
     return new Promise((resolve, reject) => {
       this.#starting = { resolve, reject }
     })
@@ -104,15 +110,30 @@ export class YaraPool {
     this.#closed = true
     const reason = scannerUnavailable('The scanner is being closed.')
     for (const task of this.#waiting.splice(0)) task.reject(reason)
-    await Promise.all([...this.#members].map((member) => this.#end(member, reason)))
+    for (const member of this.#members) this.#end(member, reason)
+    await this.#leaving.gone()
   }
 
   #dispatch(): void {
     while (this.#waiting.length > 0) {
       const free = [...this.#members].find((member) => !member.task)
-      if (!free && this.#members.size >= this.#options.workers) return
+      if (!free && !this.#mayHire()) {
+        if (this.#members.size === 0 && this.#leaving.allHang) this.#refuse()
+        return
+      }
       this.#give(free ?? this.#add(), this.#waiting.shift()!)
     }
+  }
+
+  #mayHire(): boolean {
+    const { workers } = this.#options
+    return this.#members.size < workers && this.#members.size + this.#leaving.size < 2 * workers
+  }
+
+  #refuse(): void {
+    const count = this.#leaving.size
+    for (const task of this.#waiting.splice(0))
+      task.reject(scannerUnavailable(`${count} scan workers hang and cannot be ended; the service should be restarted.`))
   }
 
   #give(member: Member, task: Task): void {
@@ -122,46 +143,42 @@ export class YaraPool {
     const { size, bytes, path } = task.content
     const job: WorkerJob = { id: member.jobId, size, ...(path === undefined ? { bytes: bytes ?? Buffer.alloc(0) } : { path }) }
     member.worker.ref()
-    member.worker.postMessage(job)
-    const ms = this.#options.deadlineOf(size)
+    member.worker.send(job)
+    if (member.ready) this.#watch(member, task)
+  }
+
+  #watch(member: Member, task: Task): void {
+    const ms = this.#options.deadlineOf(task.content.size)
     clearTimeout(member.timer)
-    member.timer = setTimeout(() => this.#lost(member, `it took longer than ${ms} ms`), ms)
+    member.timer = setTimeout(() => this.#hung(member, ms), ms)
   }
 
   #add(): Member {
-    const cancelled = new SharedArrayBuffer(4)
-    const worker = new Worker(this.#options.workerUrl ?? compiled, {
-      workerData: { ...this.#options.setup, cancelled } satisfies WorkerSetup,
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: 8 },
-      // Nothing of the environment is its business; nor are the flags that a test runner was started with.
-      env: {},
-      execArgv: [],
-    })
-    const member: Member = {
-      worker,
-      cancelled: new Int32Array(cancelled),
-      task: undefined,
-      jobId: 0,
-      timer: undefined,
-      ended: false,
+    const { setup, apart, workerUrl } = this.#options
+    const owner = {
+      hear: (answer: WorkerAnswer) => this.#hear(member, answer),
+      lost: (how: string) => this.#lost(member, how),
     }
-    worker.on('message', (answer: WorkerAnswer) => this.#hear(member, answer))
-    worker.on('error', (error) => this.#lost(member, error.message))
-    worker.on('exit', (code) => this.#lost(member, `it ended with status ${code}`))
+    const worker = apart ? new ScanProcess(setup, owner) : new ScanThread(setup, owner, workerUrl)
+    const member: Member = { worker, ready: false, task: undefined, jobId: 0, timer: undefined, ended: false }
+    member.timer = setTimeout(() => this.#lost(member, `it was not ready within ${startMs} ms`), startMs)
     this.#members.add(member)
     return member
   }
 
   #hear(member: Member, answer: WorkerAnswer): void {
+    if (member.ended) return
     if (answer.kind === 'ready') {
       this.#facts = { version: answer.version, rules: answer.rules }
       this.#starting?.resolve(this.#facts)
       this.#starting = undefined
+      member.ready = true
       if (!member.task) this.#rest(member)
+      else if (!member.task.signal.aborted) this.#watch(member, member.task)
     } else if (answer.kind === 'faulty-rules') {
       const fault = new FaultyRules(answer.message)
       this.#starting?.reject(fault)
-      void this.#end(member, scannerUnavailable(fault.message, fault))
+      this.#end(member, scannerUnavailable(fault.message, fault))
     } else if (answer.id === member.jobId) {
       this.#answered(member, answer)
     }
@@ -179,19 +196,31 @@ export class YaraPool {
     this.#dispatch()
   }
 
-  /** The caller hears at once; the worker stops at its next step, or at the deadline. */
+  /** The caller hears at once; the worker stops at its next step, or is ended. */
   #abort(task: Task): void {
     const at = this.#waiting.indexOf(task)
     if (at >= 0) this.#waiting.splice(at, 1)
-    for (const member of this.#members) if (member.task === task) Atomics.store(member.cancelled, 0, member.jobId)
+    const member = [...this.#members].find((each) => each.task === task)
+    if (member) {
+      member.worker.cancel(member.jobId)
+      clearTimeout(member.timer)
+      member.timer = setTimeout(() => this.#hung(member, cancelMs), cancelMs)
+    }
     task.reject(task.signal.reason)
+  }
+
+  /** Not tried again: what takes that long mostly takes as long the next time, and the next upload waits. */
+  #hung(member: Member, ms: number): void {
+    member.task?.reject(scannerUnavailable(`The scan was given up: it took longer than ${ms} ms.`))
+    member.task = undefined
+    this.#lost(member, `a scan took longer than ${ms} ms`)
   }
 
   /** An idle worker neither keeps the process alive nor stays for ever. */
   #rest(member: Member): void {
     clearTimeout(member.timer)
     member.worker.unref()
-    member.timer = setTimeout(() => void this.#end(member), this.#options.idleMs).unref()
+    member.timer = setTimeout(() => this.#end(member), this.#options.idleMs).unref()
   }
 
   #lost(member: Member, how: string): void {
@@ -200,7 +229,7 @@ export class YaraPool {
     member.task = undefined
     this.#options.logger?.warn({ reason: how }, 'a scan worker was lost')
     this.#starting?.reject(scannerUnavailable(`The scan worker could not be started: ${how}.`))
-    void this.#end(member)
+    this.#end(member)
     if (task && !task.signal.aborted) {
       if (task.attempts < 2 && !this.#closed) this.#waiting.unshift(task)
       else task.reject(scannerUnavailable(`The scan worker was lost over this file, twice: ${how}.`))
@@ -208,11 +237,12 @@ export class YaraPool {
     this.#dispatch()
   }
 
-  async #end(member: Member, reason?: Error): Promise<void> {
+  #end(member: Member, reason?: Error): void {
+    const { worker } = member
     member.ended = true
     clearTimeout(member.timer)
     this.#members.delete(member)
     member.task?.reject(reason)
-    await member.worker.terminate()
+    this.#leaving.add(worker)
   }
 }

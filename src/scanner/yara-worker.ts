@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { fileSource, memorySource } from './look-source.js'
-import { Cancelled, lookAt } from './unpack.js'
+import { Cancelled } from './stopped.js'
+import { lookAt } from './unpack.js'
 import type { ScanVerdict } from './virus-scanner.js'
 import { FaultyRules, type Find, openEngine } from './yara-engine.js'
 import type { WorkerAnswer, WorkerJob, WorkerSetup } from './yara-messages.js'

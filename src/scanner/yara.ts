@@ -5,11 +5,11 @@ import { scannerUnavailable } from '../errors.js'
 import { eicar } from './eicar.js'
 import type { ScannerLogger } from './logger.js'
 import { memoryContent } from './memory-content.js'
-import { headLength, recognise } from './recognise.js'
+import { endsLikeZip, headLength, noteOn, recognise } from './recognise.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
-import { endsLikeZip, findIn, noteOn } from './unpack.js'
 import type { EngineIdentity, ScanVerdict, VirusScanner } from './virus-scanner.js'
+import { findIn } from './windows.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './yara-engine.js'
 import { type UnpackLimits, unpackLimits } from './yara-limits.js'
 import { type EngineFacts, YaraPool } from './yara-pool.js'
@@ -61,6 +61,8 @@ export class YaraScanner implements VirusScanner {
       setup: { kind, operators, limits: { ...unpackLimits, ...options.limits } },
       // The WebAssembly engine takes some 70 MB for each worker, the native one next to nothing.
       workers: options.workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1),
+      // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
+      apart: kind === 'native' && operators.length > 0 && !options.workerUrl,
       maxWaiting: options.maxWaiting ?? 512,
       deadlineOf: options.deadlineOf ?? patience,
       idleMs: options.idleMs ?? 60_000,

@@ -21,22 +21,29 @@ export function localHeader(member: ZipMember): Buffer {
 
 /** The directory and its end record. `offset`: where it begins. */
 export function directoryOf(members: ZipMember[], offset: number): Buffer {
-  const records = members.map((member) => {
-    const record = Buffer.alloc(46)
-    record.writeUInt32LE(0x02014b50, 0)
-    record.writeUInt16LE(20, 4)
-    writeFacts(record, 6, member)
-    record.writeUInt32LE(member.offset, 42)
-    return Buffer.concat([record, Buffer.from(member.name)])
-  })
-  const directory = Buffer.concat(records)
+  const directory = Buffer.concat(members.map(directoryRecord))
+  return Buffer.concat([directory, endRecord(members.length, directory.length, offset)])
+}
+
+/** One member in the directory. */
+export function directoryRecord(member: ZipMember): Buffer {
+  const record = Buffer.alloc(46)
+  record.writeUInt32LE(0x02014b50, 0)
+  record.writeUInt16LE(20, 4)
+  writeFacts(record, 6, member)
+  record.writeUInt32LE(member.offset, 42)
+  return Buffer.concat([record, Buffer.from(member.name)])
+}
+
+/** The last record: of so many members, their directory so many bytes long, at `offset`. */
+export function endRecord(members: number, length: number, offset: number): Buffer {
   const end = Buffer.alloc(22)
   end.writeUInt32LE(0x06054b50, 0)
-  end.writeUInt16LE(members.length, 8)
-  end.writeUInt16LE(members.length, 10)
-  end.writeUInt32LE(directory.length, 12)
+  end.writeUInt16LE(members, 8)
+  end.writeUInt16LE(members, 10)
+  end.writeUInt32LE(length, 12)
   end.writeUInt32LE(offset, 16)
-  return Buffer.concat([directory, end])
+  return end
 }
 
 /** The fields that a local header and a directory record share, in the same order. */

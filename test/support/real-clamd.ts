@@ -15,13 +15,19 @@ export const hasClamd = binary !== undefined || process.env.REQUIRE_CLAMD === '1
 export interface RealClamd {
   tcpUrl: string
   unixUrl: string
+  /** Resolves when it has ended. */
   kill(signal: NodeJS.Signals): Promise<void>
+  /** Stops it where it is, as an overloaded machine would. */
+  freeze(): void
+  /** Started again with the same settings, on the same port and socket. */
+  restart(): Promise<void>
   close(): Promise<void>
 }
 
 /** A real clamd of our own, with a database of one line: the EICAR string. `settings` as in clamd.conf. */
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
   if (!binary) throw new Error('REQUIRE_CLAMD is 1, but no clamd is installed; install clamav-daemon.')
+  const clamd = binary
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
   const port = await freePort()
   const socket = join(folder, 'clamd.sock')
@@ -35,29 +41,36 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     ...settings,
   ]
   await writeFile(join(folder, 'clamd.conf'), `${config.join('\n')}\n`)
-  // Without `User` it stays who started it, root included.
-  const daemon = spawn(binary, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
-  const exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
+  let daemon: ChildProcess
+  let exited: Promise<void>
+  const unixUrl = `clamd://${socket}`
   const kill = async (signal: NodeJS.Signals) => {
     daemon.kill(signal)
     await exited
   }
-  const unixUrl = `clamd://${socket}`
-  try {
+  const start = async () => {
+    // Without `User` it stays who started it, root included.
+    daemon = spawn(clamd, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
+    exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
     await answering(daemon, unixUrl)
-  } catch (error) {
+  }
+  const close = async () => {
     await kill('SIGKILL')
     await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await start()
+  } catch (error) {
+    await close()
     throw error
   }
   return {
     unixUrl,
     tcpUrl: `clamd://127.0.0.1:${port}`,
     kill,
-    close: async () => {
-      await kill('SIGKILL')
-      await rm(folder, { recursive: true, force: true })
-    },
+    freeze: () => void daemon.kill('SIGSTOP'),
+    restart: start,
+    close,
   }
 }
 

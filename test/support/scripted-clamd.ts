@@ -10,10 +10,14 @@ export interface Script {
   answer?: string | ((stream: Buffer) => string)
   /** Takes everything, says nothing, and keeps the connection. */
   mute?: boolean
+  /** Keeps the connection also when the other side has ended. */
+  hold?: boolean
   /** Cuts the connection after so many bytes of the stream. */
   dieAfter?: number
-  /** Says that the stream is too long after so many bytes, and closes without reading the rest: clamd's StreamMaxLength. */
+  /** Says that the stream is too long as soon as a piece is announced that leads beyond so many bytes, and closes: clamd's StreamMaxLength. */
   limit?: number
+  /** What becomes of that word where bytes were still on their way: a reset right behind it, or in its place. */
+  limitWord?: 'reset behind' | 'lost'
   /** Takes nothing for so many milliseconds after each read. */
   pauseMs?: number
   version?: string
@@ -23,7 +27,11 @@ export interface ScriptedClamd {
   url: string
   script: Script
   /** INSTREAM commands so far. */
+  asked: number
+  /** Files begun to be sent so far. */
   streams: number
+  /** Lengths refused before a byte of the file was sent. */
+  refused: number
   open: number
   mostOpen: number
   /** Bytes of streams taken so far. */
@@ -33,14 +41,16 @@ export interface ScriptedClamd {
 
 const faithful = (stream: Buffer) => (stream.includes(eicar) ? 'stream: Test.EICAR.UNOFFICIAL FOUND\0' : 'stream: OK\0')
 
-/** A clamd that does as it is told, odd things above all. */
-export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'unix' = 'tcp'): Promise<ScriptedClamd> {
+/** A clamd that does as it is told, odd things above all. On `port`, where it is to take another's place. */
+export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'unix' = 'tcp', port = 0): Promise<ScriptedClamd> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
   const sockets = new Set<Socket>()
   const daemon: ScriptedClamd = {
     url: '',
     script,
+    asked: 0,
     streams: 0,
+    refused: 0,
     open: 0,
     mostOpen: 0,
     taken: 0,
@@ -50,7 +60,7 @@ export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'u
       await rm(folder, { recursive: true, force: true })
     },
   }
-  const server = createServer((socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket)
     daemon.open++
     daemon.mostOpen = Math.max(daemon.mostOpen, daemon.open)
@@ -59,11 +69,12 @@ export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'u
       daemon.open--
     })
     socket.on('error', () => {})
+    socket.on('end', () => daemon.script.hold || socket.end())
     serve(socket, daemon)
   })
   const path = join(folder, 'clamd.sock')
   await new Promise<void>((resolve) =>
-    listen === 'unix' ? server.listen(path, resolve) : server.listen(0, '127.0.0.1', resolve),
+    listen === 'unix' ? server.listen(path, resolve) : server.listen(port, '127.0.0.1', resolve),
   )
   daemon.url = listen === 'unix' ? `clamd://${path}` : `clamd://127.0.0.1:${(server.address() as AddressInfo).port}`
   return daemon
@@ -81,30 +92,48 @@ function serve(socket: Socket, daemon: ScriptedClamd): void {
       if (end < 0) return
       command = pending.toString('latin1', 0, end)
       pending = pending.subarray(end + 1)
-      if (command === 'zINSTREAM') daemon.streams++
-      else return void socket.end(reply(command, daemon.script))
+      if (command !== 'zINSTREAM') return void socket.end(reply(command, daemon.script))
+      daemon.asked++
     }
     const { script } = daemon
     if (script.pauseMs) {
       socket.pause()
       setTimeout(() => socket.resume(), script.pauseMs).unref()
     }
-    while (pending.length >= 4 && pending.length >= 4 + pending.readUInt32BE(0)) {
-      const piece = pending.subarray(4, 4 + pending.readUInt32BE(0))
-      pending = pending.subarray(4 + piece.length)
+    while (pending.length >= 4) {
+      const length = pending.readUInt32BE(0)
+      if (script.limit !== undefined && size + length > script.limit) return tooLong(socket, daemon, size + pending.length - 4)
+      if (pending.length < 4 + length) return
+      const piece = pending.subarray(4, 4 + length)
+      pending = pending.subarray(4 + length)
+      if (size === 0) daemon.streams++
       size += piece.length
       daemon.taken += piece.length
       // What is large is counted, not kept: these tests look at memory.
       if (size < 2_000_000) stream.push(Buffer.from(piece))
-      if (script.dieAfter !== undefined && size >= script.dieAfter) return void socket.resetAndDestroy()
-      if (script.limit !== undefined && size > script.limit) {
-        socket.pause()
-        socket.removeAllListeners('data')
-        return void socket.end('INSTREAM size limit exceeded. ERROR\0', () => socket.destroy())
-      }
+      if (script.dieAfter !== undefined && size >= script.dieAfter) return reset(socket)
       if (piece.length === 0 && !script.mute) return void socket.end(answer(script, Buffer.concat(stream)))
     }
   })
+}
+
+const word = 'INSTREAM size limit exceeded. ERROR\0'
+
+/** As clamd does it: the word, and a close with the rest unread, which the system turns into a reset where there is a rest. */
+function tooLong(socket: Socket, daemon: ScriptedClamd, received: number): void {
+  socket.pause()
+  socket.removeAllListeners('data')
+  const { limitWord } = daemon.script
+  if (received === 0) daemon.refused++
+  if (received > 0 && limitWord === 'lost') reset(socket)
+  else if (received > 0 && limitWord === 'reset behind') socket.write(word, () => reset(socket))
+  else socket.end(word, () => socket.destroy())
+}
+
+/** A unix socket knows no reset; bytes that nobody reads are one. */
+function reset(socket: Socket): void {
+  if (socket.remoteAddress) socket.resetAndDestroy()
+  else socket.destroy()
 }
 
 function answer({ answer: told = faithful }: Script, stream: Buffer): string {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { fromBufferPromise } from 'yauzl'
 import { blindSpot } from '../../src/scanner/blind-spot.js'
 import { openScanner } from '../../src/scanner/index.js'
 import { opensWithoutPassword } from '../../src/scanner/pdf-password.js'
@@ -91,8 +93,34 @@ describe('how far a daemon looks', () => {
     return scanner
   }
 
-  test('a probe is a thousandth of what it unpacks to', () => {
-    expect(reachProbe(64 * mebibyte, 128 * mebibyte).size).toBeLessThan(256 * 1024)
+  test.each([
+    [64 * 1024, 128 * 1024],
+    [5 * mebibyte + 77, 23 * mebibyte + 1],
+  ])('a probe of %d bytes in one piece and %d in all is a zip of just that', async (largest, total) => {
+    const probe = await reachProbe(largest, total)
+    const bytes = await buffer(probe.stream())
+    expect(bytes.length).toBe(probe.size)
+    const sizes: number[] = []
+    const zip = await fromBufferPromise(bytes)
+    for await (const entry of zip.eachEntry()) {
+      const unpacked = await buffer(await zip.openReadStreamPromise(entry))
+      sizes.push(unpacked.length)
+      expect(unpacked.includes(eicar)).toBe(entry.fileName === 'last.zip')
+    }
+    expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
+  })
+
+  test('the largest probe is a thousandth of what it unpacks to, and comes in a few small pieces, each made when it is wanted', async () => {
+    const probe = await reachProbe(16 * mebibyte, 8192 * mebibyte)
+    expect(probe.size).toBeLessThan(10 * mebibyte)
+    let pieces = 0
+    let longest = 0
+    for await (const piece of probe.stream()) {
+      pieces++
+      longest = Math.max(longest, piece.length)
+    }
+    expect(longest).toBeLessThan(64 * 1024)
+    expect(pieces).toBeLessThan(400)
   })
 
   test('is proved once for what is large, and never for what is small', async () => {
@@ -130,6 +158,34 @@ describe('how far a daemon looks', () => {
       stream.includes('last.zip') && stream.length < mostProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
     )
     expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toEqual(verdict)
+  })
+
+  test('a zip that claims what no clamd takes is incomplete, without a probe', async () => {
+    const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'a probe ERROR\0' : 'stream: OK\0'))
+    const claims = async (...told: number[]) =>
+      scanner.scan(inMemory(zipOf(...told.map((size, index) => ({ name: `${index}`, bytes: text, told: size })))), never())
+    const beyond = { verdict: 'incomplete', reason: expect.stringContaining('beyond what clamd looks at') }
+    expect(await claims(3 * 1024 * mebibyte)).toEqual(beyond)
+    expect(await claims(...Array(9).fill(1024 * mebibyte))).toEqual(beyond)
+  })
+
+  test('what was learned of a daemon is forgotten when it was away', async () => {
+    const daemon = await startScriptedClamd({
+      answer: (stream) => (stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0'),
+    })
+    const scanner = await openScanner(daemon.url)
+    opened.push(scanner)
+    const file = inMemory(Buffer.alloc(6 * mebibyte))
+    expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'incomplete' })
+    await daemon.close()
+    await expect(scanner.scan(file, never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
+    const generous = await startScriptedClamd(
+      { answer: (stream) => (stream.includes('last.zip') ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0') },
+      'tcp',
+      Number(new URL(daemon.url).port),
+    )
+    opened.push(generous)
+    expect(await scanner.scan(file, never())).toEqual({ verdict: 'clean' })
   })
 
   test('an ERROR about a probe proves nothing: the scan is unavailable', async () => {

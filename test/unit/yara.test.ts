@@ -15,7 +15,6 @@ const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
 const infected = { verdict: 'infected' }
 const clean: ScanVerdict = { verdict: 'clean' }
-const unavailable = { code: 'scanner_unavailable' }
 
 const opened: YaraScanner[] = []
 afterEach(async () => {
@@ -293,65 +292,6 @@ describe("the operator's rules", () => {
   test('a folder that is not there, or holds none, is refused with a sentence', async () => {
     await expect(openScanner('yara:', { rulesDir: dir })).rejects.toThrow(/holds no \*\.yar/)
     await expect(openScanner('yara:', { rulesDir: join(dir, 'missing') })).rejects.toThrow(/RULES_DIR '.*missing' cannot be read/)
-  })
-})
-
-describe('workers', () => {
-  const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
-  const ready =
-    "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'ready', version: '0.0', rules: 0 });"
-  const archive = zipOf({ name: 'a', bytes: text })
-
-  test('one that dies takes its file with it, after a second try', async () => {
-    const scanner = await open({ workerUrl: script(`${ready} parentPort.on('message', () => process.exit(3))`) })
-    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
-      ...unavailable,
-      message: expect.stringContaining('twice'),
-    })
-    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject(unavailable)
-  })
-
-  test('one that hangs is ended at the deadline', async () => {
-    const scanner = await open({
-      workerUrl: script(`${ready} parentPort.on('message', () => { for (;;); })`),
-      deadlineOf: () => 100,
-    })
-    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
-      ...unavailable,
-      message: expect.stringContaining('100 ms'),
-    })
-  })
-
-  test('one that cannot start is told when the scanner is opened', async () => {
-    await expect(YaraScanner.open({ workerUrl: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
-  })
-
-  test('one without work is ended, and started again when there is some', async () => {
-    const scanner = await open({ idleMs: 30 })
-    for (let count = 0; count < 2; count++) {
-      expect(await scanner.scan(inMemory(archive), never())).toEqual(clean)
-      await new Promise((resolve) => setTimeout(resolve, 120))
-    }
-  })
-
-  test('who finds too many waiting is told so', async () => {
-    const scanner = await open({ maxWaiting: 2 })
-    const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
-    const settled = await Promise.allSettled(scans)
-    const refused = settled.filter((each) => each.status === 'rejected').map(({ reason }) => reason.code)
-    expect(refused).toEqual(['overloaded', 'overloaded'])
-  })
-
-  test('an aborted scan gives its worker back long before its end', async () => {
-    const scanner = await open({ kind: 'wasm' })
-    const controller = new AbortController()
-    const slow = zipOf(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
-    const aborted = scanner.scan(inMemory(slow), { signal: controller.signal })
-    const next = scanner.scan(inMemory(archive), never())
-    setTimeout(() => controller.abort(new Error('gone')), 50)
-    await expect(aborted).rejects.toThrow('gone')
-    // 15,000 members would take the WebAssembly engine a minute: beyond this test's time.
-    expect(await next).toEqual(clean)
   })
 })
 

@@ -16,13 +16,13 @@ interface OpenFile extends FileUnderTest {
   recognisedMime(): Promise<string | null>
   /** Begins the scan of a large file beside the other checks: the order in which they decide stays as it is. */
   scanAhead(): void
-  /** Ends a scan that nobody waits for any more. */
+  /** Ends a scan that nobody waits for any more: once the checks are through, nothing reads the content on their behalf. */
   done(): void
   /** The first scanner's identity, where it has scanned. */
   engine(): EngineIdentity | undefined
 }
 
-// Below it, a scan costs less than it would cost to give one up.
+// Bytes. Below it, a scan costs less than it would cost to give one up.
 const scannedAhead = 1_048_576
 
 /** One file on its way through the checks: each of its facts is found out once, when a check first asks. */
@@ -34,7 +34,11 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   let scanned: Scan[] | undefined
   let scanning: Promise<Scan[]> | undefined
   const stop = new AbortController()
-  const scan = () => (scanning ??= scanWith(means.scanners, content!, AbortSignal.any([signal, stop.signal])))
+  const stopped = () => stop.abort(signal.reason)
+  // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
+  signal.addEventListener('abort', stopped, { once: true })
+  if (signal.aborted) stopped()
+  const scan = () => (scanning ??= scanWith(means.scanners, content!, stop.signal))
   return {
     submission,
     extension,
@@ -46,7 +50,10 @@ export function openFile(submission: Submission, means: Means): OpenFile {
       // Told where the virus check asks for it; where an earlier check decides, nobody does.
       scan().catch(() => {})
     },
-    done: () => stop.abort(),
+    done: () => {
+      signal.removeEventListener('abort', stopped)
+      stop.abort()
+    },
     recognisedMime: async () => {
       const found = await findings
       return found && 'recognition' in found ? found.recognition.mime : null

@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, jest, test } from '@jest/globals'
+import { eicar } from '../support/eicar.js'
+import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { freePort, Service } from '../support/service.js'
+import { type Answer, Caller } from '../support/world.js'
+
+// Whole services start and stop here; a machine that is busy takes its time.
+jest.setTimeout(180_000)
+
+const opened: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close()
+})
+
+const code = ({ status, body }: Answer) => [status, body.error?.code]
+
+/** Asked until it says so: an answer is up to five seconds old. */
+async function readinessBecomes(caller: Caller, status: number): Promise<Answer> {
+  for (;;) {
+    const answer = await caller.raw('/health/ready')
+    if (answer.status === status) return answer
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+const onClamd = hasClamd ? describe : describe.skip
+onClamd('a clamd that goes away and comes back', () => {
+  test.each(['tcpUrl', 'unixUrl'] as const)(
+    '%s: 503 while it is away, and all is well without a restart of the service',
+    async (url) => {
+      const clamd: RealClamd = await startRealClamd()
+      opened.push(() => clamd.close())
+      const dataDir = await mkdtemp(join(tmpdir(), 'assay-clamd-returns-'))
+      opened.push(() => rm(dataDir, { recursive: true, force: true }))
+      const service = await Service.start({ PORT: await freePort(), DATA_DIR: dataDir, SCANNER_URL: clamd[url] })
+      opened.push(() => service.stop('SIGKILL'))
+      const key = new Caller(service.url, /API key\s+(\S+)/.exec(service.stdout)?.[1])
+      for (const [context_key, scan_for_viruses] of [
+        ['scanned', true],
+        ['trusting', false],
+      ] as const) {
+        const rules = {
+          context_key,
+          display_name: context_key,
+          allowed_extensions: ['txt'],
+          max_file_size_mb: 5,
+          scan_for_viruses,
+        }
+        expect((await key.post('/contexts', rules)).status).toBe(201)
+      }
+      const large = Buffer.alloc(2 * 1024 * 1024, 'text\n')
+      const uploads = async () => [
+        code(await key.upload('scanned', 'a.txt', 'text')),
+        code(await key.upload('scanned', 'a.txt', large)),
+        code(await key.upload('scanned', 'a.txt', eicar)),
+        code(await key.upload('trusting', 'a.txt', 'text')),
+      ]
+      const well = [
+        [201, undefined],
+        [201, undefined],
+        [422, 'virus_detected'],
+        [201, undefined],
+      ]
+      const away = [503, 'scanner_unavailable']
+      expect(await uploads()).toEqual(well)
+      await readinessBecomes(key, 200)
+
+      await clamd.kill('SIGKILL')
+      expect(await uploads()).toEqual([away, away, away, [201, undefined]])
+      expect(await readinessBecomes(key, 503)).toMatchObject({
+        body: { checks: { scanner: { status: 'down' }, database: { status: 'up' }, storage: { status: 'up' } } },
+      })
+
+      await clamd.restart()
+      expect(await uploads()).toEqual(well)
+      expect(await readinessBecomes(key, 200)).toMatchObject({
+        body: { checks: { scanner: { status: 'up', engine: 'ClamAV' } } },
+      })
+      const { security, overview } = (await key.get('/stats')).body.data
+      expect([security.by_reason.virus_detected, security.files_blocked_total, overview.total_files]).toEqual([2, 2, 7])
+      expect((await service.stop()).status).toBe(0)
+    },
+  )
+})

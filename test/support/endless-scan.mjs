@@ -1,0 +1,10 @@
+// Run as a process of its own, which will be killed: it scans with a rule that does not end, and says so when it does.
+import { YaraScanner } from '../../dist/scanner/yara.js'
+
+const operators = { sources: [{ origin: 'endless.yar', text: process.argv[2] }], changedAt: null }
+const scanner = await YaraScanner.open({ kind: 'native', workers: 1, operators })
+const bytes = Buffer.from('this is SLOW')
+scanner
+  .scan({ size: bytes.length, sha256: '', bytes, stream: () => [bytes] }, { signal: new AbortController().signal })
+  .catch(() => {})
+setTimeout(() => console.log('scanning'), 500)

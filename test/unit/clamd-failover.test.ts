@@ -1,0 +1,94 @@
+import { Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Content } from '../../src/content.js'
+import { openScanner } from '../../src/scanner/index.js'
+import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import { eicar, inMemory } from '../support/eicar.js'
+import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+
+const never = () => ({ signal: new AbortController().signal })
+const filler = Buffer.alloc(3 * 1024 * 1024, 'text ')
+
+/** Of which `interrupt` is awaited where it stands, whenever it is read: the first time only. */
+function interrupted(interrupt: () => Promise<void>, place: 'in the middle' | 'at the end', head: Buffer) {
+  let reads = 0
+  const content: Content = {
+    size: head.length + filler.length,
+    sha256: '',
+    path: '/nowhere',
+    stream: (range) => {
+      const whole = Buffer.concat([head, filler])
+      if (range) return Readable.from([whole.subarray(range.start, range.end + 1)])
+      const first = ++reads === 1
+      return Readable.from(
+        (async function* () {
+          yield head
+          yield filler.subarray(0, filler.length / 2)
+          if (first && place === 'in the middle') await interrupt()
+          yield filler.subarray(filler.length / 2)
+          if (first && place === 'at the end') await interrupt()
+        })(),
+      )
+    },
+  }
+  return { content, reads: () => reads }
+}
+
+const onClamd = hasClamd ? describe : describe.skip
+onClamd('two real clamd, one of which is killed', () => {
+  let daemons: RealClamd[]
+  let scanner: VirusScanner
+  beforeEach(async () => {
+    daemons = await Promise.all([startRealClamd(), startRealClamd()])
+    scanner = await openScanner(daemons.map(({ tcpUrl }) => tcpUrl).join(','))
+  }, 60_000)
+  afterEach(async () => {
+    await scanner.close()
+    for (const daemon of daemons) await daemon.close()
+  })
+
+  test.each([
+    ['in the middle', 'clean', Buffer.from('text')],
+    ['in the middle', 'infected', eicar],
+    ['at the end', 'clean', Buffer.from('text')],
+    ['at the end', 'infected', eicar],
+  ] as const)('%s of a scan: the other one scans all of it, and its verdict is right: %s', async (place, verdict, head) => {
+    const [first] = daemons as [RealClamd]
+    // Equally busy ones take turns, the first one first.
+    const { content, reads } = interrupted(() => first.kill('SIGKILL'), place, head)
+    expect(await scanner.scan(content, never())).toMatchObject({ verdict })
+    expect(reads()).toBe(2)
+    for (let count = 0; count < 4; count++) {
+      expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
+      expect(await scanner.scan(inMemory('text'), never())).toEqual({ verdict: 'clean' })
+    }
+    await expect(scanner.prove()).resolves.toBeUndefined()
+  })
+
+  test('while it thinks about a file that it has got', async () => {
+    const [first] = daemons as [RealClamd]
+    const { content, reads } = interrupted(
+      async () => {
+        first.freeze()
+        // Long enough for the last bytes to be sent.
+        setTimeout(() => void first.kill('SIGKILL'), 300)
+      },
+      'at the end',
+      eicar,
+    )
+    expect(await scanner.scan(content, never())).toMatchObject({ verdict: 'infected' })
+    expect(reads()).toBe(2)
+  })
+
+  test('and then the other: unavailable; and started again, it scans', async () => {
+    const [first, second] = daemons as [RealClamd, RealClamd]
+    await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')])
+    await expect(scanner.scan(inMemory('text'), never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
+    await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })
+    await second.restart()
+    expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
+    await first.restart()
+    await second.kill('SIGKILL')
+    expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
+  })
+})

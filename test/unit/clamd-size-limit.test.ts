@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { ClamdScanner } from '../../src/scanner/clamd.js'
+import { parseClamdUrl } from '../../src/scanner/clamd-address.js'
+import { openScanner } from '../../src/scanner/index.js'
+import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import { inFile, inMemory } from '../support/eicar.js'
+import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { type Script, type ScriptedClamd, startScriptedClamd } from '../support/scripted-clamd.js'
+
+const mebibyte = 1024 * 1024
+const never = () => ({ signal: new AbortController().signal })
+const tooLong = { verdict: 'incomplete', reason: expect.stringContaining('StreamMaxLength') }
+const unavailable = { code: 'scanner_unavailable' }
+
+/** `runs` times, eight at once. */
+async function repeat<T>(runs: number, work: () => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  let left = runs
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      while (left-- > 0) results.push(await work())
+    }),
+  )
+  return results
+}
+
+describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s', (listen) => {
+  const opened: { close(): Promise<void> }[] = []
+  afterEach(async () => {
+    for (const each of opened.splice(0).reverse()) await each.close()
+  })
+
+  async function start(script: Script): Promise<{ daemon: ScriptedClamd; scanner: ClamdScanner }> {
+    const daemon = await startScriptedClamd(script, listen)
+    const scanner = new ClamdScanner([parseClamdUrl(daemon.url)], { proveReach: false })
+    opened.push(daemon, scanner)
+    return { daemon, scanner }
+  }
+
+  const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
+  test.each(limits)('told after %d bytes, and a reset behind the word', async (limit) => {
+    const { scanner } = await start({ limit, limitWord: 'reset behind' })
+    const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
+    const verdicts = await repeat(24, () => scanner.scan(file, never()))
+    expect(verdicts).toEqual(Array(24).fill(tooLong))
+  })
+
+  test.each(limits)('a reset in place of the word after %d bytes: asked again, it says so', async (limit) => {
+    const { daemon, scanner } = await start({ limit, limitWord: 'lost' })
+    const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
+    const verdicts = await repeat(24, () => scanner.scan(file, never()))
+    expect(verdicts).toEqual(Array(24).fill(tooLong))
+    expect(daemon.refused).toBe(24)
+  })
+
+  test('a file of just so many bytes is scanned; one of a byte more is not', async () => {
+    const { daemon, scanner } = await start({ limit: 100_000, limitWord: 'lost' })
+    expect(await scanner.scan(inMemory(Buffer.alloc(100_000)), never())).toEqual({ verdict: 'clean' })
+    expect(daemon.refused).toBe(0)
+    expect(await scanner.scan(inMemory(Buffer.alloc(100_001)), never())).toEqual(tooLong)
+  })
+
+  test.each([1, 60_000, 64 * 1024, 1_000_000])(
+    'a reset after %d bytes that no limit explains is no verdict',
+    async (dieAfter) => {
+      const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
+      const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
+      await expect(scanner.scan(file, never())).rejects.toMatchObject({
+        ...unavailable,
+        message: expect.stringContaining('closed the connection'),
+      })
+      expect(daemon.refused).toBe(0)
+    },
+  )
+
+  test('a daemon that is gone when it is asked again has given no verdict', async () => {
+    const { daemon, scanner } = await start({ dieAfter: 1_000 })
+    const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
+    const scanned = expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
+    await until(() => daemon.streams > 0)
+    await daemon.close()
+    opened.shift()
+    await scanned
+  })
+
+  test('a client that leaves while it is asked again is heard', async () => {
+    const { daemon, scanner } = await start({ dieAfter: 1_000, hold: true })
+    const controller = new AbortController()
+    const scan = scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), { signal: controller.signal })
+    const scanned = expect(scan).rejects.toThrow('gone')
+    await until(() => daemon.asked > 1)
+    controller.abort(new Error('gone'))
+    await scanned
+  })
+})
+
+const onClamd = hasClamd ? describe : describe.skip
+onClamd('over StreamMaxLength, on a real clamd', () => {
+  let daemon: RealClamd
+  const scanners: VirusScanner[] = []
+
+  beforeAll(async () => {
+    daemon = await startRealClamd(['StreamMaxLength 1M'])
+    for (const url of [daemon.tcpUrl, daemon.unixUrl]) scanners.push(await openScanner(url))
+  }, 60_000)
+
+  afterAll(async () => {
+    for (const scanner of scanners) await scanner.close()
+    await daemon?.close()
+  })
+
+  test.each([
+    ['a byte', mebibyte + 1],
+    ['a piece', mebibyte + 64 * 1024],
+    ['much', 6 * mebibyte],
+  ])(
+    '%s too long: incomplete, every time, from memory and from a file',
+    async (_, size) => {
+      const file = await inFile(Buffer.alloc(size, 'x'))
+      try {
+        for (const scanner of scanners) {
+          for (const content of [inMemory(Buffer.alloc(size, 'x')), file]) {
+            const verdicts = await repeat(50, () => scanner.scan(content, never()))
+            expect(verdicts).toEqual(Array(50).fill(tooLong))
+          }
+        }
+      } finally {
+        await file.remove()
+      }
+    },
+    120_000,
+  )
+
+  test('what is not too long is scanned meanwhile', async () => {
+    for (const scanner of scanners) {
+      const contents = Array.from({ length: 16 }, (_, index) => inMemory(Buffer.alloc((index % 2) * 2 * mebibyte + 1_000, 'x')))
+      const verdicts = await Promise.all(contents.map((content) => scanner.scan(content, never())))
+      expect(verdicts.map(({ verdict }) => verdict)).toEqual(contents.map((_, index) => (index % 2 ? 'incomplete' : 'clean')))
+    }
+  })
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
+}

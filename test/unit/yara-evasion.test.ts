@@ -1,0 +1,255 @@
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { pack } from 'tar-stream'
+import { memorySource } from '../../src/scanner/look-source.js'
+import { YaraScanner } from '../../src/scanner/yara.js'
+import { unknownOffsets } from '../../src/scanner/zip-local.js'
+import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { gif } from '../support/samples/basic.js'
+
+const mebibyte = 1024 * 1024
+const never = () => ({ signal: new AbortController().signal })
+const text = Buffer.from('Nothing to be seen here.\n')
+const found = { verdict: 'infected', signature: 'EICAR-Test-String' }
+
+let scanner: YaraScanner
+beforeAll(async () => {
+  scanner = await YaraScanner.open({ workers: 1 })
+})
+afterAll(() => scanner.close())
+const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+
+/** Not to be compressed to nothing. */
+function noise(size: number): Buffer {
+  const bytes = Buffer.alloc(size)
+  for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
+  return bytes
+}
+
+async function tarOf(name: string, bytes: Buffer): Promise<Buffer> {
+  const tar = pack()
+  tar.entry({ name }, bytes)
+  tar.finalize()
+  const chunks: Buffer[] = []
+  for await (const chunk of tar) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+interface Local {
+  name?: string
+  method?: number
+  /** As it stands in the file. */
+  data: Buffer
+  /** The sizes come behind the data, as they do from whoever packs while sending. */
+  descriptor?: boolean
+  encrypted?: boolean
+}
+
+/** A member's header and data, without a directory. */
+function local({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: Local): Buffer {
+  const header = Buffer.alloc(30)
+  header.write('PK\x03\x04', 'latin1')
+  header.writeUInt16LE(20, 4)
+  header.writeUInt16LE((descriptor ? 8 : 0) | (encrypted ? 1 : 0), 6)
+  header.writeUInt16LE(method, 8)
+  header.writeUInt32LE(descriptor ? 0 : data.length, 18)
+  header.writeUInt32LE(descriptor ? 0 : data.length, 22)
+  header.writeUInt16LE(name.length, 26)
+  const behind = Buffer.alloc(descriptor ? 16 : 0)
+  if (descriptor) {
+    behind.write('PK\x07\x08', 'latin1')
+    behind.writeUInt32LE(data.length, 8)
+  }
+  return Buffer.concat([header, Buffer.from(name), data, behind])
+}
+
+/** A directory of one member that begins at `offset`, for `before` bytes of members. */
+function directory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, before = 0 }): Buffer {
+  const record = Buffer.alloc(46)
+  record.write('PK\x01\x02', 'latin1')
+  record.writeUInt16LE(20, 6)
+  record.writeUInt16LE(method, 10)
+  record.writeUInt32LE(packed, 20)
+  record.writeUInt32LE(packed, 24)
+  record.writeUInt16LE(name.length, 28)
+  record.writeUInt32LE(offset, 42)
+  const end = Buffer.alloc(22)
+  end.write('PK\x05\x06', 'latin1')
+  end.writeUInt16LE(1, 8)
+  end.writeUInt16LE(1, 10)
+  end.writeUInt32LE(46 + name.length, 12)
+  end.writeUInt32LE(before, 16)
+  return Buffer.concat([record, Buffer.from(name), end])
+}
+
+/** With every field that the header of a gz may have. RFC 1952 */
+function named(member: Buffer): Buffer {
+  const header = Buffer.from(member.subarray(0, 10))
+  header[3] = 2 | 4 | 8 | 16
+  const fields = Buffer.from(`\x05\0extra${'n'.repeat(70_000)}\0comment\0\x01\x02`, 'latin1')
+  return Buffer.concat([header, fields, member.subarray(10)])
+}
+
+const packed = deflateRawSync(eicar)
+const harmless = local({ name: 'a.txt', method: 0, data: text })
+const hidden = local({ data: packed })
+const only = (before: number, offset = 0) => directory({ name: 'a.txt', method: 0, packed: text.length, offset, before })
+const gz = gzipSync(eicar)
+
+describe('the EICAR string is found', () => {
+  test.each<[string, () => Buffer | Promise<Buffer>]>([
+    ['with white space behind it', () => Buffer.concat([eicar, Buffer.from(' \t\r\n\x1a'.repeat(12))])],
+    ['in a gz behind another in the same file', () => Buffer.concat([gzipSync(text), gz])],
+    ['in a gz with something else behind it', () => Buffer.concat([gz, Buffer.from('garbage')])],
+    [
+      'in two members of a gz, half in each',
+      () => Buffer.concat([gzipSync(eicar.subarray(0, 30)), gzipSync(eicar.subarray(30)), Buffer.alloc(20)]),
+    ],
+    ['in a gz that has a long name and a comment', () => named(gz)],
+    ['in a gz whose checksum is wrong', () => Buffer.concat([gz.subarray(0, -8), Buffer.alloc(8, 1)])],
+    ['in a tar.gz in a zip', async () => zipOf({ name: 'a.tgz', bytes: gzipSync(await tarOf('x', eicar)) })],
+    ['in a member of a document', () => zipOf({ name: '[Content_Types].xml', bytes: text }, { name: 'xl/x.bin', bytes: eicar })],
+    ['in a stored member with its sizes behind it', () => local({ method: 0, data: eicar, descriptor: true })],
+    [
+      'in a packed member with its sizes behind it, which the directory tells',
+      () => {
+        const member = local({ data: packed, descriptor: true })
+        return Buffer.concat([member, directory({ packed: packed.length, before: member.length })])
+      },
+    ],
+    ['in a zip without a directory', () => hidden],
+    ['in a zip without a directory, with its sizes behind it', () => local({ data: packed, descriptor: true })],
+    ['in a stored gz in a zip without a directory', () => local({ method: 0, data: gz })],
+    ['in a stored gz of unknown size in a zip without a directory', () => local({ method: 0, data: gz, descriptor: true })],
+    ['in a zip whose directory lies beyond its end', () => Buffer.concat([hidden, directory({ before: 999_999 })])],
+    ['in a zip whose directory is of something else', () => Buffer.concat([hidden, noise(60), only(hidden.length)])],
+    [
+      'before the only member that the directory names',
+      () => Buffer.concat([hidden, harmless, only(hidden.length + harmless.length, hidden.length)]),
+    ],
+    [
+      'behind the only member that the directory names',
+      () => Buffer.concat([harmless, hidden, only(hidden.length + harmless.length)]),
+    ],
+    [
+      'in a member that the directory calls stored',
+      () => Buffer.concat([hidden, directory({ method: 0, packed: packed.length, before: hidden.length })]),
+    ],
+    [
+      'in a gz that the directory calls packed, and its header stored',
+      () => {
+        const member = local({ method: 0, data: gz })
+        return Buffer.concat([member, directory({ method: 8, packed: gz.length, before: member.length })])
+      },
+    ],
+    [
+      'behind a member that does not unpack',
+      () => {
+        const broken = local({ name: 'a.txt', data: noise(100) })
+        return Buffer.concat([broken, hidden, directory({ name: 'a.txt', packed: 100, before: broken.length + hidden.length })])
+      },
+    ],
+    [
+      'in what follows a packed member whose directory claims it as its own',
+      () => {
+        const first = local({ name: 'a.txt', data: deflateRawSync(text), descriptor: true })
+        const claimed = first.length - 35 + hidden.length
+        return Buffer.concat([first, hidden, directory({ name: 'a.txt', packed: claimed, before: first.length + hidden.length })])
+      },
+    ],
+    [
+      'in a zip behind something else, which does not know of that',
+      () => Buffer.concat([noise(5_000), zipOf({ name: 'a', bytes: eicar })]),
+    ],
+    ['in a zip behind a GIF', () => Buffer.concat([gif(), zipOf({ name: 'a', bytes: eicar })])],
+    [
+      'in a zip with a comment behind it',
+      () => {
+        const zip = zipOf({ name: 'a', bytes: eicar })
+        zip.writeUInt16LE(60_000, zip.length - 2)
+        return Buffer.concat([zip, Buffer.alloc(60_000, 'x')])
+      },
+    ],
+    ['in an old Office document', () => Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(4_000), eicar, noise(400)])],
+    ['in a PDF stream that is not packed', () => Buffer.from(`%PDF-1.7\n1 0 obj <<>> stream\n${eicar}\nendstream endobj\n`)],
+  ])('%s', async (_, bytes) => {
+    expect(await scan(await bytes())).toEqual(found)
+  })
+
+  test('at every border of the windows of a file beyond 64 MiB', async () => {
+    // 4 MiB each, of which the next one sees 64 KiB again.
+    const step = 4 * mebibyte - 64 * 1024
+    const large = Buffer.alloc(66 * mebibyte)
+    for (const at of [
+      4 * mebibyte - 30,
+      step - 30,
+      16 * step + 64 * 1024 - 67,
+      16 * step + 64 * 1024 - 1,
+      large.length - eicar.length,
+    ]) {
+      large.fill(0)
+      eicar.copy(large, at)
+      const file = await inFile(large)
+      try {
+        expect(await scanner.scan(file, never())).toEqual(found)
+      } finally {
+        await file.remove()
+      }
+    }
+  }, 60_000)
+})
+
+describe('what is not claimed', () => {
+  test.each<[string, Buffer, string]>([
+    [
+      'a packed stream of a PDF',
+      Buffer.concat([Buffer.from('%PDF-1.7\n1 0 obj << /Filter /FlateDecode >> stream\n'), deflateSync(eicar)]),
+      'PDF',
+    ],
+    ['bzip2', Buffer.concat([Buffer.from('BZh9'), noise(100)]), 'bzip2'],
+    ['a member packed by another method', zipOf({ name: 'a', bytes: text }), 'method 14'],
+  ])('%s is scanned as it is, and the report says so', async (_, bytes, note) => {
+    // LZMA, says the directory as well as the header.
+    if (note.startsWith('method')) for (const at of [8, bytes.indexOf('PK\x01\x02') + 10]) bytes.writeUInt16LE(14, at)
+    expect(await scan(bytes)).toEqual({ verdict: 'clean', note: expect.stringContaining(note) })
+  })
+
+  test('a zip without a directory whose member is encrypted is incomplete', async () => {
+    expect(await scan(local({ data: noise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
+  })
+})
+
+describe('members that no directory names', () => {
+  test('do no harm where they are none', async () => {
+    const signatures = Buffer.concat(Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), noise(90)])))
+    expect(await scan(zipOf({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual({ verdict: 'clean' })
+    const zip = zipOf({ name: 'a', bytes: text })
+    const moved = Buffer.from(zip)
+    moved.writeUInt32LE(moved.readUInt32LE(zip.length - 6) + signatures.length, zip.length - 6)
+    moved.writeUInt32LE(signatures.length, zip.readUInt32LE(zip.length - 6) + 42)
+    expect(await scan(Buffer.concat([signatures, moved]))).toEqual({ verdict: 'clean' })
+  })
+
+  test('that all reach to the end, and begin everywhere, are given up', async () => {
+    // Each member holds the headers of those behind it, and then what unpacks to nothing, and takes reading all the same.
+    const header = local({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
+    const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
+    const headers = Array.from({ length: 400 }, () => [header, block]).flat()
+    const blocks = Buffer.concat([header, Buffer.alloc(8 * mebibyte, Buffer.from([0, 0, 0, 0xff, 0xff]))])
+    const verdict = await scan(Buffer.concat([...headers, blocks]))
+    expect(verdict).toEqual({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
+  })
+
+  test('are looked for once, wherever they stand, and not in what is known', () => {
+    const spread = Buffer.alloc(600 * 1024)
+    const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
+    for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')
+    const look = (known: [number, number | undefined][], most = 99) =>
+      unknownOffsets(memorySource(spread), new Map(known), { most, step: () => {} })
+    expect(look([])).toEqual(offsets)
+    expect(look([[0, undefined]])).toEqual(offsets.slice(1))
+    expect(look([[0, 1_001]])).toEqual(offsets.slice(2))
+    expect(look([[0, 500_000]])).toEqual(offsets.slice(4))
+    expect(look([], 2)).toEqual(offsets.slice(0, 2))
+  })
+})

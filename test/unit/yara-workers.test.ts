@@ -1,0 +1,178 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { ScanVerdict } from '../../src/scanner/virus-scanner.js'
+import { type YaraOptions, YaraScanner } from '../../src/scanner/yara.js'
+import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara-engine.js'
+import { eicar, inMemory, zipOf } from '../support/eicar.js'
+
+const never = () => ({ signal: new AbortController().signal })
+const text = Buffer.from('Nothing to be seen here.\n')
+const archive = zipOf({ name: 'a', bytes: text })
+const clean: ScanVerdict = { verdict: 'clean' }
+const unavailable = { code: 'scanner_unavailable' }
+
+const opened: YaraScanner[] = []
+afterEach(async () => {
+  for (const scanner of opened.splice(0)) await scanner.close()
+})
+
+async function open(options: YaraOptions = {}): Promise<YaraScanner> {
+  const scanner = await YaraScanner.open({ workers: 1, ...options })
+  opened.push(scanner)
+  return scanner
+}
+
+const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+const ready =
+  "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'ready', version: '0.0', rules: 0 });"
+/** Of those that scan, the ones that `parent` has started and that still run: a zombie does not, and who reaps it is not our concern. */
+async function processesOf(parent: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='])
+  return stdout.split('\n').flatMap((line) => {
+    const [pid, ppid, stat = 'Z'] = line.trim().split(/\s+/)
+    return Number(ppid) === parent && !stat.startsWith('Z') && line.includes('yara-host') ? [Number(pid)] : []
+  })
+}
+
+async function untilNoProcess(): Promise<void> {
+  while ((await processesOf(process.pid)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+describe('workers', () => {
+  test('one that dies takes its file with it, after a second try', async () => {
+    const scanner = await open({ workerUrl: script(`${ready} parentPort.on('message', () => process.exit(3))`) })
+    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining('twice'),
+    })
+    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject(unavailable)
+  })
+
+  test('one that hangs is ended at the deadline', async () => {
+    const scanner = await open({
+      workerUrl: script(`${ready} parentPort.on('message', () => { for (;;); })`),
+      deadlineOf: () => 100,
+    })
+    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining('100 ms'),
+    })
+  })
+
+  test('one that cannot start is told when the scanner is opened', async () => {
+    await expect(YaraScanner.open({ workerUrl: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
+  })
+
+  test('one without work is ended, and started again when there is some', async () => {
+    const scanner = await open({ idleMs: 30 })
+    for (let count = 0; count < 2; count++) {
+      expect(await scanner.scan(inMemory(archive), never())).toEqual(clean)
+      await new Promise((resolve) => setTimeout(resolve, 120))
+    }
+  })
+
+  test('who finds too many waiting is told so', async () => {
+    const scanner = await open({ maxWaiting: 2 })
+    const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
+    const settled = await Promise.allSettled(scans)
+    const refused = settled.filter((each) => each.status === 'rejected').map(({ reason }) => reason.code)
+    expect(refused).toEqual(['overloaded', 'overloaded'])
+  })
+
+  test('an aborted scan gives its worker back long before its end', async () => {
+    const scanner = await open({ kind: 'wasm' })
+    const controller = new AbortController()
+    const slow = zipOf(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
+    const aborted = scanner.scan(inMemory(slow), { signal: controller.signal })
+    const next = scanner.scan(inMemory(archive), never())
+    setTimeout(() => controller.abort(new Error('gone')), 50)
+    await expect(aborted).rejects.toThrow('gone')
+    // 15,000 members would take the WebAssembly engine a minute: beyond this test's time.
+    expect(await next).toEqual(clean)
+  })
+
+  test('threads that cannot be ended are bounded: then it is told, and it goes on when they are gone', async () => {
+    const scanner = await open({
+      // In native code, which nothing interrupts, for a while.
+      workerUrl: script(
+        `import { spawnSync } from 'node:child_process'; ${ready} parentPort.on('message', () => spawnSync('sleep', ['8']))`,
+      ),
+      deadlineOf: () => 100,
+    })
+    const scan = () => scanner.scan(inMemory(archive), never())
+    for (let count = 0; count < 2; count++)
+      await expect(scan()).rejects.toMatchObject({ message: expect.stringContaining('100 ms') })
+    const refused = { ...unavailable, message: expect.stringContaining('2 scan workers hang and cannot be ended') }
+    await expect(scan()).rejects.toMatchObject(refused)
+    await expect(scan()).rejects.toMatchObject(refused)
+    let last = ''
+    while (!last.includes('100 ms')) {
+      // A refusal comes at once: without a pause nothing else would.
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      await scan().catch(({ message }) => (last = message))
+    }
+  }, 30_000)
+})
+
+// YARA-X knows no end of it: 10^19 turns of a loop.
+const endless =
+  'rule endless { strings: $a = "SLOW" condition: $a and for all i in (0..4000000000) : (for all j in (0..4000000000) : (i + j >= 0)) }'
+const operators = { sources: [{ origin: 'endless.yar', text: endless }], changedAt: null }
+const slow = inMemory('this is SLOW')
+
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])("an operator's rule without an end, %s", (kind) => {
+  test('costs the files that it is about, and no other; no thread and no process is left', async () => {
+    const scanner = await open({ kind, operators, deadlineOf: () => 1_000 })
+    for (let count = 0; count < 3; count++) {
+      const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject({
+        ...unavailable,
+        message: expect.stringContaining('1000 ms'),
+      })
+      const others = [inMemory(text), inMemory(eicar)].map((content) => scanner.scan(content, never()))
+      await hanging
+      expect(await Promise.all(others)).toMatchObject([clean, { verdict: 'infected' }])
+    }
+    expect((await processesOf(process.pid)).length).toBeLessThanOrEqual(2)
+    await scanner.close()
+    await untilNoProcess()
+  }, 60_000)
+
+  test('a client that leaves takes its worker along, long before the deadline', async () => {
+    const scanner = await open({ kind, operators })
+    const controller = new AbortController()
+    const left = expect(scanner.scan(slow, { signal: controller.signal })).rejects.toThrow('gone')
+    setTimeout(() => controller.abort(new Error('gone')), 300)
+    await left
+    expect(await scanner.scan(inMemory(text), never())).toEqual(clean)
+  }, 30_000)
+
+  test('does not keep the scanner from closing', async () => {
+    const scanner = await open({ kind, operators })
+    const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject(unavailable)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await scanner.close()
+    await hanging
+    await untilNoProcess()
+  })
+})
+
+const onNative = hasNativeEngine() ? test : test.skip
+onNative('a process that scans ends with the service, however that ends, and whatever it does', async () => {
+  const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(service.stdout, 'data')
+  const children = await processesOf(service.pid!)
+  expect(children).toHaveLength(1)
+  service.kill('SIGKILL')
+  while (await runs(children[0]!)) await new Promise((resolve) => setTimeout(resolve, 50))
+})
+
+/** A zombie does not; who reaps it is not our concern. */
+async function runs(pid: number): Promise<boolean> {
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
+  return stdout.trim() !== '' && !stdout.trim().startsWith('Z')
+}
