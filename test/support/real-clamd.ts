@@ -35,6 +35,8 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
   await writeFile(join(folder, 'db', 'test.ndb'), `Test.EICAR:0:0:${eicar.toString('hex')}\n`)
   const config = [
     `DatabaseDirectory ${join(folder, 'db')}`,
+    // One that is killed leaves what it was scanning.
+    `TemporaryDirectory ${folder}`,
     `LocalSocket ${socket}`,
     `TCPSocket ${port}`,
     'TCPAddr 127.0.0.1',
