@@ -34,7 +34,7 @@ beforeAll(async () => {
     MASTER_KEY: world.config.masterKey!.toString('base64'),
     DATA_DIR: join(world.dataDir, 'watched'),
     SCANNER_URL: 'none:',
-    STORAGE_DEADLINE_SECONDS: '2',
+    STORAGE_DEADLINE_SECONDS: '1',
     UPLOAD_IDLE_SECONDS: '2',
     PORT: await freePort(),
     ...bucketWorld.env,
@@ -68,7 +68,7 @@ async function isWellAgain(size: number): Promise<void> {
 
 const faults: [string, Fault][] = [
   ['503', { kind: 'status', status: 503 }],
-  ['slow', { kind: 'slow', ms: 3000 }],
+  ['slow', { kind: 'slow', ms: 1500 }],
   ['cut', { kind: 'cut' }],
   ['lost', { kind: 'lost' }],
   ['silent', { kind: 'silent' }],
