@@ -156,6 +156,7 @@ export class UploadService {
       rules: context,
       sizeBytes: spooled.sizeBytes,
       signal: attempt.call.signal,
+      owner: attempt.actor.tenantId,
       ...(spooled.content && { content: spooled.content }),
     })
   }

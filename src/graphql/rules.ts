@@ -62,7 +62,7 @@ export const Metadata = (): PropertyDecorator =>
       isWithinLevels(value, metadataLevels) &&
       Buffer.byteLength(JSON.stringify(value)) <= metadataBytes &&
       isStorable(value),
-    'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters',
+    'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 
 /** Level by level, since a recursion would need the very stack that is to be spared. */

@@ -16,6 +16,8 @@ export const isStorable = (value: unknown): boolean => {
   let storable = true
   JSON.stringify(value, (key, inner) => {
     if (key.includes('\0') || !key.isWellFormed()) storable = false
+    // Such as 1e400, which JSON.parse takes for Infinity and JSON has no word for.
+    if (typeof inner === 'number' && !Number.isFinite(inner)) storable = false
     if (typeof inner === 'string' && (inner.includes('\0') || !inner.isWellFormed())) storable = false
     return inner
   })

@@ -219,6 +219,7 @@ describe('parts', () => {
       ['metadata'],
     ],
     ['metadata with NUL', [context, file, { name: 'metadata', content: '{"x":"\\u0000"}' }], ['metadata']],
+    ['metadata with a number that no double holds', [context, file, { name: 'metadata', content: '{"x":1e400}' }], ['metadata']],
     [
       'several faults',
       [

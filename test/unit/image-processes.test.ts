@@ -88,6 +88,40 @@ describe('native code that goes wrong over an image takes only that image with i
     expect(validator.pool.imageProcesses).not.toEqual(before)
   })
 
+  const killedAtStart = async (name: string, condition: string) => {
+    const path = join(folder, name)
+    const mark = join(folder, `${name}.mark`)
+    const lines = [
+      `import { existsSync, writeFileSync } from 'node:fs'`,
+      `if (${condition} || !existsSync('${mark}')) { writeFileSync('${mark}', ''); process.kill(process.pid, 'SIGKILL') }`,
+      `export { decodeImage } from '${decoderModule}'`,
+    ]
+    await writeFile(path, lines.join('\n'))
+    return pathToFileURL(path).href
+  }
+
+  test('one that is killed as it starts is replaced, and the image judged', async () => {
+    const validator = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
+    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('one that is killed at each start: an answer that invites to come back, and no verdict', async () => {
+    const validator = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
+    await expect(validator.validate(image())).rejects.toMatchObject({ code: 'overloaded' })
+  })
+
+  test('one that is just being ended for its idleness is not asked', async () => {
+    const compiled = pathToFileURL('dist/files/validation/image-process.js').href
+    const { ImageProcess } = (await import(compiled)) as typeof import('../../src/files/validation/image-process.js')
+    const images = new ImageProcess({ memoryMb: 1024, idleMs: 60_000 }, () => {})
+    const task = { failOn: 'error', maxPixels: 1e9, seconds: 60 } as const
+    expect(await images.decode({ bytes: whole, task })).toEqual({ outcome: 'decoded' })
+    const ended = images.end()
+    expect(await images.decode({ task })).toEqual({ outcome: 'decoded' })
+    await ended
+    await images.end()
+  })
+
   test('where no process can be started no image is blamed: an error and no verdict', async () => {
     const validator = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
     await expect(validator.validate(image())).rejects.toThrow('does not start')

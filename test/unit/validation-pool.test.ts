@@ -37,6 +37,25 @@ afterEach(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
+describe('the files of different owners take turns', () => {
+  test.each([1, 2])(
+    'with %d workers: one file does not wait for all of those that another owner sent before it',
+    async (workers) => {
+      const engine = start({ workers })
+      const done: string[] = []
+      const run = async (owner: string) => {
+        expect(await engine.validate({ ...submission('a.slow', words), owner })).toMatchObject({ outcome: 'accepted' })
+        done.push(owner)
+      }
+      const many = Array.from({ length: 8 }, () => run('many'))
+      await run('few')
+      expect(done.length).toBeLessThanOrEqual(2 * workers)
+      await Promise.all(many)
+      expect(done).toHaveLength(9)
+    },
+  )
+})
+
 describe('a worker that goes wrong takes only its own file with it', () => {
   const expectCasualty = (report: ValidationReport, worker: string) => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'corrupt_file' })

@@ -23,6 +23,8 @@ export interface Submission {
   content?: Content
   sizeBytes: number
   signal: AbortSignal
+  /** The tenant, whose files take turns with those of others. */
+  owner?: string
 }
 
 export type CheckOutcome = 'passed' | 'failed' | 'skipped' | 'incomplete'

@@ -68,7 +68,7 @@ export function extensionOf(filename: string): string {
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-function jobOf({ rules, sizeBytes }: Submission, content: Content, extension: string, deadlineMs: number): Job {
+function jobOf({ rules, sizeBytes, owner }: Submission, content: Content, extension: string, deadlineMs: number): Job {
   const { bytes, path } = content
   return {
     ...(bytes ? { bytes } : { path: path! }),
@@ -77,6 +77,7 @@ function jobOf({ rules, sizeBytes }: Submission, content: Content, extension: st
     blank: rules.rejectBlankFiles,
     corrupt: rules.rejectCorruptFiles,
     deadlineMs: deadlineFor(sizeBytes, deadlineMs),
+    ...(owner !== undefined && { owner }),
   }
 }
 

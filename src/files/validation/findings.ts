@@ -14,6 +14,8 @@ export interface Job {
   corrupt: boolean
   /** Milliseconds that each check may take. */
   deadlineMs: number
+  /** Whose file it is: those of one owner wait for each other rather than others for them. */
+  owner?: string
 }
 
 export interface RecognitionFinding {

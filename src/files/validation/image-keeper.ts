@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { Casualty } from './findings.js'
-import { ImageCasualty, ImageProcess, type ImageProcessOptions, type ProcessNews } from './image-process.js'
+import { ImageCasualty, ImageProcess, type ImageProcessOptions, NotStarted, type ProcessNews } from './image-process.js'
 import type { ImageQuestion } from './image-worker.js'
 
 /** To this thread: a worker's questions come by `port`; what the pool has no use for any more is ended. */
@@ -38,8 +38,8 @@ function open(seat: number, port: MessagePort): void {
       port.postMessage({ decoded: await images.decode(question) })
     } catch (error) {
       if (error instanceof ImageCasualty) return tell({ seat, casualty: error.casualty })
-      const { code, message } = error as NodeJS.ErrnoException
-      tell({ seat, fault: message, starved: code === 'EAGAIN' || code === 'ENOMEM' || code === 'EMFILE' })
+      const { message } = error as Error
+      tell({ seat, fault: message, starved: isStarved(error as NodeJS.ErrnoException) })
     }
   })
 }
@@ -50,3 +50,6 @@ async function end(seat: number): Promise<void> {
   await images?.end()
   seats.delete(seat)
 }
+
+const isStarved = (error: NodeJS.ErrnoException): boolean =>
+  error instanceof NotStarted ? error.killed : error.code === 'EAGAIN' || error.code === 'ENOMEM' || error.code === 'EMFILE'

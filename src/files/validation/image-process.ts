@@ -24,6 +24,13 @@ export class ImageCasualty extends Error {
   }
 }
 
+/** The process ended before it could be asked: no image is at fault. `killed`: from outside, as where memory ran out. */
+export class NotStarted extends Error {
+  constructor(readonly killed: boolean) {
+    super('the process that decodes images does not start')
+  }
+}
+
 // Most images are decoded before the first look.
 const lookEveryMs = 25
 
@@ -51,6 +58,8 @@ export class ImageProcess {
     return new Promise((resolve, reject) => {
       this.asked = { resolve, reject }
       clearTimeout(this.idle)
+      // One that is being ended, for it had been idle long enough, answers no more.
+      if (this.child?.killed) this.child = undefined
       const child = (this.child ??= this.start())
       this.watch = setInterval(() => this.weigh(child), lookEveryMs)
       if (file.bytes || file.path) {
@@ -89,8 +98,8 @@ export class ImageProcess {
     child.on('error', (error) => {
       if (!child.pid) this.gone(child, error)
     })
-    child.on('exit', () =>
-      this.gone(child, this.ready ? new ImageCasualty('died') : new Error('the process that decodes images does not start')),
+    child.on('exit', (_code, signal) =>
+      this.gone(child, this.ready ? new ImageCasualty('died') : new NotStarted(signal !== null)),
     )
     this.tell({ pid: child.pid })
     return child

@@ -23,6 +23,7 @@ export interface PoolOptions {
 
 // Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
 const largeFile = 16 * 1024 * 1024
+const rememberedStarts = 32
 
 interface Task {
   job: Job
@@ -53,6 +54,8 @@ interface Seat {
 export class WorkerPool {
   private readonly seats = new Set<Seat>()
   private readonly queue: Task[] = []
+  /** Whose files were begun, the latest first: with one worker, that alone tells whose turn it is. */
+  private readonly lately: (string | undefined)[] = []
   private closed = false
 
   private readonly images: ImageProcesses
@@ -106,14 +109,25 @@ export class WorkerPool {
     }
   }
 
-  /** The first task that may start now, taken out of the queue. */
+  /** The task that may start now, taken out of the queue: of the owner who keeps the fewest workers busy, or has lately. */
   private nextTask(): Task | undefined {
     const running = [...this.seats].flatMap((seat) => seat.task ?? [])
     if (running.length >= this.options.workers) return undefined
     const large = running.filter((task) => task.job.size >= largeFile).length
     const mayBeLarge = large < Math.max(1, this.options.workers - 1)
-    const place = mayBeLarge ? 0 : this.queue.findIndex((task) => task.job.size < largeFile)
-    return place < 0 ? undefined : this.queue.splice(place, 1)[0]
+    let next: { place: number; share: number } | undefined
+    for (const [place, { job }] of this.queue.entries()) {
+      if (job.size >= largeFile && !mayBeLarge) continue
+      const share =
+        running.filter((task) => task.job.owner === job.owner).length * rememberedStarts +
+        this.lately.filter((owner) => owner === job.owner).length
+      if (!next || share < next.share) next = { place, share }
+    }
+    if (!next) return undefined
+    const [task] = this.queue.splice(next.place, 1)
+    this.lately.unshift(task!.job.owner)
+    this.lately.length = Math.min(this.lately.length, rememberedStarts - 1)
+    return task
   }
 
   private hire(): Seat {
@@ -181,9 +195,12 @@ export class WorkerPool {
       fell: (casualty) => this.fell(seat, casualty),
       failed: (error) => {
         const { task } = seat
-        seat.task = undefined
-        task?.unlisten()
-        task?.fail(error)
+        // Once more, as with a process that died over its image; then it is told, and no image blamed.
+        if (task && task.attempts >= 2) {
+          seat.task = undefined
+          task.unlisten()
+          task.fail(error)
+        }
         this.fell(seat, 'died')
       },
     })
