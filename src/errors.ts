@@ -128,7 +128,8 @@ export const overloaded = unavailable('overloaded')
 export function publicError(error: unknown): PublicError {
   const known = findAssayError(error)
   if (known) return known
-  if (isDatabaseOutage(error)) return databaseUnavailable('The database cannot be reached at the moment; nothing was changed.')
+  if (isDatabaseOutage(error))
+    return databaseUnavailable('The database cannot be reached at the moment; look before you repeat what changes something.')
   return { code: 'internal_server_error', message: 'An unexpected fault; it was logged under this request id.', details: {} }
 }
 

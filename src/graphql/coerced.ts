@@ -1,8 +1,24 @@
-import { GraphQLError, type GraphQLSchema, getVariableValues, type OperationDefinitionNode } from 'graphql'
+import {
+  coerceInputValue,
+  GraphQLError,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  isEnumType,
+  isInputObjectType,
+  isInputType,
+  isListType,
+  isNonNullType,
+  type OperationDefinitionNode,
+  print,
+  typeFromAST,
+  type VariableDefinitionNode,
+} from 'graphql'
 
 // Repeated in the message: what a client sent as a megabyte need not come back as one.
 const toldCharacters = 500
 const toldFaults = 10
+// Of a member or of an enum's value: no name that the schema knows is longer.
+const longestName = 100
 
 /**
  * Throws what is wrong with an operation's variables, up to ten faults in one error. Told here and not by graphql-js's execution, which
@@ -14,13 +30,73 @@ export function refuseBadVariables(
   operation: OperationDefinitionNode,
   variables: Record<string, unknown>,
 ): void {
-  const { errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, { maxErrors: toldFaults })
-  if (!errors) return
-  throw new GraphQLError(errors.map(({ message }) => shortened(message)).join(' '), {
-    nodes: errors[0]?.nodes ?? null,
+  const faults: string[] = []
+  for (const definition of operation.variableDefinitions ?? []) {
+    if (faults.length > toldFaults) break
+    const given = Object.hasOwn(variables, definition.variable.name.value)
+    faults.push(...faultsOf(schema, definition, given ? variables[definition.variable.name.value] : undefined))
+  }
+  if (faults.length === 0) return
+  const told = faults.slice(0, toldFaults)
+  if (faults.length > toldFaults) told.push('Too many errors; what else is wrong is not told.')
+  throw new GraphQLError(told.map(shortened).join(' '), {
+    nodes: operation.variableDefinitions ?? null,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
   })
 }
+
+const enough = Symbol('enough faults')
+
+function faultsOf(
+  schema: GraphQLSchema,
+  { variable, type: node, defaultValue }: VariableDefinitionNode,
+  value: unknown,
+): string[] {
+  const name = variable.name.value
+  const type = typeFromAST(schema, node as never)
+  // Validation tells it.
+  if (!isInputType(type)) return []
+  if (value === undefined)
+    return isNonNullType(type) && !defaultValue ? [`Variable "$${name}" of required type "${print(node)}" was not provided.`] : []
+  if (value === null)
+    return isNonNullType(type) ? [`Variable "$${name}" of non-null type "${print(node)}" must not be null.`] : []
+  const faults: string[] = []
+  try {
+    coerceInputValue(abridged(type, value), type, (path, wrong, { message }) => {
+      const at =
+        path.length > 0 ? ` at "${name}${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')}"` : ''
+      faults.push(`Variable "$${name}" got invalid value ${shown(wrong)}${at}; ${message}`)
+      if (faults.length > toldFaults) throw enough
+    })
+  } catch (error) {
+    if (error !== enough) throw error
+  }
+  return faults
+}
+
+/**
+ * With the same faults, but without names that are endless, and without ever more members that nobody knows: graphql-js compares each
+ * of them letter by letter with all that it could be.
+ */
+function abridged(type: GraphQLInputType, value: unknown): unknown {
+  if (isNonNullType(type)) return abridged(type.ofType, value)
+  if (isListType(type))
+    return Array.isArray(value) ? value.map((item) => abridged(type.ofType, item)) : abridged(type.ofType, value)
+  if (isEnumType(type)) return typeof value === 'string' ? value.slice(0, longestName) : value
+  if (!isInputObjectType(type) || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const fields = type.getFields()
+  const members: [string, unknown][] = []
+  let unknown = 0
+  for (const [name, member] of Object.entries(value)) {
+    if (Object.hasOwn(fields, name)) members.push([name, abridged(fields[name]!.type, member)])
+    else if (++unknown <= toldFaults + 1) members.push([name.slice(0, longestName), null])
+  }
+  return Object.fromEntries(members)
+}
+
+// Never an object's members: with every fault of an object, all of it would be told again.
+const shown = (value: unknown): string =>
+  Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 
 const shortened = (message: string): string =>
   message.length <= toldCharacters

@@ -3,8 +3,15 @@ import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server
 import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled'
 import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default'
 import type { Request, Response } from 'express'
-import { type DocumentNode, type GraphQLSchema, getIntrospectionQuery, Kind } from 'graphql'
-import { type PublicError, publicError } from '../errors.js'
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getIntrospectionQuery,
+  Kind,
+  type OperationDefinitionNode,
+} from 'graphql'
+import { badUserInput, type PublicError, publicError } from '../errors.js'
 import { jsonInTurns } from '../rest/json-in-turns.js'
 import type { Call } from './call.js'
 import { refuseBadVariables } from './coerced.js'
@@ -72,8 +79,13 @@ async function warm(server: ApolloServer<Call>): Promise<void> {
   }
 }
 
+const longestOperationName = 255
+
 async function refuseBombs(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
+  // It is repeated in the answer where no operation has it.
+  if (typeof operationName === 'string' && operationName.length > longestOperationName)
+    throw badUserInput([{ field: 'operationName', message: `must be at most ${longestOperationName} characters` }])
   if (typeof query !== 'string') return
   const { document, fault } = screenDocument(query)
   if (!fault) return
@@ -146,6 +158,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
         // Apollo Server runs the hooks of all plugins side by side: this one makes its own pauses.
         await pause(request)
         // Without one, Apollo Server tells it.
+        if (operation) refuseUnknownKind(parts.schema, operation)
         if (operation) refuseBadVariables(parts.schema, operation, request.variables ?? {})
         await pause(request)
         refuseByCost(parts.schema, {
@@ -166,6 +179,15 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
       },
     }),
   }
+}
+
+/** graphql-js's validation passes an operation of a kind that the schema has no fields for, and executing it would be our fault. */
+function refuseUnknownKind(schema: GraphQLSchema, node: OperationDefinitionNode): void {
+  if (schema.getRootType(node.operation)) return
+  throw new GraphQLError(`There is no ${node.operation} here.`, {
+    nodes: node,
+    extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
+  })
 }
 
 // graphql-js repeats the value at fault, which may be a password that was given to the wrong variable: the caller has it, the log need not.

@@ -48,7 +48,12 @@ function discardRest(request: IncomingMessage): void {
   request.on('error', () => {})
   request.resume()
   const { socket } = request
-  if (!lingering.has(socket)) endWhereSilent(socket, () => request.complete)
+  // The connection lives on: what watches it must not, or each request would leave a listener there.
+  if (!lingering.has(socket))
+    request.once(
+      'close',
+      endWhereSilent(socket, () => request.complete),
+    )
 }
 
 // What Node does instead is to close both sides once the answer is written: https://www.rfc-editor.org/rfc/rfc9112#section-9.6
@@ -58,14 +63,20 @@ function linger(socket: Socket): void {
   endWhereSilent(socket, () => false)
 }
 
-function endWhereSilent(socket: Socket, isDone: () => boolean): void {
+/** Gives what ends the watch. */
+function endWhereSilent(socket: Socket, isDone: () => boolean): () => void {
   const until = Date.now() + lingerMs
   let seen = -1
   const watch = setInterval(() => {
-    if (isDone() || socket.destroyed) return void clearInterval(watch)
+    if (isDone() || socket.destroyed) return stop()
     if (socket.bytesRead === seen || Date.now() > until) socket.destroy()
     seen = socket.bytesRead
   }, silenceMs)
   watch.unref()
-  socket.once('close', () => clearInterval(watch))
+  const stop = () => {
+    clearInterval(watch)
+    socket.off('close', stop)
+  }
+  socket.once('close', stop)
+  return stop
 }

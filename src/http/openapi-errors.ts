@@ -163,6 +163,7 @@ const meanings: Record<ErrorCode, string> = {
   internal_server_error: 'a fault of ours; it was logged under the request id.',
   scanner_unavailable: 'the scanner cannot be asked; nothing was stored.',
   storage_unavailable: 'the store cannot be used; nothing was stored.',
-  database_unavailable: 'the database cannot be reached; nothing was changed.',
+  database_unavailable:
+    'the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.',
   overloaded: 'too much waits already; try again.',
 }

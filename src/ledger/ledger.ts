@@ -114,7 +114,7 @@ export class Ledger {
     } catch (error) {
       // Without an answer nobody knows whether the group is durable: nothing is tried again that could then be there twice.
       broken = error as Error
-      const told = unavailable(error)
+      const told = client ? inDoubt(error) : unavailable(error)
       for (const waiting of group) waiting.reject(told)
     } finally {
       client?.release(broken)
@@ -165,3 +165,9 @@ const unavailable = (error: unknown) =>
   error instanceof AssayError || isDatabaseOutage(error)
     ? error
     : databaseUnavailable('The database did not take this call; try again in a moment.', error)
+
+const inDoubt = (error: unknown) =>
+  databaseUnavailable(
+    'The database was lost while it recorded this call, and it is not known whether it did; look before you repeat it.',
+    error,
+  )

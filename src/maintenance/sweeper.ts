@@ -32,8 +32,16 @@ export class Sweeper {
   // that its path is no longer its own.
   async #sweepBatch(): Promise<{ removed: number; failed: number }> {
     const client = await this.#pool.connect()
+    // With the connection the locks are gone, and nothing more may be removed.
+    let lost: Error | undefined
+    const onLost = (error: Error) => {
+      lost = error
+    }
+    client.on('error', onLost)
     try {
       await client.query('BEGIN')
+      // A store may be slow; the server would take the transaction for forgotten.
+      await client.query(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
       const { rows } = await client.query<{ blob_path: string }>(
         'SELECT blob_path FROM blob_garbage WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED',
         [batch],
@@ -43,7 +51,7 @@ export class Sweeper {
       const failed: string[] = []
       const queue = rows.map((row) => row.blob_path)
       const work = async () => {
-        for (let path = queue.shift(); path !== undefined && failed.length < mostFailures; path = queue.shift())
+        for (let path = queue.shift(); path !== undefined && failed.length < mostFailures && !lost; path = queue.shift())
           await this.#storage.remove(path).then(
             () => removed.push(path!),
             () => failed.push(path!),
@@ -61,7 +69,8 @@ export class Sweeper {
       await client.query('ROLLBACK').catch(() => {})
       throw error
     } finally {
-      client.release()
+      client.off('error', onLost)
+      client.release(lost)
     }
   }
 }

@@ -126,6 +126,9 @@ async function logRefusal(call: Call, operation: Operation, error: unknown): Pro
   if (!call.reached) await recordFailure(call.begin('data', operationOf(operation.access)), error)
 }
 
+// Each is told twice, in the message and in the details, and kept in the call's log.
+const mostToldFaults = 50
+
 async function readMembers(parts: RestParts, inquiry: Inquiry, raw: Map<string, RawValue>): Promise<void> {
   const { request, response, call, operation } = inquiry
   await authorize(inquiry)
@@ -134,7 +137,8 @@ async function readMembers(parts: RestParts, inquiry: Inquiry, raw: Map<string, 
     const known = new Set(operation.variables.map(({ name }) => name))
     for (const [name, value] of Object.entries(await readJson(request, parts.uploads.idleMs))) {
       if (known.has(name) && !inquiry.route.path.includes(`{${name}}`)) raw.set(name, { value, from: 'json' })
-      else call.inputFaults.push({ field: name.slice(0, 100), message: 'is not a member of this request' })
+      else if (call.inputFaults.length < mostToldFaults)
+        call.inputFaults.push({ field: name.slice(0, 100), message: 'is not a member of this request' })
     }
   } catch (error) {
     await logRefusal(call, operation, error)

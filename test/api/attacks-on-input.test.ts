@@ -110,6 +110,15 @@ describe('prototype pollution', () => {
   })
 })
 
+test('thousands of members that nobody knows are refused in few words', async () => {
+  const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`member_${at}`, 1]))
+  const answer = await tenant.admin.post('/contexts', members)
+  expect(answer.status).toBe(400)
+  expect(faultyFields(answer)).toContain('member_0')
+  expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
+  await isWell()
+})
+
 describe('names and headers', () => {
   test('a forged Host has no part in a signed URL', async () => {
     const { file_id: id } = dataOf(await tenant.admin.upload('inbox', 'a.txt', 'hello'), {

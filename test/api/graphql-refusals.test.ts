@@ -197,6 +197,24 @@ describe('refusals have REST’s codes', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
+  test('an operation of a kind that there is none of is the caller’s fault', async () => {
+    const answer = await world.stranger.graphql('subscription { files }')
+    expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
+    expect(answer.status).toBe(400)
+    expect(answer.body.errors[0].message).toBe('There is no subscription here.')
+  })
+
+  test('an endless name of an operation is refused, and not repeated', async () => {
+    const answer = await world.stranger.raw('/graphql', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: '{ __typename }', operationName: 'x'.repeat(500_000) }),
+    })
+    expect(answer.status).toBe(400)
+    expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)
+    expect(JSON.stringify(answer.body)).toContain('operationName')
+  })
+
   test('the fields at fault are spelled as GraphQL spells them', async () => {
     const answer = await user.graphql(
       'mutation { createContext(input: { contextKey: "X", displayName: "", allowedExtensions: [], maxFileSizeMb: 9999 }) { contextId } }',

@@ -30,6 +30,29 @@ describe('variables at fault', () => {
     expect(refused({ key: null, page: 'y'.repeat(500_000) })!.message.length).toBeLessThan(2_000)
   })
 
+  test('are not compared letter by letter where they are endless, nor is what is beside them told again', () => {
+    const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`scope${at}`, 1]))
+    const error = refused({ key: { ...members, ['scopes'.repeat(50_000)]: 1, name: 'z'.repeat(500_000), scopes: ['read'] } })
+    expect(error!.message).toContain('"scope0" is not defined')
+    expect(error!.message).not.toContain('zzz')
+    expect(error!.message.length).toBeLessThan(6_000)
+    const word = refused({ key: { name: 'x', scopes: ['reading'.repeat(100_000)] } })!.message
+    expect(word).toMatch(/does not exist in "Scope" enum/)
+    expect(word.length).toBeLessThan(1_000)
+  })
+
+  test('a name that begins as one that is known is not taken for it', () => {
+    expect(refused({ key: { name: 'x', scopes: [], [`name${' '.repeat(500)}`]: 1 } })!.message).toContain('is not defined')
+    expect(refused({ key: { name: 'x', scopes: [`read${'d'.repeat(500)}`] } })!.message).toContain('does not exist')
+    expect(refused({ key: JSON.parse('{"name":"x","scopes":[],"__proto__":{}}') })!.message).toContain('__proto__')
+  })
+
+  test('are told where they are missing or null', () => {
+    expect(refused({})!.message).toContain('"$key" of required type "Key!" was not provided')
+    expect(refused({ key: null })!.message).toContain('"$key" of non-null type "Key!" must not be null')
+    expect(refused({ key: { name: 'x', scopes: 'read' }, page: null })).toBeUndefined()
+  })
+
   test('are none where they fit', () => {
     expect(refused({ key: { name: 'x', scopes: ['read'] } })).toBeUndefined()
   })
