@@ -223,6 +223,8 @@ describe('content types', () => {
     ['md', 'text/markdown'],
     ['mp3', 'audio/mpeg'],
     ['unheardof', null],
+    ['bin', null],
+    ['old', null],
   ])('.%s alone stands for %s', (extension, mime) => {
     expect(mimeOfExtension(extension)).toBe(mime)
   })

@@ -37,6 +37,7 @@ export function standsFor(extension: string, type: string): boolean {
 
 /** What an extension alone promises. */
 export function mimeOfExtension(extension: string): string | null {
+  if (anything.has(extension)) return null
   const fine = finerMime[extension]
   if (fine) return fine
   const text = textTypeFor(extension)
