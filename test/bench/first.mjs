@@ -36,6 +36,7 @@ await expect(
           display_name: 'Bench',
           allowed_extensions: ['txt', 'bin'],
           max_file_size_mb: 200,
+          storage_quota_mb: 100_000,
         }),
       ),
     ],
