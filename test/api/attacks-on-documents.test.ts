@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getIntrospectionQuery } from 'graphql'
 import { graphqlCode } from '../support/answers.js'
+import { expectWell } from '../support/attacked.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -11,13 +12,6 @@ beforeAll(async () => {
   await tenant.context('inbox')
 })
 afterAll(() => world.close())
-
-/** Nothing that was thrown at it may have hurt it. */
-const isWell = async () => {
-  expect((await tenant.admin.get('/contexts')).status).toBe(200)
-  // What is logged as our fault was one.
-  expect(world.log.lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([])
-}
 
 describe('GraphQL bombs', () => {
   const spread = (count: number, write: (at: number) => string) => Array.from({ length: count }, (_, at) => write(at)).join(' ')
@@ -92,7 +86,7 @@ describe('GraphQL bombs', () => {
     expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
     // What it costs to refuse is bounded by what an ordinary answer may cost, not by what the bomb would do.
     expect((spent.user + spent.system) / 1000).toBeLessThan(2_000)
-    await isWell()
+    await expectWell(world, tenant)
   })
 
   test('batches, bodies that are too large, and things that are no request', async () => {
@@ -115,7 +109,7 @@ describe('GraphQL bombs', () => {
       const answer = await post(body)
       expect([body.slice(0, 40), answer.status, graphqlCode(answer)]).toEqual([body.slice(0, 40), 400, 'BAD_USER_INPUT'])
     }
-    await isWell()
+    await expectWell(world, tenant)
   })
 
   test('what is within the limits passes: twenty root fields, twelve levels, the standard introspection', async () => {

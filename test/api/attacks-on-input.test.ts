@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/rest/routes.js'
 import { dataOf, faultyFields, graphqlCode, itemsOf } from '../support/answers.js'
+import { expectWell, getRaw } from '../support/attacked.js'
 import { exchange, RawHttp } from '../support/raw-exchange.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -12,18 +13,6 @@ beforeAll(async () => {
   await tenant.context('inbox')
 })
 afterAll(() => world.close())
-
-/** Nothing that was thrown at it may have hurt it. */
-const isWell = async () => {
-  expect((await tenant.admin.get('/contexts')).status).toBe(200)
-  // What is logged as our fault was one.
-  expect(world.log.lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([])
-}
-const get = (target: string, headers: string[]) =>
-  exchange(
-    world.url,
-    `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
-  )
 
 describe('prototype pollution', () => {
   const evil = '{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"polluted":"yes"}}}'
@@ -106,7 +95,7 @@ describe('prototype pollution', () => {
       expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
       clean()
     }
-    await isWell()
+    await expectWell(world, tenant)
   })
 })
 
@@ -116,7 +105,7 @@ test('thousands of members that nobody knows are refused in few words', async ()
   expect(answer.status).toBe(400)
   expect(faultyFields(answer)).toContain('member_0')
   expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
-  await isWell()
+  await expectWell(world, tenant)
 })
 
 describe('names and headers', () => {
@@ -169,7 +158,7 @@ describe('names and headers', () => {
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(255)
     const { download_url: url } = dataOf(await tenant.admin.get(`/files/${id}`), { timestamp: false })
     const { pathname, search } = new URL(url)
-    const answer = await get(pathname + search, [])
+    const answer = await getRaw(world, pathname + search, [])
     expect(answer.status).toBe(200)
     expect(answer.headers['set-cookie']).toBeUndefined()
     expect(answer.headers.x).toBeUndefined()
@@ -191,7 +180,7 @@ describe('names and headers', () => {
         }),
       ),
     ).toEqual(['context_key'])
-    const folded = await get('/api/v1/contexts', [
+    const folded = await getRaw(world, '/api/v1/contexts', [
       `Authorization: Bearer ${tenant.admin.credential}`,
       'Idempotency-Key: a\r\n b',
       'User-Agent: x\x01\x7f',
@@ -230,11 +219,11 @@ describe('names and headers', () => {
       '/api/v1/contexts?%%%=%&a[__proto__]=1',
     ]
     for (const target of odd) {
-      const answer = await get(target, [`Authorization: Bearer ${tenant.admin.credential}`])
+      const answer = await getRaw(world, target, [`Authorization: Bearer ${tenant.admin.credential}`])
       expect([target, [200, 400, 404].includes(answer.status)]).toEqual([target, true])
       expect(answer.body).not.toMatch(/node_modules|at .*\.js/)
     }
-    await isWell()
+    await expectWell(world, tenant)
   })
 
   test('a request that is cut in two is not two requests', async () => {

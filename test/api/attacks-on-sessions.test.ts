@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
 import { routes } from '../../src/rest/routes.js'
 import { graphqlCode, refusal } from '../support/answers.js'
-import { exchange } from '../support/raw-exchange.js'
+import { getRaw } from '../support/attacked.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -14,12 +14,6 @@ beforeAll(async () => {
   await tenant.context('inbox')
 })
 afterAll(() => world.close())
-
-const get = (target: string, headers: string[]) =>
-  exchange(
-    world.url,
-    `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
-  )
 
 describe('forged sessions', () => {
   let user: Caller
@@ -83,7 +77,7 @@ describe('forged sessions', () => {
 
   test('tokens of 8 KB are refused, of 100 KB with their headers, both in JSON', async () => {
     expect(refusal(await world.as(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([401, 'unauthenticated'])
-    const answer = await get('/api/v1/files', [`Authorization: Bearer ${'a'.repeat(50_000)}.${'b'.repeat(50_000)}.c`])
+    const answer = await getRaw(world, '/api/v1/files', [`Authorization: Bearer ${'a'.repeat(50_000)}.${'b'.repeat(50_000)}.c`])
     expect(answer.status).toBe(431)
     expect(answer.headers).toMatchObject({
       'content-type': expect.stringContaining('application/json'),
@@ -105,16 +99,16 @@ describe('forged sessions', () => {
       [good, good],
       [good, 'AUTHORIZATION:'],
     ])
-      expect((await get('/api/v1/files', headers)).status).toBe(401)
-    expect((await get('/api/v1/files', [good])).status).toBe(200)
+      expect((await getRaw(world, '/api/v1/files', headers)).status).toBe(401)
+    expect((await getRaw(world, '/api/v1/files', [good])).status).toBe(200)
   })
 
   test('other schemes, no scheme, the key in the query string or in a cookie', async () => {
     const key = tenant.admin.credential!
     for (const value of [key, `Basic ${key}`, `Bearer`, `Bearer ${key} ${key}`, `Bearer "${key}"`, `Bearer\t${key}`])
-      expect((await get('/api/v1/files', [`Authorization: ${value}`])).status).toBe(401)
-    expect((await get(`/api/v1/files?access_token=${key}`, [])).status).toBe(401)
-    expect((await get('/api/v1/files', [`Cookie: token=${key}`])).status).toBe(401)
+      expect((await getRaw(world, '/api/v1/files', [`Authorization: ${value}`])).status).toBe(401)
+    expect((await getRaw(world, `/api/v1/files?access_token=${key}`, [])).status).toBe(401)
+    expect((await getRaw(world, '/api/v1/files', [`Cookie: token=${key}`])).status).toBe(401)
   })
 })
 

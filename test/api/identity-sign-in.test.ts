@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { anId, aTime, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+const signIn =
+  'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { token expiresAt user { userId email name scopes status } } }'
+const me = '{ me { id type tenantId userId apiKeyId name email scopes } }'
+const idOf = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
+const audits = async (tenant: TestTenant, entityId: string) =>
+  itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
+
+describe('signing in', () => {
+  test('gives a session of twelve hours, by REST and by GraphQL, and is audited', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata', 'admin'])
+    const { body } = await world.stranger.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
+    const { token, expiresAt, user: who } = body.data.signIn
+    expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(43_100_000)
+    expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(43_201_000)
+    expect(who).toMatchObject({ userId: anId('usr'), email: user.email, name: 'Ada', status: 'active' })
+    const caller = world.as(token)
+    expect((await caller.graphql(me)).body.data.me).toEqual({
+      id: who.userId,
+      type: 'user',
+      tenantId: tenant.tenantId,
+      userId: who.userId,
+      apiKeyId: null,
+      name: 'Ada',
+      email: user.email,
+      scopes: ['metadata', 'admin'],
+    })
+    expect((await caller.get('/files')).status).toBe(200)
+    const sessions = itemsOf(await caller.get('/audit-logs?action=created&audit_type=tenant')).filter(
+      (entry: Record<string, string>) => entry.entity_type === 'session',
+    )
+    expect(sessions[0]).toMatchObject({
+      performed_by_id: who.userId,
+      performed_by_type: 'user',
+      performed_by_email: user.email,
+      details: { user_id: who.userId },
+      ip_address: '127.0.0.1',
+      created_at: aTime,
+    })
+  })
+
+  test('tells neither whether the address nor whether the password was wrong', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const wrong = await world.stranger.graphql(signIn, { email: user.email, password: 'not this one' })
+    const unknown = await world.stranger.graphql(signIn, { email: 'nobody@example.com', password: 'not this one' })
+    expect(graphqlCode(wrong)).toBe('UNAUTHENTICATED')
+    expect(unknown.body).toEqual(wrong.body)
+  })
+
+  test('costs the same work for an unknown address, a wrong password and a user of an outside provider', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    await world.database.pool.query(
+      "INSERT INTO users (user_id, tenant_id, email, name, scopes, issuer, subject, created_at, updated_at) VALUES ('usr_00000000000000000000000000', $1, 'outside@example.com', 'O', '{}', 'i', 's', now(), now())",
+      [tenant.tenantId],
+    )
+    const worked = async (email: string) => {
+      const before = process.cpuUsage()
+      await world.stranger.graphql(signIn, { email, password: 'not this one' })
+      const { user: spent, system } = process.cpuUsage(before)
+      return spent + system
+    }
+    const median = async (email: string) => {
+      const all: number[] = []
+      for (let attempt = 0; attempt < 5; attempt++) all.push(await worked(email))
+      return all.sort((a, b) => a - b)[2]!
+    }
+    await worked('warm@example.com')
+    const wrong = await median(user.email)
+    for (const email of ['nobody@example.com', 'outside@example.com']) {
+      // argon2id is nearly all of it: without it an answer would cost less than a tenth.
+      const other = await median(email)
+      expect(other).toBeGreaterThan(wrong / 3)
+      expect(other).toBeLessThan(wrong * 3)
+    }
+  })
+
+  test('of the same person in two tenants: to the one that is named, each with his password there', async () => {
+    const [one, two] = [await world.tenant(), await world.tenant()]
+    const email = 'both@example.com'
+    const [first, second] = [await one.user(['metadata'], email), await two.user(['metadata'], email)]
+    for (const [tenant, { password }] of [
+      [one, first],
+      [two, second],
+    ] as const) {
+      const { body } = await world.stranger.graphql(signIn, { email, password })
+      expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenant.tenantId)
+      const other = tenant === one ? two : one
+      expect(graphqlCode(await world.stranger.graphql(signIn, { email, password, tenantId: other.tenantId }))).toBe(
+        'UNAUTHENTICATED',
+      )
+    }
+  })
+
+  test('attempts are limited by account, for known and unknown ones alike, and the right ones are not counted', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    for (let time = 0; time < 12; time++)
+      expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: user.password }))).toBeUndefined()
+    for (const email of [user.email, 'ghost@example.com']) {
+      const codes: (string | undefined)[] = []
+      let last: Awaited<ReturnType<Caller['graphql']>> | undefined
+      for (let time = 0; time < 11; time++) {
+        last = await world.stranger.graphql(signIn, { email, password: 'wrong' })
+        codes.push(graphqlCode(last))
+      }
+      expect(codes.slice(0, 10)).toEqual(Array(10).fill('UNAUTHENTICATED'))
+      expect(codes[10]).toBe('RATE_LIMITED')
+      expect(last!.body.errors[0].extensions.details.retry_after).toBeGreaterThan(0)
+    }
+    // Who is signed in already stays so.
+    expect((await user.get('/files')).status).toBe(200)
+  })
+})
+
+describe('a session', () => {
+  test('ends by signOut, at once, and only that one', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
+    const other = world.as(body.data.signIn.token)
+    expect((await user.graphql('mutation { signOut }')).body.data.signOut).toBe(true)
+    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(graphqlCode(await user.graphql(me))).toBe('UNAUTHENTICATED')
+    expect((await other.get('/files')).status).toBe(200)
+    const entries = itemsOf(await tenant.admin.get('/audit-logs?action=revoked'))
+    expect(entries).toMatchObject([{ entity_type: 'session', performed_by_type: 'user', performed_by_email: user.email }])
+    expect((await tenant.admin.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
+  })
+
+  test('changePassword asks for the old one, and ends all other sessions', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
+    const other = world.as(body.data.signIn.token)
+    const changePassword = (by: Caller, currentPassword: string, newPassword: string) =>
+      by.graphql('mutation ($a: String!, $b: String!) { changePassword(currentPassword: $a, newPassword: $b) }', {
+        a: currentPassword,
+        b: newPassword,
+      })
+    expect(graphqlCode(await changePassword(user, 'wrong', 'a new password'))).toBe('FORBIDDEN')
+    expect(graphqlCode(await changePassword(user, user.password, 'short'))).toBe('BAD_USER_INPUT')
+    expect(graphqlCode(await changePassword(tenant.admin, 'x', 'a new password'))).toBe('FORBIDDEN')
+    expect((await changePassword(user, user.password, 'a new password')).body.data.changePassword).toBe(true)
+    expect((await user.get('/files')).status).toBe(200)
+    expect(refusal(await other.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: user.password }))).toBe(
+      'UNAUTHENTICATED',
+    )
+    expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: 'a new password' }))).toBeUndefined()
+    const entries = await audits(tenant, await idOf(user))
+    expect(entries[0]).toMatchObject({ action: 'updated', entity_type: 'user', details: { changed: { password: true } } })
+    expect(JSON.stringify(entries)).not.toContain('a new password')
+  })
+
+  test('begun with the old password while it is being changed does not outlive the change', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const attempts = Array.from({ length: 8 }, () =>
+      world.stranger.graphql(signIn, { email: user.email, password: user.password }),
+    )
+    const changed = await user.graphql(
+      'mutation ($a: String!) { changePassword(currentPassword: $a, newPassword: "a new password") }',
+      {
+        a: user.password,
+      },
+    )
+    expect(changed.body.data.changePassword).toBe(true)
+    for (const { body } of await Promise.all(attempts)) {
+      const token = body.data?.signIn.token
+      if (token) expect((await world.as(token).get('/files')).status).toBe(401)
+    }
+    expect((await user.get('/files')).status).toBe(200)
+  })
+
+  test('its keys are published, verify its token, and rotate without signing anyone out', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const published = async () => (await world.stranger.raw('/.well-known/jwks.json')).body as { keys: Record<string, string>[] }
+    const before = await published()
+    for (const key of before.keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x'])
+    const verify = async (token: string) =>
+      (await jwtVerify(token, createLocalJWKSet(await published()), { issuer: 'assay', audience: 'assay' })).protectedHeader
+    expect(await verify(user.credential!)).toMatchObject({ alg: 'EdDSA', kid: before.keys[0]!.kid })
+    const kid = await world.app.services.identity.signing.session.rotate()
+    expect((await published()).keys.map((key) => key.kid)).toEqual([kid, before.keys[0]!.kid])
+    expect((await user.get('/files')).status).toBe(200)
+    const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
+    expect(await verify(body.data.signIn.token)).toMatchObject({ kid })
+    expect(await verify(user.credential!)).toMatchObject({ kid: before.keys[0]!.kid })
+  })
+
+  test('lasts no longer than its row says', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [
+      await idOf(user),
+    ])
+    world.app.services.identity.tokens.clear()
+    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+  })
+})
