@@ -42,8 +42,10 @@ export class Maintenance {
   }
 
   start(): void {
-    const { database, storage, idempotency, signIns, horizons, leftovers, config } = this.#parts
-    const sweeper = new Sweeper(database.pool, storage)
+    const { database, storage, idempotency, signIns, horizons, leftovers, config, logger } = this.#parts
+    const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
+      logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
+    )
     this.#every(minute / 2, 'sweep', () => leftovers.hasten().then(() => sweeper.sweep()))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))

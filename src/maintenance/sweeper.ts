@@ -11,10 +11,13 @@ const mostFailures = 8
 export class Sweeper {
   readonly #pool: Pool
   readonly #storage: BlobStorage
+  readonly #onFailed: (path: string, reason: unknown) => void
 
-  constructor(pool: Pool, storage: BlobStorage) {
+  /** `onFailed` is told of each blob that the store did not remove, and why. */
+  constructor(pool: Pool, storage: BlobStorage, onFailed: (path: string, reason: unknown) => void = () => {}) {
     this.#pool = pool
     this.#storage = storage
+    this.#onFailed = onFailed
   }
 
   /** Until nothing is due any more; gives how many blobs were removed and how many the store refused to remove. */
@@ -54,7 +57,10 @@ export class Sweeper {
         for (let path = queue.shift(); path !== undefined && failed.length < mostFailures && !lost; path = queue.shift())
           await this.#storage.remove(path).then(
             () => removed.push(path!),
-            () => failed.push(path!),
+            (reason: unknown) => {
+              failed.push(path!)
+              this.#onFailed(path!, reason)
+            },
           )
       }
       await Promise.all(Array.from({ length: atOnce }, work))

@@ -6,12 +6,18 @@ export const storageCommands: Record<string, Command> = {
     usage: 'sweep',
     options: {},
     run: async ({ database, services }) => {
-      const { removed, failed } = await new Sweeper(database.pool, services.storage).sweep()
+      let why = ''
+      const noteReason = (blob: string, reason: unknown) => {
+        why ||= ` The first, '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
+      }
+      const { removed, failed } = await new Sweeper(database.pool, services.storage, noteReason).sweep()
       const idempotencyKeys = await services.idempotency.sweep()
       const sessions = await services.signIns.sweep()
       return {
         result: { removed, failed, idempotency_keys: idempotencyKeys, sessions },
-        ...(failed > 0 && { fault: `The store did not remove ${failed} of the blobs that are due; they are tried again later.` }),
+        ...(failed > 0 && {
+          fault: `The store did not remove ${failed} of the blobs that are due; they are tried again later.${why}`,
+        }),
       }
     },
   },

@@ -80,7 +80,7 @@ async function expectAgreement(root = ''): Promise<void> {
   })
   const spool = [join(root, dataDir, 'spool'), join(root, storageUrl.slice('file://'.length), '+tmp')]
   expect(await leftBehind({ spool, faults: () => service.faults })).toEqual([])
-  await world.database.pool.query('UPDATE blob_garbage SET due_at = now()')
+  await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)
   await new Sweeper(world.database.pool, storage).sweep()
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
   const health = new StorageHealth({ database: world.database, storage, horizons: world.app.services.horizons })

@@ -62,7 +62,7 @@ describe('the bucket', () => {
   beforeAll(async () => {
     bucketWorld = await openBucketWorld()
     bucket = bucketWorld.bucket
-    world = await World.open({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '1' })
+    world = await World.open({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '3' })
     tenant = await world.tenant()
     await tenant.context('notes')
   })
@@ -127,7 +127,7 @@ describe('the bucket', () => {
     const sweeper = new Sweeper(world.database.pool, world.app.services.storage)
     expect((await sweeper.sweep()).failed).toBeGreaterThan(0)
     await bucket.start()
-    await world.database.pool.query('UPDATE blob_garbage SET due_at = now()')
+    await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)
     await sweeper.sweep()
     expect(await world.app.services.storage.size(path)).toBeNull()
   })

@@ -66,3 +66,15 @@ test('a store that takes long does not lose its locks to the limit for forgotten
     await impatient.end()
   }
 })
+
+test('what the store does not remove is due again in a minute, and its reason is told', async () => {
+  const { storage } = storeOf(async (path) => {
+    if (path === 'ten_x/7') throw new Error('no answer within 10 ms')
+  })
+  const told: string[] = []
+  const sweeper = new Sweeper(pool, storage, (path, reason) => told.push(`${path}: ${reason}`))
+  expect(await sweeper.sweep()).toEqual({ removed: 63, failed: 1 })
+  expect(told).toEqual(['ten_x/7: Error: no answer within 10 ms'])
+  const { rows } = await pool.query('SELECT blob_path, due_at > now() AS later FROM blob_garbage')
+  expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
+})
