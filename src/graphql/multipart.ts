@@ -6,6 +6,7 @@ import busboy from 'busboy'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import { AssayError, badUserInput } from '../errors.js'
 import { unsupported, watchBody } from '../rest/body.js'
+import { losesDigitsMessage, numberThatLosesDigits } from '../rest/json-numbers.js'
 import { hasTooManyValues, mostJsonValues } from '../rest/json-size.js'
 import type { Spool, Spooled } from '../spool.js'
 import { IncomingFile, spooledWithin } from './upload.js'
@@ -111,9 +112,8 @@ class Reader {
   }
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
-    if (truncated) this.#fail(broken(`'${String(name).slice(0, 100)}' is longer than ${mostFieldBytes} bytes`))
-    if (name === 'map' && value.length > mostMapBytes) this.#fail(broken(`'map' is longer than ${mostMapBytes} bytes`))
-    else if (hasTooManyValues(Buffer.from(value))) this.#fail(broken(`a field has more than ${mostJsonValues} values`))
+    const fault = faultOfField(String(name), value, truncated)
+    if (fault) this.#fail(fault)
     else if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
   }
 
@@ -189,6 +189,14 @@ class Reader {
       )
     }
   }
+}
+
+function faultOfField(name: string, value: string, truncated: boolean): AssayError | undefined {
+  if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${mostFieldBytes} bytes`)
+  if (name === 'map' && value.length > mostMapBytes) return broken(`'map' is longer than ${mostMapBytes} bytes`)
+  if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${mostJsonValues} values`)
+  const inexact = name === 'operations' && numberThatLosesDigits(value)
+  return inexact ? badUserInput([{ field: 'operations', message: losesDigitsMessage(inexact) }]) : undefined
 }
 
 function openParser(request: IncomingMessage): busboy.Busboy {

@@ -1,4 +1,5 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
+import { losesDigits, losesDigitsMessage } from '../rest/json-numbers.js'
 
 /** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
 export const LongScalar = new GraphQLScalarType<number, number>({
@@ -52,6 +53,8 @@ function literal(node: ValueNode, variables: Record<string, unknown> | null | un
     case Kind.LIST:
       return node.values.map((value) => literal(value, variables))
     case Kind.INT:
+      if (losesDigits(node.value)) throw new GraphQLError(losesDigitsMessage(node.value.slice(0, 100)))
+      return Number(node.value)
     case Kind.FLOAT:
       return Number(node.value)
     case Kind.NULL:

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AssayError, badUserInput } from '../errors.js'
+import { losesDigitsMessage, numberThatLosesDigits } from './json-numbers.js'
 import { hasTooManyValues, mostJsonValues } from './json-size.js'
 
 const mostJsonBytes = 1_048_576
@@ -65,13 +66,18 @@ export async function readJson(request: IncomingMessage, idleMs = defaultIdleMs)
   if (hasTooManyValues(bytes)) throw badUserInput([{ field: 'body', message: `must have at most ${mostJsonValues} values` }])
   if (isLong) await nextTurn()
   let parsed: unknown
+  let inexact: string | undefined
   try {
-    parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    parsed = JSON.parse(text)
+    if (isLong) await nextTurn()
+    inexact = numberThatLosesDigits(text)
   } catch (error) {
     throw badUserInput([{ field: 'body', message: `must be valid JSON in UTF-8 (${(error as Error).message.slice(0, 100)})` }])
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw badUserInput([{ field: 'body', message: 'must be a JSON object' }])
+  if (inexact) throw badUserInput([{ field: 'body', message: losesDigitsMessage(inexact) }])
   if (isLong) await nextTurn()
   return parsed as Record<string, unknown>
 }

@@ -5,6 +5,7 @@ import { AssayError, badUserInput, type FieldFault } from '../errors.js'
 import { IncomingFile, spooledWithin } from '../graphql/upload.js'
 import type { Spool, Spooled } from '../spool.js'
 import { unsupported, watchBody } from './body.js'
+import { losesDigitsMessage, numberThatLosesDigits } from './json-numbers.js'
 import type { RawValue } from './variables.js'
 
 const mostFieldBytes = 64 * 1024
@@ -153,6 +154,11 @@ class MultipartReader {
   #json(name: string, text: string): RawValue {
     try {
       const value = JSON.parse(text)
+      const inexact = numberThatLosesDigits(text)
+      if (inexact) {
+        this.#fault(name, losesDigitsMessage(inexact))
+        return { value: {}, from: 'json' }
+      }
       // Elsewhere null counts as left out; a part that was sent was not.
       if (value !== null) return { value, from: 'json' }
     } catch {}

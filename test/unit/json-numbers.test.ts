@@ -1,0 +1,39 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { numberThatLosesDigits } from '../../src/rest/json-numbers.js'
+
+describe('a number that would lose digits', () => {
+  test.each([
+    ['{"x":9007199254740993}', '9007199254740993'],
+    ['[1, -9007199254740993]', '-9007199254740993'],
+    ['[9007199254740992,9007199254740994,9007199254740995]', '9007199254740995'],
+    ['{"a":"9007199254740993","b":[{"c":12345678901234567890}]}', '12345678901234567890'],
+    [`{"x":1${'0'.repeat(400)}}`, `1${'0'.repeat(39)}…`],
+  ])('%s', (json, told) => expect(numberThatLosesDigits(json)).toBe(told))
+
+  test.each([
+    '9007199254740992',
+    '66168355489972330',
+    '1152921504606846976',
+    `1${'0'.repeat(22)}`,
+    '9.007199254740993e15',
+    '0.12345678901234567890',
+    '1e300',
+    '"9007199254740993"',
+    '{"9007199254740993":"\\"9007199254740993"}',
+    '"\\\\\\" 9007199254740993"',
+    `"${'"9007199254740993"'.replaceAll('"', '\\"')}"`,
+  ])('not in %s', (json) => expect(numberThatLosesDigits(json)).toBeUndefined())
+
+  test('never in what JSON.stringify writes', () =>
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.double({ noNaN: true, noDefaultInfinity: true }), (value, number) =>
+        expect(numberThatLosesDigits(JSON.stringify([value, number, Math.trunc(number)]))).toBeUndefined(),
+      ),
+    ))
+
+  test('in a long text, its quotes left open, in one pass', () => {
+    const text = `"${'1234567890123456\\" '.repeat(50_000)}`
+    expect(numberThatLosesDigits(text)).toBeUndefined()
+  })
+})
