@@ -38,23 +38,32 @@ describe('JSON of an answer', () => {
   })
 })
 
-test('a long list is completed in slices, in its order', async () => {
-  const { buildSchema } = await import('graphql')
-  const schema = buildSchema('type Query { points: [Point!]! } type Point { at: Int! }')
-  const rootValue = {
-    get points() {
-      return sliced(
-        Array.from({ length: 1000 }, (_, at) => at),
-        (at) => ({ at }),
-      )
-    },
+describe('a long list', () => {
+  const ascending = Array.from({ length: 1000 }, (_, at) => at)
+  async function completed(text: string) {
+    const { buildSchema } = await import('graphql')
+    const schema = buildSchema('type Query { points: [Point!]! } type Point { at: Int! }')
+    const rootValue = {
+      get points() {
+        return sliced(ascending, (at) => ({ at }))
+      },
+    }
+    const { result, turns } = await turnsOf(async () => execute({ schema, document: parse(text), rootValue }))
+    expect(result.errors).toBeUndefined()
+    return { lists: Object.values(result.data as Record<string, { at: number }[]>), turns }
   }
-  const { result, turns } = await turnsOf(async () => execute({ schema, document: parse('{ points { at } }'), rootValue }))
-  expect(result.errors).toBeUndefined()
-  expect((result.data as { points: { at: number }[] }).points.map(({ at }) => at)).toEqual(
-    Array.from({ length: 1000 }, (_, at) => at),
-  )
-  expect(turns).toBeGreaterThanOrEqual(5)
+
+  test('is completed in slices, in its order', async () => {
+    const { lists, turns } = await completed('{ points { at } }')
+    expect(lists[0]!.map(({ at }) => at)).toEqual(ascending)
+    expect(turns).toBeGreaterThanOrEqual(5)
+  })
+
+  test('and its neighbours in the same document one after another, each slice in a turn of its own', async () => {
+    const { lists, turns } = await completed('{ a: points { at } b: points { at } c: points { at } }')
+    for (const list of lists) expect(list.map(({ at }) => at)).toEqual(ascending)
+    expect(turns).toBeGreaterThanOrEqual(15)
+  })
 })
 
 describe('values of a body', () => {
