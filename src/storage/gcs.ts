@@ -114,7 +114,12 @@ export class GcsStorage implements BlobStorage {
     const probe = randomUUID()
     const file = this.#access.bucket.file(`${this.#prefix}${reservedPrefix}ready-${probe}`)
     const limits = { ...this.#access.limits, callMs: Math.min(5000, this.#access.limits.callMs) }
-    await this.#access.call({ doing: 'write a probe', limits }, () => this.#save(file, Buffer.from(probe)))
+    await this.#access.call({ doing: 'write a probe', limits }, () =>
+      this.#save(file, Buffer.from(probe)).catch((error) => {
+        // It is there already: an attempt before this one, whose answer did not come in time.
+        if (statusOf(error) !== 412) throw error
+      }),
+    )
     try {
       const text = await bytesOf(await this.#read(file, { path: 'a probe' }))
       if (text.toString() !== probe) throw storageUnavailable('The bucket does not read what was written to it.')
