@@ -17,7 +17,9 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await pool.query('DELETE FROM blob_garbage')
-  await pool.query(`INSERT INTO blob_garbage (blob_path, due_at) SELECT 'ten_x/' || n, now() FROM generate_series(1, 64) n`)
+  await pool.query(
+    `INSERT INTO blob_garbage (blob_path, due_at) SELECT 'ten_x/' || n, now() - interval '1 minute' FROM generate_series(1, 64) n`,
+  )
 })
 
 /** A store that only removes, by `remove`; what it was asked for is in `asked`. */
