@@ -42,7 +42,9 @@ async function start(unwinder: Unwinder): Promise<void> {
   )
   console.log(banner({ config, port, database: opened.description, app }))
   void opened.lost.then(
-    () => unwinder.isUnwinding || fail(logger, 'The embedded PostgreSQL ended by itself; see postgres.log in DATA_DIR.'),
+    () =>
+      unwinder.isUnwinding ||
+      fail(logger, 'The embedded PostgreSQL ended by itself and cannot be started again; see postgres.log in DATA_DIR.'),
   )
 }
 

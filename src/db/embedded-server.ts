@@ -11,6 +11,8 @@ import { initialise, stopOrphan } from './embedded-cluster.js'
 export interface EmbeddedServer {
   url: string
   pid: number
+  /** Of its socket: the URL stays the same as long as this does. */
+  socketFolder: string
   /** Resolves when the server is gone, whoever ended it. */
   exited: Promise<void>
   /** A fast shutdown: connections are cut, everything committed is kept. */
@@ -22,6 +24,8 @@ export interface EmbeddedOptions {
   folder: string
   /** Further settings, stronger than ours. */
   settings?: Record<string, string>
+  /** The one that an earlier server on `folder` had; unset, one is chosen. */
+  socketFolder?: string
   /** Told what takes time. */
   say?: (what: string) => void
 }
@@ -48,12 +52,12 @@ const ourSettings = {
 }
 
 /** Starts PostgreSQL from npm on `folder`; the caller sees to it that nobody else does at the same time. */
-export async function startServer({ folder, settings = {}, say = () => {} }: EmbeddedOptions): Promise<EmbeddedServer> {
+export async function startServer({ folder, settings = {}, say = () => {}, ...given }: EmbeddedOptions): Promise<EmbeddedServer> {
   const binaries = findBinaries()
   const account = await chooseAccount(binaries, folder)
   await stopOrphan(folder, say)
   await initialise({ folder, binaries, account, say })
-  const socketFolder = makeSocketFolder(folder, account)
+  const socketFolder = given.socketFolder ?? makeSocketFolder(folder, account)
   const server = await launch({ folder, socketFolder, binaries, account, settings: { ...ourSettings, ...settings }, say })
   try {
     await makeDatabase(server.url)
@@ -129,6 +133,7 @@ async function launch({ folder, socketFolder, binaries, account, settings, say }
   return {
     url: socketUrl(socketFolder, database),
     pid: child.pid!,
+    socketFolder,
     exited,
     stop: async () => {
       if (!gone) child.kill('SIGINT')

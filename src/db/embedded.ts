@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { keepRunning } from './embedded-keeper.js'
 import { isAlive, type LockHolder, tryLock } from './embedded-lock.js'
 import { startServer } from './embedded-server.js'
 
@@ -11,7 +12,7 @@ export interface OpenDatabase {
   description: string
   /** The embedded server stops cleanly; an outside one is left alone. */
   stop(): Promise<void>
-  /** Resolves when the embedded server ended by itself; never for an outside one. */
+  /** Resolves when the embedded server ended by itself and could not be started again; never for an outside one. */
   lost: Promise<void>
 }
 
@@ -94,7 +95,10 @@ async function startOwn(dataDir: string, release: () => void, say: Say): Promise
   const notice = join(dataDir, 'postgres.json')
   try {
     await refuseForeign(dataDir)
-    const server = await startServer({ folder: dataDir, say })
+    const server = await keepRunning(
+      (socketFolder) => startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) }),
+      say,
+    )
     const running: Running = { url: server.url, service: process.pid }
     writeFileSync(`${notice}.new`, JSON.stringify(running), { mode: 0o600 })
     renameSync(`${notice}.new`, notice)
@@ -111,7 +115,7 @@ async function startOwn(dataDir: string, release: () => void, say: Say): Promise
         once ??= stop()
         return once
       },
-      lost: server.exited,
+      lost: server.lost,
     }
   } catch (error) {
     release()

@@ -1,0 +1,43 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, jest, test } from '@jest/globals'
+import { freePort, runCommand, Service } from '../support/service.js'
+import { Caller } from '../support/world.js'
+
+jest.setTimeout(120_000)
+
+const dataDir = mkdtempSync(join(tmpdir(), 'assay-embedded-outage-'))
+let service: Service | undefined
+afterAll(async () => {
+  await service?.stop('SIGKILL')
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+test('the embedded PostgreSQL killed under uploads: 503 for a while, then all is well, without a restart', async () => {
+  const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:', BOOTSTRAP_API_KEY: 'chosen-by-the-operator' }
+  service = await Service.start(env)
+  const caller = new Caller(service.url, env.BOOTSTRAP_API_KEY)
+  const context = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+  expect((await caller.post('/contexts', { ...context, scan_for_viruses: false })).status).toBe(201)
+
+  const accepted: string[] = []
+  const upload = async () => {
+    const { status, body } = await caller.upload('notes', 'a.txt', 'some text')
+    if (status === 201) accepted.push(body.data.file_id)
+    else expect([status, body.error.code]).toEqual([503, 'database_unavailable'])
+    return status
+  }
+  expect(await upload()).toBe(201)
+  process.kill(Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
+  await Promise.all(Array.from({ length: 8 }, upload))
+  while ((await upload()) !== 201);
+
+  // Whoever was told that nobody knows may find the file or not; whoever was told 201 finds it.
+  const held = (await caller.get('/files?page_size=100')).body.data.data.map((file: { file_id: string }) => file.file_id)
+  expect(held).toEqual(expect.arrayContaining(accepted))
+  const verified = await runCommand(['admin', 'verify', '--deep'], env)
+  expect(JSON.parse(verified.stdout)).toEqual({ counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0 })
+  expect((await service.stop()).status).toBe(0)
+  expect(service.faults).toEqual([])
+})

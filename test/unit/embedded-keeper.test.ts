@@ -1,0 +1,100 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, jest, test } from '@jest/globals'
+import pg from 'pg'
+import { openDatabase } from '../../src/db/embedded.js'
+import { keepRunning } from '../../src/db/embedded-keeper.js'
+import type { EmbeddedServer } from '../../src/db/embedded-server.js'
+
+jest.setTimeout(120_000)
+
+const scratch = mkdtempSync(join(tmpdir(), 'assay-keeper-'))
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+async function query(url: string, sql: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  client.on('error', () => {})
+  return (await client.query(sql).finally(() => client.end())).rows
+}
+
+const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
+
+async function answered(url: string, sql: string) {
+  for (;;) {
+    try {
+      return await query(url, sql)
+    } catch {
+      await sleep(50)
+    }
+  }
+}
+
+test.each([['data'], [`long ${'x'.repeat(120)}`]])(
+  'a PostgreSQL that is killed runs again at its old address, with what was committed; one that is stopped does not',
+  async (name) => {
+    const dataDir = join(scratch, name)
+    const said: string[] = []
+    const database = await openDatabase({ dataDir, databaseUrl: undefined }, (what) => said.push(what))
+    await query(database.url, 'CREATE TABLE kept AS SELECT 42 AS answer')
+    for (let time = 0; time < 2; time++) {
+      const killed = postmaster(dataDir)
+      process.kill(killed, 'SIGKILL')
+      expect(await answered(database.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
+      expect(postmaster(dataDir)).not.toBe(killed)
+    }
+    expect(said.filter((what) => what.includes('ended by itself'))).toHaveLength(2)
+    await database.stop()
+    await expect(query(database.url, 'SELECT 1')).rejects.toThrow()
+    expect(said.filter((what) => what.includes('ended by itself'))).toHaveLength(2)
+  },
+)
+
+/** One that ends as soon as it runs. */
+const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exited: Promise.resolve(), stop: async () => {} }
+
+test('one that ends again and again is given up', async () => {
+  let starts = 0
+  const kept = await keepRunning(
+    async () => {
+      starts++
+      return shortLived
+    },
+    () => {},
+  )
+  await kept.lost
+  expect(starts).toBe(6)
+})
+
+test('one that is stopped while it is started again is not left running', async () => {
+  const stops: number[] = []
+  let started = 0
+  let goOn = () => {}
+  const waiting = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const kept = await keepRunning(
+    async () => {
+      const nth = ++started
+      if (nth === 1) return shortLived
+      await waiting
+      let end = () => {}
+      const exited = new Promise<void>((resolve) => {
+        end = resolve
+      })
+      const stop = async () => {
+        stops.push(nth)
+        end()
+      }
+      return { ...shortLived, exited, stop }
+    },
+    () => {},
+  )
+  while (started < 2) await sleep(5)
+  const stopped = kept.stop()
+  goOn()
+  await stopped
+  expect(stops).toEqual([2])
+})
