@@ -126,6 +126,13 @@ describe('JSON', () => {
     expect((await read(readJson, bytes)).sound).toBe(true)
   })
 
+  test.each([
+    ['UTF-16LE', sample.utf16le('{"a":"some words"}', false)],
+    ['UTF-16BE', sample.utf16be('{"a":"some words"}', false)],
+  ])('in %s without a mark it is broken: the readers of JSON take it for UTF-8', async (encoding, bytes) => {
+    expect(await read(readJson, bytes)).toMatchObject({ sound: false, problem: expect.stringContaining(encoding) })
+  })
+
   test('it agrees with JSON.parse on every single-byte change of a document', () => {
     const document = '{"a":[1,-2.5e3,true,null,"x\\n\\u00e9"],"b":{"c":""}}'
     const differing: string[] = []
@@ -264,6 +271,8 @@ describe('blank files', () => {
   test.each([
     ['one letter at the end', Buffer.concat([Buffer.alloc(200_000), Buffer.from('x')])],
     ['a byte that is no character', Buffer.from([0x20, 0xff])],
+    ['half of a character', Buffer.from([0xe9])],
+    ['half of a space', Buffer.from([0x20, 0xe2, 0x80])],
     ['a zero-width joiner', Buffer.from('\u200d')],
     ['a digit in UTF-16', sample.utf16le(' 1')],
   ])('%s: not blank', (_, bytes) => {

@@ -19,6 +19,8 @@ export const readJsonLines: FormatReader = (source, limits) => judge(source, lim
 
 function judge(source: Source, limits: ReaderLimits, many: boolean): FormatVerdict {
   const sign = textSign(source)
+  if (sign && sign.bom === 0 && sign.encoding !== 'utf-8' && sign.encoding !== 'legacy')
+    return broken(`it is ${sign.encoding.toUpperCase()} without a byte-order mark, and JSON is UTF-8`)
   const scanner = new JsonScanner(limits.maxDepth, many)
   for (const piece of utf8Pieces(source, sign?.encoding ?? 'utf-8', sign?.bom ?? 0)) {
     checkDeadline(limits)
@@ -31,7 +33,7 @@ function judge(source: Source, limits: ReaderLimits, many: boolean): FormatVerdi
   return fault.tooDeep ? trapped('json_nesting', message, { depth: scanner.deepest }) : broken(message)
 }
 
-// RFC 8259 wants UTF-8; what Windows programs write in UTF-16 is opened by most readers all the same.
+// RFC 8259 wants UTF-8; UTF-16 with a byte-order mark, as Windows programs write it, is opened by theirs all the same.
 function* utf8Pieces(source: Source, encoding: string, bom: number): Iterable<Buffer> {
   if (encoding === 'utf-8' || encoding === 'legacy') return yield* source.pieces(bom)
   for (const text of decoded(source.pieces(bom), encoding, false)) yield Buffer.from(text, 'utf8')

@@ -17,6 +17,8 @@ export function isBlank(source: Source, limits: ReaderLimits): boolean {
       if (allBlankBytes(piece)) continue
       if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(piece, { stream: true }))) return false
     }
+    // A character that was only begun is none of these either.
+    decoder.decode()
     return true
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return false
