@@ -1,14 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { understand } from '../../src/operator/run-command.js'
 import { testDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, World } from '../support/world.js'
-
-// Every command is a process of its own; a machine that is busy takes its time.
-jest.setTimeout(120_000)
 
 interface Outcome {
   status: number | null

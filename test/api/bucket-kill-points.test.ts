@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { faultPoints } from '../../src/fault-points.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
@@ -9,8 +9,6 @@ import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 // What kill-points.test.ts asks of a local store, asked of a bucket, whose uploads and deletes have steps of their own.
-jest.setTimeout(120_000)
-
 let bucketWorld: BucketWorld
 let world: World
 let tenant: TestTenant

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { StorageHealth } from '../../src/maintenance/storage-health.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import type { BlobStorage } from '../../src/storage/blob-storage.js'
@@ -10,9 +10,6 @@ import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
 import { leftBehind } from '../support/residue.js'
 import { freePort, Service, type Start } from '../support/service.js'
 import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
-
-// A machine that is busy takes its time to start services.
-jest.setTimeout(120_000)
 
 const kilobyte = 1024
 const megabyte = 1024 * kilobyte

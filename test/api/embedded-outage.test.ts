@@ -1,11 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, jest, test } from '@jest/globals'
+import { afterAll, expect, test } from '@jest/globals'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
-
-jest.setTimeout(120_000)
 
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-embedded-outage-'))
 let service: Service | undefined

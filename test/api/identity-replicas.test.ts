@@ -41,7 +41,7 @@ beforeAll(async () => {
   )
   services.push(...both)
   ;[one, two] = both.map(({ url }) => new Caller(url, firstKey)) as [Caller, Caller]
-}, 60_000)
+})
 
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop('SIGKILL')))

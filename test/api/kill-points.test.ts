@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { faultPoints } from '../../src/fault-points.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
-
-// A service is started for each point; a machine that is busy takes its time.
-jest.setTimeout(60_000)
 
 // The world is the replica that survives, and the one that is asked afterwards; those that are killed run beside it.
 let world: World

@@ -43,7 +43,7 @@ test('whatever is sent to whichever route: an answer, never a 5xx, in the one en
   )
   const ready = await fetch(`${world.url}/health/ready`)
   expect(ready.status).toBe(200)
-}, 60_000)
+})
 
 function judge({ method, target }: RawRequest, { status, headers, body }: RawAnswer) {
   expect(status).toBeGreaterThanOrEqual(200)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
@@ -8,8 +8,6 @@ import { RawClient } from '../support/raw-client.js'
 import { leftBehind } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
-
-jest.setTimeout(60_000)
 
 // One real process through every fault there is: after each nothing is left of it, and at its end nothing at all.
 let bucketWorld: BucketWorld

@@ -7,11 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals'
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import { freePort, runCommand, Service } from '../support/service.js'
-
-// Whole services start and stop here; a machine that is busy takes its time.
-jest.setTimeout(120_000)
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay start '))
 const services: Service[] = []

@@ -41,7 +41,7 @@ onClamd('two real clamd, one of which is killed', () => {
   beforeEach(async () => {
     daemons = await Promise.all([startRealClamd(), startRealClamd()])
     scanner = await openScanner(daemons.map(({ tcpUrl }) => tcpUrl).join(','))
-  }, 60_000)
+  })
   afterEach(async () => {
     await scanner.close()
     for (const daemon of daemons) await daemon.close()

@@ -204,7 +204,7 @@ onClamd('a real clamd with the limits of a careless operator', () => {
   beforeAll(async () => {
     daemon = await startRealClamd(['StreamMaxLength 12M', 'MaxFileSize 10M', 'MaxScanSize 30M'])
     scanner = await openScanner(daemon.unixUrl)
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await scanner?.close()

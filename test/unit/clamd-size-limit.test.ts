@@ -102,7 +102,7 @@ onClamd('over StreamMaxLength, on a real clamd', () => {
   beforeAll(async () => {
     daemon = await startRealClamd(['StreamMaxLength 1M'])
     for (const url of [daemon.tcpUrl, daemon.unixUrl]) scanners.push(await openScanner(url))
-  }, 60_000)
+  })
 
   afterAll(async () => {
     for (const scanner of scanners) await scanner.close()

@@ -2,13 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, expect, jest, test } from '@jest/globals'
+import { afterAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { openDatabase } from '../../src/db/embedded.js'
 import { keepRunning } from '../../src/db/embedded-keeper.js'
 import type { EmbeddedServer } from '../../src/db/embedded-server.js'
-
-jest.setTimeout(120_000)
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-keeper-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))

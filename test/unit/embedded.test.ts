@@ -6,12 +6,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals'
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { borrowDatabase, openDatabase, withoutSecrets } from '../../src/db/embedded.js'
-
-// Whole services start and stop here; a machine that is busy takes its time.
-jest.setTimeout(120_000)
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-embedded-'))
 const children: ChildProcess[] = []

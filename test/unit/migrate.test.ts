@@ -2,15 +2,12 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, jest, test } from '@jest/globals'
+import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { migrate, schemaDrift } from '../../src/db/migrate.js'
 import { emptyDatabase } from '../support/database.js'
 
 const ours = fileURLToPath(new URL('../../prisma/migrations', import.meta.url))
-// Whole services start and stop here; a machine that is busy takes its time.
-jest.setTimeout(120_000)
-
 const scratch = mkdtempSync(join(tmpdir(), 'assay-migrate-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
