@@ -126,6 +126,29 @@ describe('the pool is bounded', () => {
     )
   })
 
+  test('whoever keeps others from the queue gives way to them, with the latest of its files', async () => {
+    const validator = start({ workers: 1, maxQueue: 3 })
+    const run = (owner: string) => validator.validate({ ...submission('a.slow', words), owner })
+    const many = [run('many'), run('many'), run('many'), run('many')]
+    const late = expect(many[3]).rejects.toMatchObject({
+      code: 'overloaded',
+      message: expect.stringContaining('3 files wait'),
+      retryAfter: 1,
+    })
+    expect(await run('few')).toMatchObject({ outcome: 'accepted' })
+    await late
+    expect((await Promise.all(many.slice(0, 3))).map(({ outcome }) => outcome)).toEqual(Array(3).fill('accepted'))
+  })
+
+  test('a file that is tried once more has its place, however full the queue is by then', async () => {
+    const validator = start({ workers: 1, maxQueue: 1 })
+    const fallen = validator.validate(submission('a.dieonce', Buffer.from(join(folder, 'full'))))
+    const waiting = validator.validate(submission('a.slow', words))
+    const reports = await Promise.all([fallen, waiting])
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
+    expect(existsSync(join(folder, 'full'))).toBe(true)
+  })
+
   test('no more workers than told, and none when there is nothing to do', async () => {
     const validator = start({ workers: 2, idleMs: 50 })
     expect(validator.pool.size).toBe(0)

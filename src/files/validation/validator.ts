@@ -14,7 +14,7 @@ export interface ValidatorOptions {
   extraScanner?: VirusScanner
   /** Worker threads; as many as there are cores unless told. */
   workers?: number
-  /** Uploads that may wait for a worker; more are `overloaded`. */
+  /** Uploads that may wait for a worker; of more, the latest of whoever has the most waiting are `overloaded`. */
   maxQueue?: number
   /** JavaScript heap of each worker. */
   memoryMb?: number

@@ -2,11 +2,12 @@ import { type MessagePort, Worker } from 'node:worker_threads'
 import { overloaded } from '../../errors.js'
 import type { Casualty, Findings, Job } from './findings.js'
 import { ImageProcesses } from './image-processes.js'
+import { ValidationQueue } from './validation-queue.js'
 import type { WorkerSettings } from './validation-worker.js'
 
 export interface PoolOptions {
   workers: number
-  /** Uploads that may wait; more are `overloaded`. */
+  /** Uploads that may wait; of more, the latest of whoever has the most waiting are `overloaded`. */
   maxQueue: number
   /** Of each worker's JavaScript heap. */
   memoryMb: number
@@ -21,9 +22,7 @@ export interface PoolOptions {
   decoderModule?: string
 }
 
-// Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
-const largeFile = 16 * 1024 * 1024
-const rememberedStarts = 32
+const closing = 'The service is shutting down; send the file again.'
 
 interface Task {
   job: Job
@@ -53,15 +52,13 @@ interface Seat {
  */
 export class WorkerPool {
   private readonly seats = new Set<Seat>()
-  private readonly queue: Task[] = []
-  /** Whose files were begun, the latest first: with one worker, that alone tells whose turn it is. */
-  private readonly lately: (string | undefined)[] = []
+  private readonly queue: ValidationQueue<Task>
+  private readonly images: ImageProcesses
   private closed = false
 
-  private readonly images: ImageProcesses
-
   constructor(private readonly options: PoolOptions) {
-    const { imageMemoryMb, idleMs, decoderModule } = options
+    const { workers, maxQueue, imageMemoryMb, idleMs, decoderModule } = options
+    this.queue = new ValidationQueue({ workers, maxLength: maxQueue })
     this.images = new ImageProcesses({ memoryMb: imageMemoryMb, idleMs, ...(decoderModule && { decoderModule }) })
   }
 
@@ -77,57 +74,38 @@ export class WorkerPool {
 
   run(job: Job, signal: AbortSignal): Promise<Findings | Casualty> {
     return new Promise((resolve, reject) => {
-      if (this.closed) return reject(overloaded('The service is shutting down; send the file again.'))
+      if (this.closed) return reject(overloaded(closing))
       if (signal.aborted) return reject(signal.reason)
-      if (this.queue.length >= this.options.maxQueue) {
-        return reject(overloaded(`${this.queue.length} files wait to be validated, and no more may; try again shortly.`))
-      }
       const abandon = () => {
-        const place = this.queue.indexOf(task)
-        if (place >= 0) this.queue.splice(place, 1)
+        this.queue.remove(task)
         reject(signal.reason)
       }
       const unlisten = () => signal.removeEventListener('abort', abandon)
       const task: Task = { job, attempts: 0, startedAt: 0, signal, settle: resolve, fail: reject, unlisten }
       signal.addEventListener('abort', abandon, { once: true })
-      this.queue.push(task)
+      const refused = this.queue.add(task)
+      if (refused) this.refuse(refused, `${this.queue.length} files wait to be validated, and no more may; try again shortly.`)
       this.dispatch()
     })
   }
 
   async close(): Promise<void> {
     this.closed = true
-    for (const task of this.queue.splice(0)) task.fail(overloaded('The service is shutting down; send the file again.'))
+    for (const task of this.queue.clear()) this.refuse(task, closing)
     await Promise.all([...this.seats].map((seat) => this.end(seat)))
     await this.images.close()
   }
 
   private dispatch(): void {
-    for (let next = this.nextTask(); next; next = this.nextTask()) {
+    for (let next = this.queue.next(); next; next = this.queue.next()) {
       const seat = [...this.seats].find((candidate) => !candidate.task && !candidate.reason) ?? this.hire()
       this.assign(seat, next)
     }
   }
 
-  /** The task that may start now, taken out of the queue: of the owner who keeps the fewest workers busy, or has lately. */
-  private nextTask(): Task | undefined {
-    const running = [...this.seats].flatMap((seat) => seat.task ?? [])
-    if (running.length >= this.options.workers) return undefined
-    const large = running.filter((task) => task.job.size >= largeFile).length
-    const mayBeLarge = large < Math.max(1, this.options.workers - 1)
-    let next: { place: number; share: number } | undefined
-    for (const [place, { job }] of this.queue.entries()) {
-      if (job.size >= largeFile && !mayBeLarge) continue
-      const share =
-        running.filter((task) => task.job.owner === job.owner).length * rememberedStarts +
-        this.lately.filter((owner) => owner === job.owner).length
-      if (!next || share < next.share) next = { place, share }
-    }
-    if (!next) return undefined
-    const [task] = this.queue.splice(next.place, 1)
-    this.lately.unshift(task!.job.owner)
-    this.lately.length = Math.min(this.lately.length, rememberedStarts - 1)
-    return task
+  private refuse(task: Task, why: string): void {
+    task.unlisten()
+    task.fail(overloaded(why))
   }
 
   private hire(): Seat {
@@ -173,7 +151,7 @@ export class WorkerPool {
     if (!task) return
     if ('began' in message) return this.watch(seat, task)
     if ('images' in message) return this.serveImages(seat, message.images)
-    seat.task = undefined
+    this.release(seat)
     task.unlisten()
     if ('error' in message) task.fail(new Error(`validation failed: ${message.error}`))
     else task.settle(message.findings)
@@ -197,7 +175,7 @@ export class WorkerPool {
         const { task } = seat
         // Once more, as with a process that died over its image; then it is told, and no image blamed.
         if (task && task.attempts >= 2) {
-          seat.task = undefined
+          this.release(seat)
           task.unlisten()
           task.fail(error)
         }
@@ -216,19 +194,22 @@ export class WorkerPool {
     clearTimeout(seat.timer)
     this.seats.delete(seat)
     this.endImages(seat)
-    const task = seat.task
-    seat.task = undefined
+    const task = this.release(seat)
     if (task) this.retry(task, seat.reason ?? 'died')
     if (!this.closed) this.dispatch()
   }
 
+  private release(seat: Seat): Task | undefined {
+    const { task } = seat
+    seat.task = undefined
+    if (task) this.queue.ended(task)
+    return task
+  }
+
   private retry(task: Task, casualty: Casualty['casualty']) {
     if (task.signal.aborted) return
-    if (this.closed) return task.fail(overloaded('The service is shutting down; send the file again.'))
-    if (task.attempts < 2) {
-      this.queue.unshift(task)
-      return
-    }
+    if (this.closed) return this.refuse(task, closing)
+    if (task.attempts < 2) return this.queue.addAgain(task)
     task.unlisten()
     task.settle({ casualty, durationMs: Math.round(performance.now() - task.startedAt) })
   }

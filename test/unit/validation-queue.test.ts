@@ -1,0 +1,253 @@
+import { describe, expect, test } from '@jest/globals'
+import { ValidationQueue } from '../../src/files/validation/validation-queue.js'
+import { seeded } from '../support/samples/mutations.js'
+
+interface Queued {
+  name: string
+  job: { owner?: string; size: number }
+}
+
+const megabyte = 1_048_576
+let made = 0
+const file = (owner: string, size = 1): Queued => ({ name: `${owner}${made++}`, job: { owner, size } })
+const files = (owner: string, count: number) => Array.from({ length: count }, () => file(owner))
+
+const open = (maxLength: number, workers = 1) => new ValidationQueue<Queued>({ workers, maxLength })
+const opened = (waiting: Queued[], { maxLength = 1000, workers = 1 } = {}) => {
+  const queue = open(maxLength, workers)
+  for (const each of waiting) expect(queue.add(each)).toBeUndefined()
+  return queue
+}
+
+/** Begins and ends one file after the other, to the last. */
+function drain(queue: ValidationQueue<Queued>): Queued[] {
+  const begun: Queued[] = []
+  for (let next = queue.next(); next; next = queue.next()) {
+    begun.push(next)
+    queue.ended(next)
+  }
+  expect(queue.length).toBe(0)
+  return begun
+}
+
+const ownersOf = (some: Queued[]) => some.map(({ job }) => job.owner).join('')
+
+describe('whose turn it is', () => {
+  test('the files of one owner, or of none, begin in the order in which they came, as many at once as there are workers', () => {
+    const waiting = files('a', 5)
+    const queue = opened(waiting, { workers: 2 })
+    expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
+    queue.ended(waiting[1]!)
+    expect([queue.next(), queue.next()]).toEqual([waiting[2], undefined])
+    const nobodys = [1, 2, 3].map((size) => ({ name: `${size}`, job: { size } }))
+    expect(drain(opened(nobodys))).toEqual(nobodys)
+  })
+
+  test('with one worker, owners take turns', () => {
+    expect(ownersOf(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
+  })
+
+  test('whoever keeps more workers busy comes after whoever keeps fewer', () => {
+    const queue = opened(files('a', 3), { workers: 3 })
+    const [slow, quick] = [queue.next()!, queue.next()!]
+    queue.ended(quick)
+    for (const each of files('b', 3)) queue.add(each)
+    const begun = [queue.next()!, queue.next()!]
+    for (const each of begun) queue.ended(each)
+    // a has had as many turns, and its files are older: but one of them is still under way.
+    expect(ownersOf([...begun, queue.next()!])).toBe('bbb')
+    queue.ended(slow)
+    expect(queue.next()?.job.owner).toBe('a')
+  })
+
+  test('who has had few turns lately catches up', () => {
+    const queue = opened(files('a', 20))
+    for (let start = 0; start < 3; start++) queue.ended(queue.next()!)
+    for (const each of files('b', 20)) queue.add(each)
+    expect(ownersOf(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
+  })
+
+  test('a newcomer waits for one file of each of very many owners, not for all that they have', () => {
+    const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
+    const queue = opened(owners.flatMap((owner) => files(owner, 10)))
+    for (let start = 0; start < 50; start++) queue.ended(queue.next()!)
+    const newcomer = file('newcomer')
+    queue.add(newcomer)
+    expect(drain(queue).indexOf(newcomer)).toBeLessThanOrEqual(100)
+  })
+
+  test('whoever has gone is forgotten', () => {
+    const queue = open(1000)
+    for (let owner = 0; owner < 500; owner++) queue.add(file(`owner ${owner} `))
+    drain(queue)
+    const { owners } = queue as unknown as { owners: Map<string, unknown> }
+    expect(owners.size).toBeLessThan(32)
+  })
+})
+
+describe('large files', () => {
+  const large = (owner: string) => file(owner, 16 * megabyte)
+
+  test('leave one of several workers to the small ones', () => {
+    const waiting = [large('a'), large('b'), large('c'), file('a'), file('a')]
+    const queue = opened(waiting, { workers: 3 })
+    expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], waiting[3], undefined])
+    queue.ended(waiting[3]!)
+    expect([queue.next(), queue.next()]).toEqual([waiting[4], undefined])
+    queue.ended(waiting[4]!)
+    expect(queue.next()).toBeUndefined()
+    queue.ended(waiting[0]!)
+    expect(queue.next()).toBe(waiting[2])
+  })
+
+  test('have a single worker as well, in the order in which they came', () => {
+    const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
+    expect(drain(opened(waiting))).toEqual(waiting)
+    const turns = [large('a'), large('a'), file('b'), file('b')]
+    expect(ownersOf(drain(opened(turns)))).toBe('abab')
+  })
+})
+
+describe('a full queue', () => {
+  test('takes no more of an owner who is alone in it', () => {
+    const queue = opened(files('a', 3), { maxLength: 3 })
+    const late = file('a')
+    expect(queue.add(late)).toBe(late)
+    expect(queue.length).toBe(3)
+  })
+
+  test('the latest of whoever has the most gives way to an owner with clearly fewer', () => {
+    const [a, b] = [files('a', 4), files('b', 2)]
+    const queue = opened([...a, ...b], { maxLength: 6 })
+    const c = files('c', 2)
+    expect(queue.add(c[0]!)).toBe(a[3])
+    expect(queue.add(c[1]!)).toBe(a[2])
+    expect(drain(queue)).toEqual([a[0], b[0], c[0], a[1], b[1], c[1]])
+  })
+
+  test.each([
+    ['the most', 3],
+    ['as many as anybody', 2],
+    ['one fewer', 1],
+  ])('refuses the newcomer of an owner with %s: giving way would help nobody', (_how, own) => {
+    const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
+    const late = file('b')
+    expect(queue.add(late)).toBe(late)
+  })
+
+  test('of two who fill it, each gives way until the third has its part', () => {
+    const counts: Record<string, number> = { a: 128, b: 128, c: 0 }
+    const queue = opened([...files('a', 128), ...files('b', 128)], { maxLength: 256 })
+    for (const each of files('c', 128)) {
+      counts.c!++
+      counts[queue.add(each)!.job.owner!]!--
+    }
+    expect(Object.values(counts).sort()).toEqual([85, 85, 86])
+    expect(queue.length).toBe(256)
+  })
+
+  test('has a place again where a file was begun, or its client has gone', () => {
+    const waiting = files('a', 4)
+    const queue = opened(waiting, { maxLength: 4 })
+    queue.remove(waiting[1]!)
+    queue.remove(waiting[1]!)
+    queue.remove(waiting[3]!)
+    const begun = queue.next()!
+    // One that waits no more.
+    queue.remove(begun)
+    queue.ended(begun)
+    const more = files('a', 3)
+    for (const each of more) expect(queue.add(each)).toBeUndefined()
+    expect(queue.add(file('a'))).toBeDefined()
+    expect(drain(queue)).toEqual([waiting[2], ...more])
+  })
+
+  test('a file that is tried again is always taken, before the others of its owner, and gives way to none', () => {
+    const waiting = files('a', 4)
+    const queue = opened(waiting, { maxLength: 4 })
+    const fallen = queue.next()!
+    const last = file('a')
+    queue.add(last)
+    queue.ended(fallen)
+    queue.addAgain(fallen)
+    expect(queue.length).toBe(5)
+    const others = [...files('b', 1), ...files('c', 1), ...files('d', 1), ...files('e', 1)]
+    const answers = others.map((each) => queue.add(each))
+    expect(answers).toEqual([last, waiting[3], waiting[2], others[3]])
+    expect(drain(queue).filter(({ job }) => job.owner === 'a')).toEqual([fallen, waiting[1]])
+  })
+
+  test('all who wait are given out at the end', () => {
+    const waiting = [...files('a', 2), ...files('b', 1)]
+    const queue = opened(waiting)
+    expect(queue.clear()).toEqual(waiting)
+    expect([queue.length, queue.next()]).toEqual([0, undefined])
+  })
+})
+
+test('whatever happens in whatever order, it is what a plain list would say', () => {
+  const random = seeded(20_261_122)
+  const [maxLength, workers] = [12, 3]
+  const queue = open(maxLength, workers)
+  const waiting: Queued[] = []
+  const running: Queued[] = []
+  const again = new Set<Queued>()
+  const of = (owner: string | undefined) => waiting.filter((each) => each.job.owner === owner && !again.has(each))
+  const forget = (each: Queued) => waiting.splice(waiting.indexOf(each), 1)
+  const seen = { refused: 0, gaveWay: 0, begun: 0, again: 0, gone: 0 }
+  for (let step = 0; step < 20_000; step++) {
+    const deed = random(10)
+    if (deed < 5) {
+      const newcomer = file('abcdef'[Math.min(random(6), random(6))]!, random(4) === 0 ? 20 * megabyte : 1)
+      const most = Math.max(...waiting.map(({ job }) => of(job.owner).length))
+      const out = queue.add(newcomer)
+      if (out === newcomer) {
+        seen.refused++
+        expect(waiting.length).toBeGreaterThanOrEqual(maxLength)
+        expect(of(newcomer.job.owner).length + 1).toBeGreaterThanOrEqual(most)
+        continue
+      }
+      if (out) {
+        seen.gaveWay++
+        expect(waiting.length).toBeGreaterThanOrEqual(maxLength)
+        expect(of(newcomer.job.owner).length + 1).toBeLessThan(most)
+        expect(of(out.job.owner)).toHaveLength(most)
+        expect(of(out.job.owner).at(-1)).toBe(out)
+        forget(out)
+      } else expect(waiting.length).toBeLessThan(maxLength)
+      waiting.push(newcomer)
+    } else if (deed < 7) {
+      const next = queue.next()
+      const large = running.filter(({ job }) => job.size > megabyte).length
+      const may = waiting.filter(({ job }) => job.size === 1 || large < workers - 1)
+      if (running.length === workers || may.length === 0) {
+        expect(next).toBeUndefined()
+        continue
+      }
+      seen.begun++
+      const busy = ({ job }: Queued) => running.filter((each) => each.job.owner === job.owner).length
+      expect(busy(next!)).toBe(Math.min(...may.map(busy)))
+      const rivals = may.filter(({ job }) => job.owner === next!.job.owner)
+      if (!again.has(next!)) expect(rivals[0]).toBe(next)
+      again.delete(next!)
+      forget(next!)
+      running.push(next!)
+    } else if (deed < 9 && running.length > 0) {
+      const [over] = running.splice(random(running.length), 1)
+      queue.ended(over!)
+      if (random(4) > 0) continue
+      seen.again++
+      again.add(over!)
+      waiting.unshift(over!)
+      queue.addAgain(over!)
+    } else if (deed === 9 && waiting.length > 0 && random(3) === 0) {
+      seen.gone++
+      const leaver = waiting[random(waiting.length)]!
+      again.delete(leaver)
+      forget(leaver)
+      queue.remove(leaver)
+    }
+    expect(queue.length).toBe(waiting.length)
+  }
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(100)
+})
