@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
 import { parsed, RawHttp } from '../support/raw-exchange.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
@@ -178,96 +178,6 @@ describe('rotation', () => {
         expect(faultyFields(await move(tenant, key, 'rotate', { grace_seconds: grace }))).toEqual(['grace_seconds'])
     expect((await key.get('/files')).status).toBe(200)
     expect((await move(tenant, key, 'rotate', { grace_seconds: 86_400 })).status).toBe(200)
-  })
-})
-
-describe('a key that is restricted to some contexts', () => {
-  let tenant: TestTenant
-  let key: Caller
-  const files: Record<string, string> = {}
-  beforeAll(async () => {
-    tenant = await world.tenant()
-    await tenant.context('mine')
-    await tenant.context('other')
-    for (const context of ['mine', 'other'])
-      files[context] = dataOf(await tenant.admin.upload(context, 'a.txt', context), {
-        status: 201,
-        message: true,
-        timestamp: false,
-      }).file_id
-    key = await tenant.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['mine'] })
-  })
-
-  test('sees that context and its files', async () => {
-    expect(itemsOf(await key.get('/contexts')).map((context: Record<string, string>) => context.context_key)).toEqual(['mine'])
-    expect((await key.get('/contexts')).body.data.pagination.total_items).toBe(1)
-    expect((await key.get('/contexts/mine')).status).toBe(200)
-    const listed = await key.get('/files')
-    expect(itemsOf(listed).map((file: Record<string, string>) => file.file_id)).toEqual([files.mine])
-    expect(listed.body.data.pagination.total_items).toBe(1)
-    for (const path of [`/files/${files.mine}`, `/files/${files.mine}/metadata`, `/files/${files.mine}/validation`])
-      expect((await key.get(path)).status).toBe(200)
-    expect((await key.upload('mine', 'b.txt', 'b')).status).toBe(201)
-    for (const path of ['/stats/by-context/files', '/stats/by-context/api-calls'])
-      expect(dataOf(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
-  })
-
-  test('reads every other exactly as what there is not', async () => {
-    const nowhere = `file_${files.other!.slice(5, -4)}zzzz`
-    const same = (other: Answer, unknown: Answer, [id, ghost]: [string, string]) => {
-      expect(refusal(other)).toEqual([404, 'not_found'])
-      const told = ({ body: { message, error } }: Answer) => JSON.stringify({ message, error })
-      expect(told(other).replaceAll(id, 'ID')).toBe(told(unknown).replaceAll(ghost, 'ID'))
-    }
-    const contexts: [string, string] = ['other', 'ghost']
-    same(await key.get('/contexts/other'), await key.get('/contexts/ghost'), contexts)
-    for (const path of ['/files/upload', '/files/validate'])
-      same(await key.upload('other', 'a.txt', 'a', { path }), await key.upload('ghost', 'a.txt', 'a', { path }), contexts)
-    const ids: [string, string] = [files.other!, nowhere]
-    for (const rest of ['', '/metadata', '/validation'])
-      same(await key.get(`/files/${ids[0]}${rest}`), await key.get(`/files/${ids[1]}${rest}`), ids)
-    same(await key.delete(`/files/${ids[0]}`), await key.delete(`/files/${ids[1]}`), ids)
-    expect((await key.get('/files?context=other')).body.data).toEqual((await key.get('/files?context=ghost')).body.data)
-    expect((await tenant.admin.get(`/files/${files.other}`)).status).toBe(200)
-  })
-
-  test('by GraphQL as well, relations and connections included', async () => {
-    const seen = await key.graphql(
-      `{ contexts { data { contextKey } } files { data { fileId context { contextKey } } } filesConnection { edges { node { contextKey } } }
-         filesByContext { contextKey } apiCallsByContext { contextKey } }`,
-    )
-    expect(seen.body.errors).toBeUndefined()
-    expect(JSON.stringify(seen.body)).not.toContain('other')
-    expect(graphqlCode(await key.graphql('{ context(contextKey: "other") { contextId } }'))).toBe('NOT_FOUND')
-    expect(graphqlCode(await key.graphql('query ($id: ID!) { file(fileId: $id) { fileId } }', { id: files.other }))).toBe(
-      'NOT_FOUND',
-    )
-    const refusedMutations = ['createDownloadUrl(fileId: $id) { downloadUrl }', 'deleteFile(fileId: $id) { fileId }']
-    for (const mutation of refusedMutations)
-      expect(graphqlCode(await key.graphql(`mutation ($id: ID!) { ${mutation} }`, { id: files.other }))).toBe('NOT_FOUND')
-  })
-
-  test('is told nothing of the whole tenant', async () => {
-    const paths = ['/stats', '/stats/logs', '/stats/charts/api-calls', '/stats/charts/storage', '/stats/charts/uploads']
-    for (const path of paths) expect(refusal(await key.get(path))).toEqual([403, 'forbidden'])
-  })
-
-  test('is made by an admin for contexts that there are, and is none itself', async () => {
-    const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
-    expect(faultyFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
-    expect(faultyFields(await make({ contexts: [] }))).toEqual(['contexts'])
-    expect(faultyFields(await make({ contexts: 'mine' }))).toEqual(['contexts'])
-    expect(faultyFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
-  })
-
-  test('a context of the same name that is made later is another one', async () => {
-    await tenant.context('passing')
-    const passing = await tenant.key(['metadata', 'upload'], { contexts: ['passing'] })
-    await tenant.admin.delete('/contexts/passing')
-    expect(itemsOf(await passing.get('/contexts'))).toEqual([])
-    await tenant.context('passing')
-    expect(refusal(await passing.get('/contexts/passing'))).toEqual([404, 'not_found'])
-    expect(itemsOf(await passing.get('/files'))).toEqual([])
   })
 })
 

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, faultyFields } from '../support/answers.js'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { dataOf } from '../support/answers.js'
 import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { seeded } from '../support/samples/archive.js'
+import { countUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
-const hour = 3_600_000
-const day = 24 * hour
 let world: World
 beforeAll(async () => {
   await awayFromMidnight()
@@ -16,6 +15,7 @@ afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const stats = async (caller: Caller) => dataOf(await caller.get('/stats'))
+const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => countUsage(world, tenant, days, columns)
 
 test('a tenant without anything has every section, every member, and zeros', async () => {
   const tenant = await world.tenant()
@@ -159,126 +159,6 @@ test('sums beyond 2^32 and 2^31 are exact', async () => {
   expect(points.at(-1)).toMatchObject({ count: 5_000_000_000, total_bytes: huge })
 })
 
-describe('charts', () => {
-  let tenant: TestTenant
-  let user: Caller
-  beforeAll(async () => {
-    tenant = await world.tenant()
-    user = await tenant.user(['metadata'])
-    await count(tenant, 0, { upload_success: 1, files_uploaded: 1, bytes_uploaded: 10 })
-    await count(tenant, -1, { download_success: 2, delete_failure: 1, files_uploaded: 2, bytes_uploaded: 20 })
-    await count(tenant, -8, { metadata_success: 4, files_uploaded: 4, bytes_uploaded: 40, files_deleted: 1, bytes_deleted: 5 })
-    await world.database.pool.query(
-      "UPDATE file_totals SET files = 6, bytes = 65 WHERE tenant_id = $1 AND context_id = '' AND uploaded_by = ''",
-      [tenant.tenantId],
-    )
-  })
-  interface Point {
-    timestamp: string
-    total: number
-    count: number
-    total_bytes: number
-    files_count: number
-  }
-  const chart = async (name: string, query = '') => {
-    const data = dataOf(await user.get(`/stats/charts/${name}${query}`))
-    expect(Object.keys(data).sort()).toEqual(['data_points', 'period'])
-    return data as { period: string; data_points: Point[] }
-  }
-  const startOf = (step: number, back = 0) => new Date(Math.floor(Date.now() / step) * step - back * step).toISOString()
-  const monday = (moment: number) => {
-    const midnight = Math.floor(moment / day) * day
-    return midnight - ((new Date(midnight).getUTCDay() + 6) % 7) * day
-  }
-
-  test.each(['api-calls', 'storage', 'uploads'])('%s: seven days unless told otherwise, the current one last', async (name) => {
-    const { period, data_points } = await chart(name)
-    expect(period).toBe('daily')
-    expect(data_points.map(({ timestamp }) => timestamp)).toEqual([6, 5, 4, 3, 2, 1, 0].map((back) => startOf(day, back)))
-    expect((await chart(name, '?days=1')).data_points).toEqual([data_points.at(-1)])
-    expect((await chart(name, '?days=365&period=daily')).data_points).toHaveLength(365)
-  })
-
-  test.each(['api-calls', 'uploads'])('%s by hours', async (name) => {
-    const { period, data_points } = await chart(name, '?period=hourly')
-    expect(period).toBe('hourly')
-    expect(data_points).toHaveLength(7 * 24)
-    data_points.forEach(({ timestamp }, index) => {
-      expect(timestamp).toBe(startOf(hour, data_points.length - 1 - index))
-    })
-    expect((await chart(name, '?period=hourly&days=2')).data_points).toHaveLength(48)
-  })
-
-  test.each(['api-calls', 'storage', 'uploads'])('%s by weeks, which start on Monday: thirty days of them', async (name) => {
-    const { period, data_points } = await chart(name, '?period=weekly')
-    expect(period).toBe('weekly')
-    const first = monday(Date.now() - 29 * day)
-    const last = monday(Date.now())
-    const expected = Array.from({ length: (last - first) / (7 * day) + 1 }, (_, index) =>
-      new Date(first + index * 7 * day).toISOString(),
-    )
-    expect(data_points.map(({ timestamp }) => timestamp)).toEqual(expected)
-    for (const { timestamp } of data_points) expect(new Date(timestamp).getUTCDay()).toBe(1)
-  })
-
-  test('calls by outcome and operation, zero where nothing happened', async () => {
-    const { data_points } = await chart('api-calls', '?days=9')
-    const nothing = { total: 0, success: 0, failure: 0, by_operation: noCalls }
-    expect(data_points.map((point) => ({ ...point, timestamp: undefined }))).toEqual([
-      { total: 4, success: 4, failure: 0, by_operation: { ...noCalls, metadata: 4 } },
-      ...Array.from({ length: 6 }, () => nothing),
-      { total: 3, success: 2, failure: 1, by_operation: { ...noCalls, download: 2, delete: 1 } },
-      { total: 1, success: 1, failure: 0, by_operation: { ...noCalls, upload: 1 } },
-    ])
-  })
-
-  test('uploads and their bytes', async () => {
-    const { data_points } = await chart('uploads', '?days=9')
-    expect(data_points.map(({ count: files, total_bytes }) => [files, total_bytes])).toEqual([
-      [4, 40],
-      ...Array.from({ length: 6 }, () => [0, 0]),
-      [2, 20],
-      [1, 10],
-    ])
-    expect(Object.keys(data_points[0]!).sort()).toEqual(['count', 'timestamp', 'total_bytes'])
-  })
-
-  test('storage is the state at the bucket’s end', async () => {
-    const { data_points } = await chart('storage', '?days=10')
-    expect(data_points.map(({ files_count, total_bytes }) => [files_count, total_bytes])).toEqual([
-      [0, 0],
-      ...Array.from({ length: 7 }, () => [3, 35]),
-      [5, 55],
-      [6, 65],
-    ])
-    expect(Object.keys(data_points[0]!).sort()).toEqual(['files_count', 'timestamp', 'total_bytes'])
-  })
-
-  test('the weeks and the hours add up to the days', async () => {
-    const sum = (points: Point[]) => points.reduce((all, { total }) => all + total, 0)
-    const weeks = (await chart('api-calls', '?period=weekly')).data_points
-    expect(sum(weeks)).toBe(8)
-    const hours = (await chart('api-calls', '?period=hourly&days=10')).data_points
-    expect(sum(hours)).toBe(8)
-  })
-
-  const faulty: [string, string, string[]][] = [
-    ['api-calls', 'days=0', ['days']],
-    ['api-calls', 'days=366', ['days']],
-    ['api-calls', 'days=', ['days']],
-    ['api-calls', 'days=1.5', ['days']],
-    ['api-calls', 'days=-7', ['days']],
-    ['api-calls', 'period=monthly', ['period']],
-    ['api-calls', 'period=', ['period']],
-    ['uploads', 'period=Daily&days=x', ['days', 'period']],
-    ['storage', 'period=hourly', ['period']],
-    ['storage', 'days=1&days=2', ['days']],
-  ]
-  test.each(faulty)('%s?%s is 400', async (name, query, fields) => {
-    expect(faultyFields(await user.get(`/stats/charts/${name}?${query}`))).toEqual(fields)
-  })
-})
-
 test('after a random mix every count equals its recount', async () => {
   const tenant = await world.tenant({ quotaMb: 1 })
   for (const contextKey of ['one', 'two']) await tenant.context(contextKey, { storage_quota_mb: 1 })
@@ -348,19 +228,3 @@ test('after a random mix every count equals its recount', async () => {
     expect(page.data.length + second.data.length).toBe(page.pagination.total_items)
   }
 })
-
-/** Counters of another day, as the ledger would have left them. */
-async function count(tenant: TestTenant, days: number, columns: Record<string, number>) {
-  const at = new Date(Math.floor(Date.now() / hour) * hour + days * day).toISOString()
-  const names = Object.keys(columns)
-  for (const [grain, bucket] of [
-    ['hour', at],
-    ['day', `${at.slice(0, 10)}T00:00:00Z`],
-    ['total', '1970-01-01T00:00:00Z'],
-  ])
-    await world.database.pool.query(
-      `INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${names.join(', ')}) VALUES ($1, '', $2::usage_grain, $3, ${Object.values(columns).join(', ')})
-       ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${names.map((name) => `${name} = u.${name} + excluded.${name}`).join(', ')}`,
-      [tenant.tenantId, grain, bucket],
-    )
-}

@@ -1,44 +1,21 @@
-import { createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { exportJWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
+import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import type { Identity } from '../../src/auth/identity.js'
-import { OutsideTokens, type OutsideUserFacts } from '../../src/auth/outside-tokens.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
 let world: Awaited<ReturnType<typeof identityWorld>>
 let here: Identity
 let tenantId: string
-let provider: Awaited<ReturnType<typeof openProvider>>
-const firstSights: OutsideUserFacts[] = []
 
 beforeAll(async () => {
   world = await identityWorld()
-  provider = await openProvider()
   tenantId = await world.tenant()
-  const userOnFirstSight = async (facts: OutsideUserFacts) => {
-    firstSights.push(facts)
-    if (facts.tenantId !== tenantId) return null
-    const { subject, scopes, email, name } = facts
-    return {
-      userId: `usr_${subject}`,
-      tenantId,
-      name: name ?? subject,
-      email: email ?? '',
-      scopes: scopes ?? [],
-      status: 'active' as const,
-      tenantStatus: 'active' as const,
-    }
-  }
-  here = await world.replica({
-    outside: { issuer: provider.issuer, audience: 'files', jwksUrl: provider.jwksUrl, userOnFirstSight },
-  })
+  // There is a provider as well: its tokens are none of these tests.
+  const outside = { issuer: 'https://id.example.com', audience: 'files', jwksUrl: new URL('http://127.0.0.1:1/jwks') }
+  here = await world.replica({ outside: { ...outside, userOnFirstSight: async () => null } })
 })
-afterAll(async () => {
-  await world.end()
-  await provider.close()
-})
+afterAll(() => world.end())
 
 const present = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
 const now = () => Math.floor(Date.now() / 1000)
@@ -131,7 +108,6 @@ describe('forged tokens of our own issuer', () => {
     const payload = { ...claims(user), iat: now(), exp: now() + 600, ...change }
     for (const [name, value] of Object.entries(payload)) if (value === undefined) delete (payload as JWTPayload)[name]
     const own = { key: current.secret, format: 'der', type: 'pkcs8' } as const
-    const { createPrivateKey } = await import('node:crypto')
     return new SignJWT(payload).setProtectedHeader(header ?? { alg: 'EdDSA', kid: current.id }).sign(key ?? createPrivateKey(own))
   }
 
@@ -217,171 +193,3 @@ describe('forged tokens of our own issuer', () => {
     expect(world.queries.count).toBe(before)
   })
 })
-
-describe('an outside provider', () => {
-  const claims = () => ({
-    iss: provider.issuer,
-    aud: 'files',
-    sub: 'amy',
-    tenant_id: tenantId,
-    scope: 'openid upload metadata',
-    email: 'amy@x.org',
-    name: 'Amy',
-  })
-  const signed = (change: JWTPayload = {}, by: keyof typeof provider.keys = 'EdDSA', kid: string | undefined = by) => {
-    const payload: JWTPayload = { ...claims(), exp: now() + 600, ...change }
-    for (const name of Object.keys(payload)) if (payload[name] === undefined) delete payload[name]
-    return new SignJWT(payload).setProtectedHeader({ alg: by, ...(kid ? { kid } : {}) }).sign(provider.keys[by])
-  }
-
-  test.each(['RS256', 'ES256', 'EdDSA'] as const)('its tokens by %s are accepted', async (by) => {
-    expect(await present(here, await signed({}, by))).toEqual({
-      outcome: 'actor',
-      actor: {
-        tenantId,
-        kind: 'user',
-        id: 'usr_amy',
-        name: 'Amy',
-        email: 'amy@x.org',
-        scopes: ['upload', 'metadata'],
-        contexts: null,
-        issuer: provider.issuer,
-        ...origin,
-      },
-    })
-  })
-
-  test.each(['PS256', 'RS512', 'ES384'] as const)('its tokens by %s are not', async (by) => {
-    expect(await present(here, await signed({}, by))).toMatchObject({
-      message: 'This token is signed in a way that is not accepted.',
-    })
-  })
-
-  test.each([
-    ['expired, beyond the skew', { exp: now() - 90 }, 'This token has expired.'],
-    ['not yet valid, beyond the skew', { nbf: now() + 600 }, 'This token is not valid yet.'],
-    ['without an end', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
-    ['of another audience', { aud: ['else', 'other'] }, 'This token is for another audience.'],
-    ['of no subject', { sub: undefined }, "The claim 'sub' of this token is missing or wrong."],
-    ['of no tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or wrong."],
-    ['of a tenant that is no text', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or wrong."],
-    ['of an unknown tenant', { tenant_id: 'ten_else' }, 'This token names no tenant that is known here.'],
-  ])('%s', async (_, change, message) => {
-    expect(await present(here, await signed(change as JWTPayload))).toEqual({ outcome: 'refused', message })
-  })
-
-  test('within the skew of 60 s both ways', async () => {
-    expect(await present(here, await signed({ exp: now() - 40, nbf: now() + 40 }))).toMatchObject({ outcome: 'actor' })
-  })
-
-  test('an unknown kid is refused, and asks the provider no more than once in a while', async () => {
-    await present(here, await signed())
-    const asked = provider.requests()
-    for (let guess = 0; guess < 20; guess++) {
-      expect(await present(here, await signed({}, 'EdDSA', `guess ${guess}`))).toMatchObject({
-        message: 'This token was signed with an unknown key.',
-      })
-    }
-    expect(provider.requests() - asked).toBeLessThanOrEqual(1)
-  })
-
-  test('HS256 with its public key', async () => {
-    const secret = createPublicKey(provider.keys.RS256).export({ format: 'pem', type: 'spki' })
-    const token = await new SignJWT(claims())
-      .setProtectedHeader({ alg: 'HS256', kid: 'RS256' })
-      .setExpirationTime('1h')
-      .sign(Buffer.from(secret))
-    expect(await present(here, token)).toMatchObject({ message: 'This token is signed in a way that is not accepted.' })
-  })
-
-  test('cannot sign as us, nor we as it', async () => {
-    const user = await world.session(tenantId)
-    const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
-    expect(await present(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
-    expect(
-      () => new OutsideTokens({ issuer: 'assay', audience: 'a', jwksUrl: provider.jwksUrl, userOnFirstSight: async () => null }),
-    ).toThrow(/JWT_ISSUER/)
-  })
-
-  test('is asked for a user once for each token, and again when the user changed', async () => {
-    const token = await signed({ sub: 'bea', scope: ['delete', 'nonsense', 'delete'], email: undefined })
-    await until(() => here.listener.trusted())
-    firstSights.length = 0
-    for (let call = 0; call < 5; call++) await present(here, token)
-    expect(firstSights).toEqual([
-      { issuer: provider.issuer, subject: 'bea', tenantId, scopes: ['delete'], email: null, name: 'Amy' },
-    ])
-    here.forget('user', 'usr_bea')
-    await present(here, token)
-    expect(firstSights).toHaveLength(2)
-  })
-
-  test('names of claims can be chosen, into objects as well; nothing is found on prototypes', async () => {
-    const seen: OutsideUserFacts[] = []
-    const tokens = new OutsideTokens({
-      issuer: provider.issuer,
-      audience: 'files',
-      jwksUrl: provider.jwksUrl,
-      claims: { tenant: 'https://files/tenant', scopes: 'realm_access.roles', name: 'constructor.name' },
-      userOnFirstSight: async (facts) => {
-        seen.push(facts)
-        return null
-      },
-    })
-    const token = await signed({ 'https://files/tenant': 'ten_x', realm_access: { roles: ['admin', 'user'] } })
-    await expect(tokens.verify(token)).rejects.toThrow(/no tenant that is known/)
-    expect(seen).toMatchObject([{ tenantId: 'ten_x', scopes: ['admin'], name: null }])
-    await expect(tokens.verify(await signed({ 'https://files/tenant': 'ten_x' }))).rejects.toThrow()
-    expect(seen[1]).toMatchObject({ scopes: null })
-  })
-
-  test('that cannot be reached says nothing about its tokens: 503, and not 401', async () => {
-    const away = new OutsideTokens({
-      issuer: provider.issuer,
-      audience: 'files',
-      jwksUrl: new URL('http://127.0.0.1:1/jwks'),
-      userOnFirstSight: async () => null,
-    })
-    await expect(away.verify(await signed())).rejects.toMatchObject({ code: 'overloaded' })
-    const broken = new OutsideTokens({
-      issuer: provider.issuer,
-      audience: 'files',
-      jwksUrl: new URL('/broken', provider.jwksUrl),
-      userOnFirstSight: async () => null,
-    })
-    await expect(broken.verify(await signed())).rejects.toMatchObject({ code: 'overloaded' })
-  })
-})
-
-async function openProvider() {
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const keys = {
-    RS256: rsa.privateKey,
-    RS512: rsa.privateKey,
-    PS256: rsa.privateKey,
-    ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
-    ES384: generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
-    EdDSA: generateKeyPairSync('ed25519').privateKey,
-  }
-  const published = await Promise.all(
-    Object.entries(keys).map(async ([alg, key]) => ({ ...(await exportJWK(createPublicKey(key))), kid: alg, use: 'sig' })),
-  )
-  let requests = 0
-  const server: Server = createServer((request, response) => {
-    requests++
-    response.setHeader('Content-Type', 'application/json')
-    response.end(request.url === '/jwks' ? JSON.stringify({ keys: published }) : 'no JSON')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
-    keys,
-    issuer,
-    jwksUrl: new URL(`${issuer}/jwks`),
-    requests: () => requests,
-    close: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
-}

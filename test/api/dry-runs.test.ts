@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { multipart } from '../support/multipart.js'
+import { type Caller, World } from '../support/world.js'
+
+const megabyte = 1_048_576
+let world: World
+beforeAll(async () => {
+  world = await World.open({ MAX_UPLOAD_MB: '6' })
+})
+afterAll(() => world.close())
+
+const uploaded = { status: 201, message: true, timestamp: false }
+
+describe('dry runs', () => {
+  const report = {
+    outcome: 'accepted',
+    reason: null,
+    checks: expect.any(Array),
+    detected_content_type: 'text/plain',
+    size_bytes: 4,
+    checksum: 'sha256:982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1',
+    engine: {
+      name: expect.any(String),
+      version: expect.any(String),
+      signatures_version: expect.any(String),
+      signatures_date: aTime,
+    },
+    validated_at: aTime,
+  }
+  const dryRun = (caller: Caller, name: string, content: Uint8Array | string) =>
+    caller.upload('dry', name, content, { path: '/files/validate' })
+
+  test('give the report of an upload, keep nothing, count nothing, and are a call that succeeded', async () => {
+    const own = await world.tenant()
+    await own.context('dry')
+    const caller = await own.key(['upload'])
+    const accepted = dataOf(await dryRun(caller, 'a.txt', 'text'))
+    expect(accepted).toEqual({ ...report, engine: expect.objectContaining({ name: expect.any(String) }) })
+    expect(accepted.checks.map(({ check, outcome }: { check: string; outcome: string }) => [check, outcome])).toEqual([
+      ['invalid_extension', 'passed'],
+      ['size_exceeded', 'passed'],
+      ['blank_file', 'passed'],
+      ['corrupt_file', 'passed'],
+      ['virus_detected', 'passed'],
+    ])
+    for (const check of accepted.checks)
+      expect(check).toEqual({
+        check: expect.any(String),
+        outcome: 'passed',
+        message: expect.any(String),
+        evidence: expect.any(Object),
+        duration_ms: expect.any(Number),
+      })
+    const rejected = dataOf(await dryRun(caller, 'a.txt', ' '))
+    expect(rejected).toMatchObject({ outcome: 'rejected', reason: 'blank_file', size_bytes: 1 })
+    expect(rejected.checks.map(({ outcome }: { outcome: string }) => outcome)).toEqual([
+      'passed',
+      'passed',
+      'failed',
+      'skipped',
+      'skipped',
+    ])
+    const stats = dataOf(await own.admin.get('/stats'))
+    expect(stats.api_calls.by_operation.upload).toBe(2)
+    expect(stats.api_calls.by_status).toEqual({ success: 2, failure: 0 })
+    expect(stats.files_uploaded.total).toBe(0)
+    expect(stats.security.files_blocked_total).toBe(0)
+    expect(stats.storage.total_bytes).toBe(0)
+    const calls = itemsOf(await own.admin.get(`/stats/logs?api_key_id=${caller.id}`))
+    expect(calls).toHaveLength(2)
+    expect(calls[0]).toMatchObject({
+      operation: 'upload',
+      status: 'success',
+      file_id: null,
+      context_key: 'dry',
+      error_message: null,
+    })
+  })
+
+  test('even one byte too many is a report, and a size that no context allows is refused', async () => {
+    const own = await world.tenant()
+    await own.context('dry', { max_file_size_mb: 1 })
+    expect(dataOf(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
+      outcome: 'rejected',
+      reason: 'size_exceeded',
+      checksum: null,
+    })
+    expect(refusal(await dryRun(own.admin, 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
+    expect(dataOf(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
+  })
+
+  test('take no metadata, need a context, and read an unknown one as unknown', async () => {
+    const key = await (await world.tenant()).key(['upload', 'metadata'])
+    const { body, headers } = multipart([
+      { name: 'file', filename: 'a.txt', content: 'text' },
+      { name: 'metadata', content: '{}' },
+    ])
+    const answer = await key.raw('/api/v1/files/validate', { method: 'POST', headers, body })
+    expect(faultyFields(answer)).toEqual(['context', 'metadata'])
+    expect(refusal(await dryRun(key, 'a.txt', 'x'))).toEqual([404, 'not_found'])
+  })
+
+  test('the report that was kept with a file is the one that its upload was judged by', async () => {
+    const own = await world.tenant()
+    await own.context('dry')
+    const { file_id } = dataOf(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)
+    const kept = dataOf(await own.admin.get(`/files/${file_id}/validation`))
+    expect(Object.keys(kept).sort()).toEqual(Object.keys(report).sort())
+    expect(kept).toMatchObject({ outcome: 'accepted', reason: null, checksum: report.checksum, size_bytes: 4 })
+  })
+})

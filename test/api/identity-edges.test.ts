@@ -1,0 +1,243 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { dataOf } from '../support/answers.js'
+import { exchange, parsed, RawHttp } from '../support/raw-exchange.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+const others: World[] = []
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(async () => {
+  for (const other of others) await other.close()
+  await world.close()
+})
+
+async function variant(env: Record<string, string>): Promise<World> {
+  const other = await World.open(env, world)
+  others.push(other)
+  return other
+}
+
+describe('edges', () => {
+  test('every answer has the headers that keep a browser safe, and tells nothing of what answers', async () => {
+    const tenant = await world.tenant()
+    const answers = {
+      rest: await tenant.admin.get('/contexts'),
+      refused: await world.stranger.get('/contexts'),
+      unknown: await world.stranger.raw('/nowhere'),
+      graphql: await tenant.admin.graphql('{ me { id } }'),
+      live: await world.stranger.raw('/health/live'),
+      jwks: await world.stranger.raw('/.well-known/jwks.json'),
+      metrics: await world.stranger.raw('/metrics'),
+      download: await world.stranger.raw('/download/file_x'),
+    }
+    for (const [door, { headers, body }] of Object.entries(answers)) {
+      const told = Object.fromEntries(headers)
+      expect([door, told]).toEqual([
+        door,
+        expect.objectContaining({
+          'x-content-type-options': 'nosniff',
+          'x-frame-options': expect.any(String),
+          'referrer-policy': 'no-referrer',
+          'strict-transport-security': expect.any(String),
+          'content-security-policy': expect.stringContaining("default-src 'none'"),
+          'x-request-id': expect.stringMatching(/^req_/),
+        }),
+      ])
+      for (const header of ['x-powered-by', 'server', 'access-control-allow-origin']) expect(told).not.toHaveProperty(header)
+      expect(JSON.stringify(body)).not.toMatch(/node_modules|\bat .*\.[jt]s:\d/)
+    }
+  })
+
+  test('the Sandbox has a policy under which it lives', async () => {
+    const page = await world.stranger.raw('/graphql', { headers: { accept: 'text/html' } })
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
+    const policy = page.headers.get('content-security-policy')!
+    for (const [, host] of String(page.body).matchAll(/(?:src|href)="(https:\/\/[^/"]+)/g)) expect(policy).toContain(host)
+    expect(policy).toContain("default-src 'none'")
+  })
+
+  test('CORS is closed, and opened by CORS_ORIGINS to whom it names', async () => {
+    const origin = 'https://app.example.com'
+    const preflight = (to: World, from: string, path = '/api/v1/files/upload') =>
+      to.stranger.raw(path, {
+        method: 'OPTIONS',
+        headers: {
+          origin: from,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization,content-type',
+        },
+      })
+    const closed = await preflight(world, origin)
+    expect(closed.status).toBe(405)
+    expect(closed.headers.get('access-control-allow-origin')).toBeNull()
+    const open = await variant({ CORS_ORIGINS: `${origin},https://other.example.com` })
+    for (const path of ['/api/v1/files/upload', '/graphql']) {
+      const allowed = await preflight(open, origin, path)
+      expect(allowed.status).toBe(204)
+      expect(Object.fromEntries(allowed.headers)).toMatchObject({
+        'access-control-allow-origin': origin,
+        'access-control-allow-headers': 'authorization,content-type',
+        'access-control-allow-methods': expect.stringContaining('DELETE'),
+        vary: expect.stringMatching(/origin/i),
+      })
+      expect(allowed.headers.get('access-control-allow-credentials')).toBeNull()
+    }
+    for (const evil of ['https://evil.example.com', 'https://app.example.com.evil.com', 'http://app.example.com', 'null'])
+      expect((await preflight(open, evil)).headers.get('access-control-allow-origin')).toBeNull()
+    const refused = await open.stranger.get('/contexts', { origin })
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
+    expect(refused.headers.get('access-control-expose-headers')).toContain('Retry-After')
+  })
+
+  test('who sends headers drop by drop is answered, and dropped', async () => {
+    const slow = await variant({})
+    slow.app.httpServer.headersTimeout = 200
+    const raw = await RawHttp.open(slow.url)
+    raw.write('GET /api/v1/contexts HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+    const { status, body: text } = parsed(await raw.whole())
+    expect(status).toBe(408)
+    expect(JSON.parse(text)).toMatchObject({ status: 'ERROR', message: 'The headers did not come in time.' })
+    expect((await slow.stranger.raw('/health/live')).status).toBe(200)
+  })
+
+  test('connections that are kept alive gather nothing', async () => {
+    const warnings: Error[] = []
+    const onWarning = (warning: Error) => void warnings.push(warning)
+    process.on('warning', onWarning)
+    const tenant = await world.tenant()
+    const raw = await RawHttp.open(world.url)
+    const request = `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${tenant.admin.credential}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
+    for (let time = 0; time < 25; time++) raw.write(request)
+    raw.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect((await raw.whole()).match(/HTTP\/1\.1 400/g)).toHaveLength(25)
+    await new Promise(setImmediate)
+    process.off('warning', onWarning)
+    expect(warnings).toEqual([])
+  })
+})
+
+describe('secrets', () => {
+  const secrets: Record<string, string> = {}
+  let tenant: TestTenant
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    await tenant.context('inbox')
+    secrets.adminKey = tenant.admin.credential!
+    const key = await tenant.key(['upload', 'download', 'metadata'])
+    secrets.key = key.credential!
+    secrets.rotated = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 })).api_key
+    const user = await tenant.user(['admin'])
+    secrets.token = user.credential!
+    secrets.tokenSignature = user.credential!.split('.')[2]!
+    secrets.password = user.password
+    const invited = await tenant.admin.graphql(
+      'mutation { inviteUser(input: { email: "i@example.com", name: "I", scopes: [upload] }) { password } }',
+    )
+    secrets.madePassword = invited.body.data.inviteUser.password
+    secrets.givenPassword = 'given-by-the-admin-1'
+    await tenant.admin.graphql('mutation ($i: InviteUserInput!) { inviteUser(input: $i) { password } }', {
+      i: { email: 'g@example.com', name: 'G', scopes: ['upload'], password: secrets.givenPassword },
+    })
+    secrets.newPassword = 'chosen-by-the-user-2'
+    const changed = await user.graphql(
+      'mutation ($a: String!, $b: String!) { changePassword(currentPassword: $a, newPassword: $b) }',
+      {
+        a: user.password,
+        b: secrets.newPassword,
+      },
+    )
+    expect(changed.body.data.changePassword).toBe(true)
+
+    const signIn = (email: string, password: string) =>
+      `mutation { signIn(email: "${email}", password: "${password}") { token } }`
+    secrets.wrongPassword = 'a-wrong-password-3'
+    secrets.literalPassword = 'in-the-document-4'
+    await world.stranger.graphql(signIn(user.email, secrets.wrongPassword))
+    await world.stranger.graphql(`${signIn(user.email, secrets.literalPassword)} }`)
+    await world.stranger.graphql(signIn(user.email, `${secrets.literalPassword}") { nothing } x: me(a: "`))
+    await world.stranger.graphql('mutation ($p: Int!) { signIn(email: "x", password: $p) { token } }', {
+      p: secrets.literalPassword,
+    })
+    await tenant.admin.graphql('query ($p: Int!) { files(page: $p) { pagination { page } } }', { p: secrets.literalPassword })
+    secrets.unknownKey = `assay_${'u'.repeat(43)}`
+    await world.as(secrets.unknownKey).get('/files')
+    await world.as(`${secrets.token}x`).get('/files')
+    await tenant.admin.raw(`/api/v1/files?token=${secrets.token}&key=${secrets.adminKey}`)
+    await tenant.admin.post('/api-keys', `{"name": ${secrets.literalPassword}}`, { 'content-type': 'application/json' })
+    await exchange(world.url, `GET /api/v1/files?key=${secrets.key} HTTP/9\r\nAuthorization: Bearer ${secrets.key}\r\n\r\n`)
+
+    const { file_id: id } = dataOf(await key.upload('inbox', 'a.txt', 'hello'), { status: 201, message: true, timestamp: false })
+    const { download_url: url } = dataOf(await key.get(`/files/${id}`), { timestamp: false })
+    const byGraphql = await tenant.admin.graphql('mutation ($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl } }', { id })
+    for (const [name, signed] of Object.entries({
+      url,
+      graphqlUrl: byGraphql.body.data.createDownloadUrl.downloadUrl as string,
+    })) {
+      secrets[name] = new URL(signed).searchParams.get('signature')!
+      expect((await fetch(signed)).status).toBe(200)
+      expect((await fetch(signed, { method: 'HEAD' })).status).toBe(200)
+      expect((await fetch(`${signed}x`)).status).toBe(403)
+      expect((await fetch(signed, { headers: { range: 'bytes=99-' } })).status).toBe(416)
+    }
+    // What fails for a reason of ours is logged whole.
+    const { prisma, pool } = world.database
+    const told = (error: unknown) => world.log.logger.error({ err: error }, 'as the edge would')
+    await prisma.apiKey.create({ data: { name: secrets.key } as never }).catch(told)
+    await pool.query('INSERT INTO api_keys SELECT * FROM api_keys WHERE api_key_id = $1', [key.id]).catch(told)
+    for (const [name, secret] of Object.entries(secrets)) expect([name, secret?.length > 9]).toEqual([name, true])
+    await world.app.services.identity.lastUsed.flush()
+  })
+
+  test('are in none of our logs, nor in the first line of any request', () => {
+    // The one that a test wrote there by hand shows that a search would find it.
+    const lines = world.log.lines.filter((line) => !line.includes('as the edge would'))
+    expect(lines.length).toBeGreaterThan(30)
+    for (const [name, secret] of Object.entries(secrets))
+      expect([name, lines.filter((line) => line.includes(secret))]).toEqual([name, []])
+    expect(lines.filter((line) => /signature=|[?&]expires=|Bearer |password/i.test(line))).toEqual([])
+  })
+
+  test('are not in what PostgreSQL logs, though it has refused statements of theirs', () => {
+    const log = readFileSync(join(process.env.ASSAY_TEST_DATABASE!, 'data', 'postgres.log'), 'utf8')
+    for (const [name, secret] of Object.entries(secrets)) expect([name, log.includes(secret)]).toEqual([name, false])
+    expect(log).not.toMatch(/STATEMENT:|parameters:/)
+  })
+
+  test('are nowhere in the database', async () => {
+    const { rows: columns } = await world.database.pool.query<{ table: string; column: string; type: string }>(
+      `SELECT table_name AS table, column_name AS column, data_type AS type FROM information_schema.columns
+       WHERE table_schema = 'public' AND data_type IN ('text', 'bytea', 'jsonb', 'ARRAY', 'character varying')`,
+    )
+    expect(columns.length).toBeGreaterThan(50)
+    const raw = world.app.services.identity
+    const keys = await Promise.all(Object.values(raw.signing).map((secrets) => secrets.current()))
+    const needles: [string, Buffer][] = [
+      ...Object.entries(secrets).map(([name, secret]): [string, Buffer] => [name, Buffer.from(secret)]),
+      ...keys.map(({ id, secret }): [string, Buffer] => [`signing key ${id}`, secret]),
+      ['the master key', world.config.masterKey!],
+    ]
+    for (const { table, column, type } of columns) {
+      const bytes = type === 'bytea' ? `"${column}"` : `convert_to("${column}"::text, 'UTF8')`
+      for (const [name, needle] of needles) {
+        const forms = [needle, Buffer.from(needle.toString('base64')), Buffer.from(needle.toString('hex'))]
+        const { rows } = await world.database.pool.query(
+          `SELECT 1 FROM "${table}" WHERE ${forms.map((_, at) => `position($${at + 1}::bytea in ${bytes}) > 0`).join(' OR ')} LIMIT 1`,
+          forms,
+        )
+        expect([table, column, name, rows]).toEqual([table, column, name, []])
+      }
+    }
+    // The search would find them: what may be there, is.
+    const { rows } = await world.database.pool.query(
+      "SELECT 1 FROM api_keys WHERE position($1::bytea in convert_to(key_prefix, 'UTF8')) > 0",
+      [Buffer.from(secrets.adminKey!.slice(0, 12))],
+    )
+    expect(rows).toHaveLength(1)
+    const hashes = await world.database.pool.query('SELECT password_hash FROM users WHERE password_hash IS NOT NULL')
+    for (const { password_hash } of hashes.rows) expect(password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  })
+})

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { firstIdAt } from '../../src/ids.js'
+import { ensurePartitions } from '../../src/ledger/partitions.js'
+import { dataOf, faultyFields } from '../support/answers.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+interface LoggedCall {
+  call_id: string
+  created_at: string
+  operation: string
+  status: string
+}
+
+describe('filters', () => {
+  let tenant: TestTenant
+  let one: Caller
+  let two: Caller
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    one = await tenant.key(['upload', 'download', 'metadata', 'delete'])
+    two = await tenant.key(['upload'])
+    await one.upload('notes', 'a.txt', 'x')
+    await one.upload('notes', 'a.exe', 'x')
+    await one.get('/files/file_x')
+    await one.delete('/files/file_x')
+    await two.upload('notes', 'a.txt', 'x')
+    await two.get('/files')
+  })
+  // By a user, whose own looks are no calls.
+  const list = async (query: string) => {
+    const user = await reader()
+    const { data, pagination } = dataOf(await user.get(`/stats/logs?${query}`))
+    expect(pagination.total_items).toBe(data.length)
+    return data.map(({ operation, status }: LoggedCall) => `${operation} ${status}`)
+  }
+  let cached: Promise<Caller> | undefined
+  const reader = () => (cached ??= tenant.user(['metadata']))
+
+  test('each, and all together', async () => {
+    expect(await list('')).toEqual([
+      'metadata failure',
+      'upload success',
+      'delete failure',
+      'download failure',
+      'upload failure',
+      'upload success',
+    ])
+    expect(await list(`api_key_id=${two.id}`)).toEqual(['metadata failure', 'upload success'])
+    expect(await list('operation=upload')).toEqual(['upload success', 'upload failure', 'upload success'])
+    expect(await list('status=success')).toEqual(['upload success', 'upload success'])
+    expect(await list(`api_key_id=${one.id}&operation=upload&status=failure`)).toEqual(['upload failure'])
+    expect(await list(`api_key_id=${two.id}&operation=delete`)).toEqual([])
+  })
+
+  test('an id that is none matches nothing', async () => {
+    for (const id of ['x', 'key_00000000000000000000000000', '%00', tenant.tenantId, ''])
+      expect(await list(`api_key_id=${id}`)).toEqual([])
+  })
+
+  test('values that are none are 400, all at once', async () => {
+    const user = await reader()
+    expect(
+      faultyFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
+    ).toEqual(['end_date', 'operation', 'page', 'page_size', 'start_date', 'status'])
+    for (const date of [
+      '',
+      '2026',
+      '20260101',
+      '2026-01-01T25:00:00Z',
+      '01.02.2026',
+      '2026-02-30',
+      '2026-01-01T00:00:00%2B99:00',
+      '1767225600',
+    ])
+      expect(faultyFields(await user.get(`/stats/logs?start_date=${date}`))).toEqual(['start_date'])
+  })
+})
+
+describe('dates', () => {
+  let tenant: TestTenant
+  let key: Caller
+  let user: Caller
+  const moments = [
+    '2026-03-01T00:00:00.000Z',
+    '2026-03-01T12:30:15.250Z',
+    '2026-03-01T12:30:15.251Z',
+    '2026-03-01T23:59:59.999Z',
+    '2026-03-02T00:00:00.000Z',
+    '2026-03-02T05:00:00.000Z',
+  ]
+  beforeAll(async () => {
+    tenant = await world.tenant()
+    key = await tenant.key(['metadata'])
+    user = await tenant.user(['metadata'])
+    await writeCalls(tenant, key, moments)
+  })
+  const times = async (query: string) => {
+    const { data, pagination } = dataOf(await user.get(`/stats/logs?${query}`))
+    expect(pagination.total_items).toBe(data.length)
+    return data.map(({ created_at }: LoggedCall) => created_at).reverse()
+  }
+
+  test('both bounds are inclusive, to the millisecond', async () => {
+    expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([moments[1]])
+    expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(moments.slice(2))
+    expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(moments.slice(0, 2))
+    expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(moments.slice(3, 5))
+  })
+
+  test('a date without a time as the upper bound includes that whole day', async () => {
+    expect(await times('end_date=2026-03-01')).toEqual(moments.slice(0, 4))
+    expect(await times('start_date=2026-03-02')).toEqual(moments.slice(4))
+    expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(moments.slice(0, 4))
+    expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
+  })
+
+  test('a time with another zone is that moment; one without a zone is UTC', async () => {
+    expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(moments.slice(4))
+    expect(await times('start_date=2026-03-02T00:00:00.001')).toEqual(moments.slice(5))
+    expect(await times('start_date=2026-03-02T05:00')).toEqual(moments.slice(5))
+  })
+
+  test('with the other filters', async () => {
+    expect(await times(`end_date=2026-03-01&api_key_id=${key.id}&operation=metadata&status=success`)).toEqual(moments.slice(0, 4))
+    expect(await times('end_date=2026-03-01&status=failure')).toEqual([])
+  })
+
+  test('pages neither repeat nor skip', async () => {
+    const seen: string[] = []
+    for (let page = 1; page <= 4; page++) {
+      const { data, pagination } = dataOf(await user.get(`/stats/logs?page=${page}&page_size=2`))
+      expect(pagination).toMatchObject({
+        page,
+        page_size: 2,
+        total_items: 6,
+        total_pages: 3,
+        has_next: page < 3,
+        has_previous: page > 1,
+      })
+      seen.push(...data.map(({ created_at }: LoggedCall) => created_at))
+    }
+    expect(seen.reverse()).toEqual(moments)
+    expect(dataOf(await user.get('/stats/logs?page=2147483647&page_size=100')).data).toEqual([])
+    const within = dataOf(await user.get('/stats/logs?page=2&page_size=3&end_date=2026-03-01')).data
+    expect(within.map(({ created_at }: LoggedCall) => created_at)).toEqual([moments[0]])
+  })
+})
+
+/** Calls of another time, written by the ledger's own statements with that time's ids. */
+async function writeCalls(tenant: TestTenant, key: Caller, moments: string[]) {
+  const { pool } = world.database
+  await ensurePartitions(
+    pool,
+    moments.map((moment) => new Date(`${moment.slice(0, 7)}-01`)),
+  )
+  for (const moment of moments) {
+    await pool.query(
+      `INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, ip_address, user_agent, created_at)
+       VALUES ($1, $2, $3, 'key', 'metadata', 'success', '127.0.0.1', '', $4)`,
+      [firstIdAt('call', new Date(moment)), tenant.tenantId, key.id, moment],
+    )
+    for (const subject of ['', key.id])
+      for (const grain of ['hour', 'day', 'total'])
+        await pool.query(
+          `INSERT INTO usage_counters (tenant_id, subject, grain, bucket, metadata_success)
+           VALUES ($1, $2, $3::text::usage_grain, CASE $3::text WHEN 'total' THEN to_timestamp(0) ELSE date_trunc($3::text, $4::timestamptz, 'UTC') END, 1)
+           ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = usage_counters.metadata_success + 1`,
+          [tenant.tenantId, subject, grain, moment],
+        )
+  }
+}

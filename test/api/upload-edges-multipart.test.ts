@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { multipart, type RawClient } from '../support/raw-client.js'
+import { becomes, maxUploadMb, UploadWorld } from '../support/upload-world.js'
+import type { Caller, TestTenant } from '../support/world.js'
+
+const megabyte = 1_048_576
+
+let uploads: UploadWorld
+let tenant: TestTenant
+beforeAll(async () => {
+  uploads = await UploadWorld.open()
+  tenant = uploads.tenant
+})
+afterEach(async () => expect(await uploads.settle()).toBe(true))
+afterAll(() => uploads.close())
+
+const bearer = (caller: Caller) => `Bearer ${caller.credential}`
+
+describe('the parts of the body', () => {
+  const context = { name: 'context', content: 'notes' }
+  const file = { name: 'file', filename: 'a.txt', content: 'hello' }
+
+  test.each<[string, Parameters<typeof multipart>[0], Parameters<typeof multipart>[1]?]>([
+    ['no file', [context]],
+    ['no context', [file]],
+    ['two files', [context, file, file]],
+    ['three files', [context, file, file, file]],
+    ['two contexts', [context, context, file]],
+    ['a part of another name', [context, file, { name: 'other', content: 'x' }]],
+    ['a file of another name', [context, file, { name: 'other', filename: 'b.txt', content: 'x' }]],
+    ['an empty file name', [context, { ...file, filename: '' }]],
+    ['a file without a name', [context, { name: 'file', content: 'x', type: 'application/octet-stream' }]],
+    ['a file that is a field', [context, { name: 'file', content: 'x' }]],
+    ['a part without a name', [context, file, { name: null, content: 'x' }]],
+    ['a file part without a name', [context, file, { name: null, filename: 'b.txt', content: 'x' }]],
+    ['a hundred parts', [context, file, ...Array.from({ length: 100 }, (_, at) => ({ name: `p${at}`, content: 'x' }))]],
+    ['metadata that is no object', [context, file, { name: 'metadata', content: '[1]' }]],
+    ['metadata that is no JSON', [context, file, { name: 'metadata', content: '{' }]],
+    ['a field too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
+    ['no end', [context, file], { end: false }],
+    ['LF instead of CRLF', [context, file], { newline: '\n' }],
+  ])('%s is 400, and in the log', async (_what, parts, ...[options]) => {
+    const before = await uploads.uploadCalls()
+    expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
+    expect(await uploads.uploadCalls()).toBe(before + 1)
+  })
+
+  test('a body that does not know its own boundary is 400', async () => {
+    const { body } = multipart([context, file])
+    for (const type of ['multipart/form-data; boundary=other', 'multipart/form-data'])
+      expect((await uploads.sendBytes(body, type)).status).toBe(400)
+  })
+
+  test('a truncated part header is 400', async () => {
+    const body = Buffer.from('--test-boundary\r\nContent-Disposition: form-da')
+    const type = 'multipart/form-data; boundary=test-boundary'
+    expect((await uploads.sendBytes(body, type)).status).toBe(400)
+  })
+
+  test('metadata may come first, last or not at all', async () => {
+    const metadata = { name: 'metadata', content: '{"a":1}' }
+    for (const parts of [
+      [metadata, file, context],
+      [file, context, metadata],
+      [context, file],
+    ])
+      expect((await uploads.send(parts)).status).toBe(201)
+  })
+})
+
+describe('GraphQL uploads', () => {
+  const mutation =
+    'mutation ($file: Upload!, $context: String!) { uploadFile(file: $file, context: $context) { fileId sizeBytes } }'
+  const operations = (context: string, file: null | null[] = null) => ({
+    name: 'operations',
+    content: JSON.stringify({ query: mutation, variables: { context, file } }),
+  })
+  const map = { name: 'map', content: '{"0":["variables.file"]}' }
+  const file = { name: '0', filename: 'a.txt', content: 'hello' }
+
+  const graphql = async (parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]) => {
+    const { type, body } = multipart(parts, options)
+    return tenant.admin.raw('/graphql', {
+      method: 'POST',
+      headers: { 'content-type': type, 'apollo-require-preflight': 'true' },
+      body: body as never,
+    })
+  }
+  const codes = (answer: { body: { errors?: { extensions: { code: string } }[] } }) =>
+    answer.body.errors?.map(({ extensions }) => extensions.code)
+
+  test('take a file, small or large, and no temporary file of their own', async () => {
+    expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
+    const large = { name: '0', filename: 'a.bin', content: randomBytes(2 * megabyte) }
+    expect((await graphql([operations('raw'), map, large])).body).toMatchObject({
+      data: { uploadFile: { sizeBytes: 2 * megabyte } },
+    })
+    expect(codes(await graphql([operations('raw'), map, { ...large, content: randomBytes(2 * megabyte + 1) }]))).toEqual([
+      'SIZE_EXCEEDED',
+    ])
+  })
+
+  test('take several files, whatever the order in which they are sent', async () => {
+    const query =
+      'mutation ($a: Upload!, $b: Upload!) { first: uploadFile(file: $a, context: "raw") { originalFilename } second: uploadFile(file: $b, context: "raw") { originalFilename } }'
+    const both = { name: 'operations', content: JSON.stringify({ query, variables: { a: null, b: null } }) }
+    const answer = await graphql([
+      both,
+      { name: 'map', content: '{"x":["variables.a"],"y":["variables.b"]}' },
+      { name: 'y', filename: 'b.bin', content: randomBytes(megabyte) },
+      { name: 'x', filename: 'a.bin', content: randomBytes(megabyte) },
+    ])
+    expect(answer.body).toMatchObject({
+      data: { first: { originalFilename: 'a.bin' }, second: { originalFilename: 'b.bin' } },
+    })
+  })
+
+  test.each<[string, Parameters<typeof multipart>[0], Parameters<typeof multipart>[1]?]>([
+    ['the file is missing', [operations('notes'), map]],
+    ['the map is missing', [operations('notes'), file]],
+    ['the map comes first', [map, operations('notes'), file]],
+    ['the operations are no JSON', [{ name: 'operations', content: '{' }, map, file]],
+    [
+      'the map names a place that is not there',
+      [operations('notes'), { name: 'map', content: '{"0":["variables.other"]}' }, file],
+    ],
+    ['the map would change a prototype', [operations('notes'), { name: 'map', content: '{"0":["__proto__.x"]}' }, file]],
+    ['the file has no name', [operations('notes'), map, { ...file, filename: '' }]],
+    ['the file is a field', [operations('notes'), map, { name: '0', content: 'hello' }]],
+    ['the body has no end', [operations('notes'), map, file], { end: false }],
+    ['the lines end in LF', [operations('notes'), map, file], { newline: '\n' }],
+    [
+      'there are too many files',
+      [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))],
+    ],
+  ])('are told what is wrong where %s', async (_what, parts, ...[options]) => {
+    const before = await uploads.uploadCalls()
+    const answer = await graphql(parts, options)
+    expect(answer.status).toBeLessThan(500)
+    expect(codes(answer)).toEqual(['BAD_USER_INPUT'])
+    expect(await uploads.uploadCalls()).toBe(before + 1)
+  })
+
+  test('are refused before their body is read: without a credential, without the preflight header, beyond MAX_UPLOAD_MB', async () => {
+    const refused = async (headers: Record<string, string | number>) => {
+      const client = await uploads.connect()
+      await client.head('POST', '/graphql', {
+        'Content-Type': 'multipart/form-data; boundary=x',
+        'Content-Length': megabyte,
+        Expect: '100-continue',
+        ...headers,
+      })
+      const { status, body } = await client.answer()
+      return [status, body.errors[0].extensions.code]
+    }
+    const preflight = { 'Apollo-Require-Preflight': 'true' }
+    expect(await refused(preflight)).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await refused({ Authorization: bearer(tenant.admin) })).toEqual([400, 'BAD_USER_INPUT'])
+    expect(
+      await refused({ ...preflight, Authorization: bearer(tenant.admin), 'Content-Length': (maxUploadMb + 1) * megabyte }),
+    ).toEqual([413, 'SIZE_EXCEEDED'])
+  })
+
+  test.each([
+    ['hangs up', (client: RawClient) => client.reset()],
+    ['falls silent', () => {}],
+  ])('of a client that %s leave a line in the log and nothing else', async (_how, leave) => {
+    const before = await uploads.uploadCalls()
+    const client = await uploads.connect()
+    await client.head('POST', '/graphql', {
+      Authorization: bearer(tenant.admin),
+      'Apollo-Require-Preflight': 'true',
+      'Content-Type': 'multipart/form-data; boundary=test-boundary',
+      'Content-Length': 2 * megabyte,
+    })
+    const parts = [operations('raw'), map, { name: '0', filename: 'a.bin', content: randomBytes(megabyte) }]
+    await client.send(multipart(parts, { end: false }).body)
+    expect(await becomes(() => uploads.spooled().length === 1)).toBe(true)
+    leave(client)
+    for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 200; tries++) await sleep(20)
+    expect(await uploads.uploadCalls()).toBe(before + 1)
+  })
+})

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { multipart, type Part } from '../support/multipart.js'
+import { pdf, png } from '../support/samples/basic.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let key: Caller
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes', { max_file_size_mb: 1 })
+  key = await tenant.key(['upload', 'metadata'])
+})
+afterAll(() => world.close())
+
+const uploaded = { status: 201, message: true, timestamp: false }
+const send = (caller: Caller, parts: Part[]): Promise<Answer> => {
+  const { body, headers } = multipart(parts)
+  return caller.raw('/api/v1/files/upload', { method: 'POST', headers, body })
+}
+const nameOf = (answer: Answer) => dataOf(answer, uploaded).original_filename
+const lastCall = async () => itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
+
+describe('parts', () => {
+  const file: Part = { name: 'file', filename: 'a.txt', content: 'text' }
+  const context: Part = { name: 'context', content: 'notes' }
+
+  test('in any order, metadata with them', async () => {
+    const own = await world.tenant()
+    await own.context('notes')
+    const metadata: Part = { name: 'metadata', content: '{"page":7}' }
+    for (const parts of [
+      [file, context, metadata],
+      [metadata, context, file],
+      [context, file, metadata],
+    ]) {
+      const { file_id } = dataOf(await send(own.admin, parts), uploaded)
+      expect(dataOf(await own.admin.get(`/files/${file_id}/metadata`)).metadata).toEqual({ page: 7 })
+    }
+  })
+
+  const faults: [string, Part[], string[]][] = [
+    ['nothing', [], ['context', 'file']],
+    ['no file', [context], ['file']],
+    ['no context', [file], ['context']],
+    ['two files', [context, file, file], ['file']],
+    ['a file of another name', [context, file, { ...file, name: 'second' }], ['second']],
+    ['no file name', [context, { name: 'file', content: 'text' }], ['file']],
+    ['an empty file name', [context, { ...file, filename: '' }], ['file']],
+    ['a file name that is all path', [context, { ...file, filename: 'dir/' }], ['file']],
+    [
+      'a file name of control characters',
+      [context, { ...file, disposition: 'form-data; name="file"; filename*=UTF-8\'\'%01%02' }],
+      ['file'],
+    ],
+    ['a file name of dots', [context, { ...file, filename: '..' }], ['file']],
+    ['an unknown field', [context, file, { name: 'colour', content: 'red' }], ['colour']],
+    ['two contexts', [context, context, file], ['context']],
+    ['metadata that is no JSON', [context, file, { name: 'metadata', content: '{' }], ['metadata']],
+    ['metadata that is no object', [context, file, { name: 'metadata', content: '[1]' }], ['metadata']],
+    ['metadata that is null', [context, file, { name: 'metadata', content: 'null' }], ['metadata']],
+    [
+      'metadata over 16 KiB',
+      [context, file, { name: 'metadata', content: JSON.stringify({ x: 'y'.repeat(16_384) }) }],
+      ['metadata'],
+    ],
+    [
+      'metadata over what a field may have',
+      [context, file, { name: 'metadata', content: `{"x":"${'y'.repeat(100_000)}"}` }],
+      ['metadata'],
+    ],
+    ['metadata with NUL', [context, file, { name: 'metadata', content: '{"x":"\\u0000"}' }], ['metadata']],
+    ['metadata with a number that no double holds', [context, file, { name: 'metadata', content: '{"x":1e400}' }], ['metadata']],
+    [
+      'several faults',
+      [
+        { name: 'metadata', content: '7' },
+        { name: 'colour', content: 'red' },
+      ],
+      ['colour', 'context', 'file', 'metadata'],
+    ],
+    ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
+  ]
+  test.each(faults)('%s is 400, and a failed call', async (_what, parts, fields) => {
+    expect(faultyFields(await send(key, parts))).toEqual(fields)
+    expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
+  })
+
+  test('an unknown context is 404, and no context of the call', async () => {
+    for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
+      expect(refusal(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
+      expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })
+    }
+  })
+})
+
+describe('names and types', () => {
+  const names: [string, string][] = [
+    ['C:\\Users\\me\\report.txt', 'report.txt'],
+    ['../../etc/passwd.txt', 'passwd.txt'],
+    ['cafe\u0301.txt', 'caf\u00e9.txt'],
+    [`${'\u{1F600}'.repeat(100)}.txt`, `${'\u{1F600}'.repeat(62)}.txt`],
+    [`${'x'.repeat(300)}.txt`, `${'x'.repeat(251)}.txt`],
+    ['a b;c=d.txt', 'a b;c=d.txt'],
+    ['ARCHIVE.TXT', 'ARCHIVE.TXT'],
+  ]
+  test.each(names)('%j is kept as %j', async (given, kept) => {
+    const answer = await send(tenant.admin, [
+      { name: 'context', content: 'notes' },
+      { name: 'file', filename: given.replace(/\\/g, '\\\\'), content: 'text' },
+    ])
+    expect(nameOf(answer)).toBe(kept)
+    expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(255)
+  })
+
+  test('control characters and those that turn text around are taken out', async () => {
+    const answer = await send(tenant.admin, [
+      { name: 'context', content: 'notes' },
+      { disposition: 'form-data; name="file"; filename*=UTF-8\'\'a%01b%0D%0A%00%7F%E2%80%AEc.txt', content: 'text' },
+    ])
+    expect(nameOf(answer)).toBe('abc.txt')
+  })
+
+  test('the type is what the content is, never what the client claims', async () => {
+    const claim = async (filename: string, content: Uint8Array | string) =>
+      dataOf(
+        await send(tenant.admin, [
+          { name: 'context', content: 'notes' },
+          { name: 'file', filename, content, headers: ['Content-Type: text/html'] },
+        ]),
+        uploaded,
+      ).content_type
+    expect(await claim('a.png', png())).toBe('image/png')
+    expect(await claim('a.pdf', pdf())).toBe('application/pdf')
+    expect(await claim('a.txt', 'plain')).toBe('text/plain')
+    expect(await claim('a.json', '{"a":1}')).toBe('application/json')
+    expect(await claim('a.csv', 'a,b\n1,2\n')).toBe('text/csv')
+  })
+})

@@ -1,0 +1,87 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { multipart, RawClient } from './raw-client.js'
+import { type Answer, type TestTenant, World } from './world.js'
+
+/** The most that any context may allow, in an `UploadWorld`. */
+export const maxUploadMb = 4
+
+/** An application with narrow limits for uploads, a tenant that sends them byte by byte, and what is left of them meanwhile. */
+export class UploadWorld {
+  readonly #clients: RawClient[] = []
+
+  private constructor(
+    readonly world: World,
+    readonly tenant: TestTenant,
+  ) {}
+
+  /** Contexts: `notes` takes text up to 1 MB, `raw` takes .bin up to 2 MB. */
+  static async open(): Promise<UploadWorld> {
+    const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '1', MAX_UPLOADS_AT_ONCE: '64' })
+    const tenant = await world.tenant()
+    await tenant.context('notes', { max_file_size_mb: 1 })
+    await tenant.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 2 })
+    return new UploadWorld(world, tenant)
+  }
+
+  async connect(): Promise<RawClient> {
+    const client = await RawClient.connect(this.world.url)
+    this.#clients.push(client)
+    return client
+  }
+
+  /** Whether nothing is left of any upload: neither a temporary file nor a slot. */
+  isQuiet = (): boolean => this.spooled().length === 0 && this.#slots() === 0
+
+  /** Hangs up for every client; whatever a test did, nothing of it may be left. */
+  async settle(): Promise<boolean> {
+    for (const client of this.#clients.splice(0)) client.destroy()
+    return becomes(this.isQuiet)
+  }
+
+  /** The temporary files. */
+  spooled(): string[] {
+    const folder = join(this.world.dataDir, 'spool')
+    return readdirSync(folder).flatMap((process) => readdirSync(join(folder, process)))
+  }
+
+  /** How many uploads are in the call log. */
+  async uploadCalls(): Promise<number> {
+    return (await this.#log()).pagination.total_items
+  }
+
+  async lastUpload(): Promise<{ status: string; error_message: string | null; context_key: string | null }> {
+    return (await this.#log()).data[0]
+  }
+
+  /** One upload by REST, of whatever parts. */
+  send(parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]): Promise<Answer> {
+    const { type, body } = multipart(parts, options)
+    return this.sendBytes(body, type)
+  }
+
+  sendBytes(body: Uint8Array, type: string): Promise<Answer> {
+    return this.tenant.admin.raw(uploadPath, { method: 'POST', headers: { 'content-type': type }, body: body as never })
+  }
+
+  close(): Promise<void> {
+    return this.world.close()
+  }
+
+  #slots(): number {
+    return (this.world.app.services.limits as unknown as { uploads: { all: number } }).uploads.all
+  }
+
+  async #log() {
+    return (await this.tenant.admin.get('/stats/logs?operation=upload&page_size=1')).body.data
+  }
+}
+
+export const uploadPath = '/api/v1/files/upload'
+
+/** Whether it comes to be so within ten seconds. */
+export async function becomes(holds: () => boolean): Promise<boolean> {
+  for (const end = Date.now() + 10_000; !holds() && Date.now() < end; ) await sleep(10)
+  return holds()
+}

@@ -1,0 +1,193 @@
+import { Readable } from 'node:stream'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Content } from '../../src/content.js'
+import { type ClamdOptions, ClamdScanner } from '../../src/scanner/clamd.js'
+import { parseClamdUrl } from '../../src/scanner/clamd-address.js'
+import { readAnswer, readVersion } from '../../src/scanner/clamd-answer.js'
+import { inMemory } from '../support/eicar.js'
+import { type Script, type ScriptedClamd, startScriptedClamd } from '../support/scripted-clamd.js'
+
+const mebibyte = 1024 * 1024
+const never = () => ({ signal: new AbortController().signal })
+const text = inMemory('Nothing to be seen here.\n')
+const unavailable = { code: 'scanner_unavailable' }
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close()
+})
+
+async function daemonThat(script: Script, listen: 'tcp' | 'unix' = 'tcp'): Promise<ScriptedClamd> {
+  const daemon = await startScriptedClamd(script, listen)
+  opened.push(daemon)
+  return daemon
+}
+
+function scannerOf(daemons: ScriptedClamd[], options: ClamdOptions = {}): ClamdScanner {
+  const scanner = new ClamdScanner(
+    daemons.map(({ url }) => parseClamdUrl(url)),
+    { proveReach: false, ...options },
+  )
+  opened.push(scanner)
+  return scanner
+}
+
+/** So many bytes that never stand in memory together. */
+function endless(size: number, onPiece = () => {}): Content {
+  const piece = Buffer.alloc(64 * 1024, 'endless ')
+  const stream = (range = { start: 0, end: size - 1 }) =>
+    Readable.from(
+      (function* () {
+        for (let at = range.start; at <= range.end; at += piece.length) {
+          if (range.end === size - 1) onPiece()
+          yield piece.subarray(0, Math.min(piece.length, range.end + 1 - at))
+        }
+      })(),
+    )
+  return { size, sha256: '', path: '/nowhere', stream }
+}
+
+describe('the answers of a clamd', () => {
+  test.each([
+    ['stream: OK', { kind: 'clean' }],
+    ['stream: Win.Test.EICAR_HDB-1 FOUND', { kind: 'infected', signature: 'Win.Test.EICAR_HDB-1' }],
+    ['stream: Heuristics.Encrypted.Zip FOUND', { kind: 'incomplete' }],
+    ['stream: Heuristics.Limits.Exceeded.MaxFileSize FOUND', { kind: 'incomplete' }],
+    ['stream: Heuristics.OLE2.ContainsMacros FOUND', { kind: 'infected' }],
+    ['INSTREAM size limit exceeded. ERROR', { kind: 'incomplete' }],
+    ['stream: Can not allocate memory ERROR', { kind: 'error' }],
+    ['stream:  FOUND', { kind: 'error' }],
+    ['stream: OK stream: OK', { kind: 'error' }],
+    ['UNKNOWN COMMAND', { kind: 'error' }],
+    ['HTTP/1.1 400 Bad Request', { kind: 'error' }],
+    ['', { kind: 'error' }],
+  ])("'%s'", (line, meaning) => {
+    expect(readAnswer(line)).toMatchObject(meaning)
+  })
+
+  test('a version with its database, and without', () => {
+    expect(readVersion('ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026')).toEqual({
+      name: 'ClamAV',
+      version: '1.4.6',
+      signaturesVersion: '27900',
+      signaturesDate: new Date('2026-11-20T09:12:13Z'),
+    })
+    expect(readVersion('ClamAV 1.4.6')).toEqual({
+      name: 'ClamAV',
+      version: '1.4.6',
+      signaturesVersion: 'unversioned',
+      signaturesDate: null,
+    })
+    expect(readVersion('ClamAV 1.4.6/27900/some day')).toMatchObject({ signaturesVersion: '27900', signaturesDate: null })
+    expect(readVersion('220 ready')).toBeUndefined()
+  })
+})
+
+describe('odd answers', () => {
+  test.each<[string, Script]>([
+    ['an ERROR', { answer: 'stream: Can not allocate memory ERROR\0' }],
+    ['an empty reply', { answer: '' }],
+    ['an empty line', { answer: '\0' }],
+    ['half a line', { answer: 'stream: O' }],
+    ['a whole line without its end', { answer: 'stream: OK' }],
+    ['garbage', { answer: '\x01\x02\xff{"ok":true}\0' }],
+    ['garbage without an end', { answer: 'x'.repeat(100_000) }],
+    ['a signature without a name', { answer: 'stream:  FOUND\0' }],
+    ['another protocol', { answer: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
+  ])('%s is neither clean nor a virus', async (_, script) => {
+    const scanner = scannerOf([await daemonThat(script)])
+    await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
+  })
+
+  test.each(['Heuristics.Encrypted.PDF', 'Heuristics.Limits.Exceeded.MaxScanSize'])(
+    'a finding of %s is incomplete',
+    async (signature) => {
+      const scanner = scannerOf([await daemonThat({ answer: `stream: ${signature} FOUND\0` })])
+      expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete' })
+    },
+  )
+
+  test('a size limit told while the file is still being sent is incomplete', async () => {
+    const daemon = await daemonThat({ limit: mebibyte })
+    let pieces = 0
+    const scanner = scannerOf([daemon])
+    const verdict = await scanner.scan(
+      endless(50 * mebibyte, () => pieces++),
+      never(),
+    )
+    expect(verdict).toEqual({ verdict: 'incomplete', reason: expect.stringContaining('StreamMaxLength') })
+    expect(pieces).toBeLessThan(400)
+  })
+
+  test('killed in the middle of a scan', async () => {
+    const daemon = await daemonThat({ dieAfter: mebibyte })
+    await expect(scannerOf([daemon]).scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
+    expect(daemon.streams).toBe(2)
+  })
+
+  test('a mute one is given up after its deadline, and not asked again', async () => {
+    const daemon = await daemonThat({ mute: true })
+    const scanner = scannerOf([daemon], { deadlines: { answerMs: 60 } })
+    await expect(scanner.scan(text, never())).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('60 ms') })
+    expect(daemon.streams).toBe(1)
+  })
+
+  test('one that stops taking the file is given up after its deadline', async () => {
+    const daemon = await daemonThat({ pauseMs: 60_000 })
+    const scanner = scannerOf([daemon], { deadlines: { idleMs: 60 } })
+    await expect(scanner.scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
+  })
+
+  test('one that drips is given up after the deadline for all of it', async () => {
+    const daemon = await daemonThat({ pauseMs: 20 })
+    const scanner = scannerOf([daemon], { deadlines: { overallMs: 150 } })
+    await expect(scanner.scan(endless(500 * mebibyte), never())).rejects.toMatchObject({
+      message: expect.stringContaining('150 ms'),
+    })
+  })
+
+  test('content that cannot be read again is no fault of the daemon, and no verdict', async () => {
+    const gone: Content = {
+      ...endless(mebibyte),
+      stream: () =>
+        new Readable({
+          read() {
+            this.destroy(new Error('ENOENT: it was here a moment ago'))
+          },
+        }),
+    }
+    await expect(scannerOf([await daemonThat({})]).scan(gone, never())).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining('could not be read'),
+    })
+  })
+
+  test('a scan that is aborted while the daemon thinks ends at once, its connection too', async () => {
+    const daemon = await daemonThat({ mute: true })
+    const scanner = scannerOf([daemon])
+    const controller = new AbortController()
+    const scanned = scanner.scan(text, { signal: controller.signal })
+    await until(() => daemon.streams === 1)
+    controller.abort(new Error('gone'))
+    await expect(scanned).rejects.toThrow('gone')
+    await until(() => daemon.open === 0)
+  })
+})
+
+test('a slow daemon holds the file back: what it has not taken does not stand in memory', async () => {
+  const daemon = await daemonThat({ pauseMs: 1 })
+  let sent = 0
+  let mostAhead = 0
+  const file = endless(64 * mebibyte, () => {
+    sent += 64 * 1024
+    mostAhead = Math.max(mostAhead, sent - daemon.taken)
+  })
+  expect(await scannerOf([daemon]).scan(file, never())).toMatchObject({ verdict: 'clean' })
+  expect(daemon.taken).toBe(64 * mebibyte)
+  // Socket buffers of both sides included.
+  expect(mostAhead).toBeLessThan(12 * mebibyte)
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
