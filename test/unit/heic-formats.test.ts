@@ -55,6 +55,34 @@ describe('heic, as far as damage shows without a decoder', () => {
     expect(await read(heic({ bare: true }))).toMatchObject(broken(/hvcC/))
   })
 
+  test('parameters must be possible and end where their fields do', async () => {
+    const changed = (kind: number, ...changes: [number, number][]) => read(heic({ changes: { [kind]: changes } }))
+    // One layer more than there can be, one kind of colour more; fields that run over the end, or end before it.
+    expect(await changed(32, [3, 0xff])).toMatchObject(broken(/configuration \(hvcC\) is damaged/))
+    expect(await changed(33, [18, 0x94])).toMatchObject(broken(/configuration \(hvcC\) is damaged/))
+    expect(await changed(34, [4, 0xff])).toMatchObject(broken(/configuration \(hvcC\) is damaged/))
+    expect(await changed(34, [2, 0x02])).toMatchObject(broken(/configuration \(hvcC\) is damaged/))
+    // Decoders take what is said of colours, at its end, as it comes.
+    expect(await changed(33, [42, 0xff])).toMatchObject({ sound: true })
+  })
+
+  test('parameters of another layer are not those of the picture', async () => {
+    expect(await read(heic({ changes: { 34: [[1, 0x11]] } }))).toMatchObject(broken(/parameters for decoding it are missing/))
+  })
+
+  test('its transparency is part of the picture, a depth map is not', async () => {
+    const alpha = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha'
+    const whole = unit(19, started)
+    const cut = whole.subarray(0, -1)
+    expect(await read(heic({ auxiliary: { purpose: alpha, data: whole } }))).toMatchObject({ sound: true })
+    expect(await read(heic({ auxiliary: { purpose: alpha, data: cut } }))).toMatchObject(broken(/add up/))
+    expect(await read(heic({ auxiliary: { purpose: 'urn:mpeg:hevc:2015:auxid:2', data: cut } }))).toMatchObject({ sound: true })
+  })
+
+  test('a picture that is hidden is none', async () => {
+    expect(await read(heic({ hidden: true }))).toMatchObject(broken(/hidden/))
+  })
+
   test('what it says of its picture must be possible', async () => {
     expect(await read(heic({ type: 'xxxx' }))).toMatchObject(broken(/unknown kind \('xxxx'\)/))
     expect(await read(heic({ type: 'grid' }))).toMatchObject(broken(/made of/))

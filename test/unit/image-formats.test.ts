@@ -190,6 +190,8 @@ describe('tiff', () => {
     expect(await read(readTiff, rawTiff(layout))).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(broken(/40 of 60 bytes/))
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(0) }))).toMatchObject(broken(/no data/))
+    // A width of the type that the place of a directory has.
+    expect(await read(readTiff, damaged(rawTiff(layout), 8 + layout.data.length + 4, 1, 13))).toMatchObject(broken(/no width/))
     expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(broken(/samples of 900 bits/))
     expect(await read(readTiff, rawTiff({ ...layout, compression: 777 }), {}, 'tif')).toMatchObject(broken(/compression 777/))
   })
@@ -216,6 +218,13 @@ describe('bmp', () => {
 
   test.each([12, 16, 40, 52, 56, 64, 108, 124])('a header of %i bytes', async (headerSize) => {
     expect(await read(readBmp, bmp({ headerSize }))).toMatchObject(sound)
+  })
+
+  test('rows without padding pass, a last row that is cut does not', async () => {
+    const rows = (length: number) => read(readBmp, bmp({ data: Buffer.alloc(length, 0x33) }))
+    expect(await rows(180)).toMatchObject(sound)
+    expect(await rows(190)).toMatchObject(sound)
+    expect(await rows(188)).toMatchObject(broken(/truncated/))
   })
 
   test('upside down it is sound', async () => {

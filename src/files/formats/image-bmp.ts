@@ -81,9 +81,12 @@ function checkPixels(
     const fault = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
     return fault ? broken(fault, evidence) : sound([], evidence)
   }
-  // Rows are padded to four bytes; readers also accept the few files that leave the padding out.
-  const needed = Math.ceil((header.width * header.depth) / 8) * rows
+  // Rows are padded to four bytes; some readers also open the few files that leave the padding out, in all rows or in the last.
+  const bare = Math.ceil((header.width * header.depth) / 8)
+  const padding = -bare & 3
   const there = source.size - offset
+  const unpadded = there >= bare * rows && there < bare * rows + 4
+  const needed = unpadded ? bare * rows : (bare + padding) * rows - padding
   if (there < needed) return broken(`the BMP is truncated: ${there} of ${needed} bytes of pixels are there`, evidence)
   return sound([], evidence)
 }

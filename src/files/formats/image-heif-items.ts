@@ -16,10 +16,16 @@ export interface HeifItem {
   properties: Box[]
   /** Items that it is derived from: the tiles of a grid. */
   sources: number[]
+  /** Pictures that it belongs to: of its transparency, say. */
+  belongsTo: number[]
+  /** Where its entry stands in the list of items: a version, and flags of which the last hides it. */
+  entry: number
 }
 
 export interface HeifItems {
   primary: number | undefined
+  /** Where the box stands that names the primary one. */
+  primaryBox: Box | undefined
   items: Map<number, HeifItem>
 }
 
@@ -36,7 +42,7 @@ export function readItems(source: Source, limits: ReaderLimits, meta: Box): Heif
   const handler = boxes.get('hdlr')
   if (!handler || source.read(handler.start + 8, 4).toString('latin1') !== 'pict') return 'it does not say that it holds pictures'
   try {
-    const found: HeifItems = { primary: undefined, items: new Map() }
+    const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
     const list = (type: string) => listOf(source, boxes.get(type))
     readTypes(source, limits, boxes.get('iinf'), found)
     found.primary = list('pitm')?.id()
@@ -68,7 +74,7 @@ function readTypes(source: Source, limits: ReaderLimits, box: Box | undefined, {
     if (entry.version < 2) continue
     const id = entry.number(entry.version === 2 ? 2 : 4)
     entry.number(2)
-    items.set(id, { id, type: entry.text(4), extents: undefined, properties: [], sources: [] })
+    items.set(id, { id, type: entry.text(4), extents: undefined, properties: [], sources: [], belongsTo: [], entry: start })
   }
   if (left > 0) throw new RangeError('iinf')
 }
@@ -135,10 +141,11 @@ function readReferences(source: Source, limits: ReaderLimits, box: Box | undefin
   const width = source.read(box.start, 1)[0] === 0 ? 2 : 4
   for (const { start, end, type, cut } of boxesOf(source, limits, box.start + 4, box.end)) {
     if (cut) throw new RangeError('iref')
-    if (type !== 'dimg') continue
+    if (type !== 'dimg' && type !== 'auxl') continue
     const list = new List(source.read(start, Math.min(end - start, maxList)))
     const item = items.get(list.number(width))
-    for (let left = list.number(2); left > 0; left--) item?.sources.push(list.number(width))
+    const targets = type === 'dimg' ? item?.sources : item?.belongsTo
+    for (let left = list.number(2); left > 0; left--) targets?.push(list.number(width))
   }
 }
 

@@ -1,12 +1,15 @@
 import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from './format.js'
 import { type HeifItem, type HeifItems, readItems } from './image-heif-items.js'
+import { tileFault } from './image-heif-tiles.js'
 import { hevcFault } from './image-hevc.js'
 import { pixelFlood } from './image-pixels.js'
-import { decode } from './image-vips.js'
+import { type Change, decode } from './image-vips.js'
 import { type Box, boxesOf, findBox } from './media-boxes.js'
 
 // What the bundled decoder leaves out: HEVC (patents), and some layouts of AV1.
 const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
+// There is no AV1 that libaom does not decode: it says this of damage.
+const damage = /Bitstream not supported by this decoder/
 
 /** AVIF: box structure and size, then the picture by libvips. */
 export const readAvif: FormatReader = (source, limits) => readHeif(source, limits, 'AVIF', /^(avif|avis|mif1|miaf|MA1A|MA1B)$/)
@@ -29,21 +32,40 @@ async function readHeif(source: Source, limits: ReaderLimits, name: 'AVIF' | 'HE
   const evidence = size ? { width: size.width, height: size.height } : {}
   const flood = size && pixelFlood(name, size.width, size.height, limits)
   if (flood) return flood
-  const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await undecoded(source, limits)
-  if (!unread) return sound([], evidence)
-  if (typeof unread !== 'string') return { ...unread, evidence }
+  const changes = name === 'AVIF' ? brandChanges(source) : []
+  const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await undecoded(source, limits, changes)
+  if (unread && typeof unread !== 'string') return { ...unread, evidence }
   const items = readItems(source, limits, meta)
-  const problem = typeof items === 'string' ? items : faultOfPicture(source, limits, items)
+  const problem = unread ? undecodedFault(source, limits, items) : await decodedFault(source, limits, items, changes)
   if (problem) return broken(`the ${name} cannot be opened: ${problem}`, evidence)
-  return sound([`looked at its structure only: ${unread}`], evidence)
+  return sound(unread ? [`looked at its structure only: ${unread}`] : [], evidence)
+}
+
+type Items = HeifItems | string
+
+const undecodedFault = (source: Source, limits: ReaderLimits, items: Items): string | undefined =>
+  typeof items === 'string' ? items : faultOfPicture(source, limits, items)
+
+/** What libheif overlooks, which other readers do not. */
+async function decodedFault(source: Source, limits: ReaderLimits, items: Items, changes: Change[]): Promise<string | undefined> {
+  if (typeof items === 'string') return undefined
+  const picture = items.primary === undefined ? undefined : items.items.get(items.primary)
+  return (picture && propertyFault(source, picture)) ?? (await tileFault(source, limits, items, changes))
+}
+
+/** libvips looks at the first brand only and does not know those of image sequences, which have a picture like all others. */
+function brandChanges(source: Source): Change[] {
+  const brand = source.read(8, 4).toString('latin1')
+  return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
 /** Why the picture was not decoded, where that is not its fault; a verdict where it is. */
-async function undecoded(source: Source, limits: ReaderLimits): Promise<string | FormatVerdict | undefined> {
-  const decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels })
+async function undecoded(source: Source, limits: ReaderLimits, changes: Change[]): Promise<string | FormatVerdict | undefined> {
+  const options = { failOn: 'error', maxPixels: limits.maxPixels } as const
+  const decoding = await decode(source, limits, changes.length > 0 ? { ...options, changes } : options)
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'too_large') return 'too large to be decoded'
-  if (unsupported.test(decoding.message)) return decoding.message
+  if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message
   return broken(`the picture cannot be decoded: ${decoding.message}`)
 }
 
@@ -61,7 +83,8 @@ function faultOf(source: Source, boxes: Box[], name: string, brands: RegExp): st
 function faultOfPicture(source: Source, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
   if (!first) return 'it does not say which of its items is the picture'
-  const wanted = new Set([first])
+  if (source.read(first.entry + 3, 1)[0]! & 1) return 'its picture is marked as hidden'
+  const wanted = new Set([first, ...transparencyOf(source, first, items)])
   for (const item of wanted) {
     checkDeadline(limits)
     const fault = faultOfItem(source, limits, item)
@@ -74,6 +97,16 @@ function faultOfPicture(source: Source, limits: ReaderLimits, { primary, items }
   }
   return undefined
 }
+
+// What depth and brightness maps are is another matter: readers do without.
+const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
+
+const transparencyOf = (source: Source, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
+  [...items.values()].filter(
+    ({ belongsTo, properties }) =>
+      belongsTo.includes(id) &&
+      properties.some(({ type, start }) => type === 'auxC' && transparency.test(source.read(start + 4, 64).toString('latin1'))),
+  )
 
 // Made of other pictures, and coded by themselves. ISO/IEC 23008-12 and its supplements.
 const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
@@ -97,11 +130,16 @@ function faultOfItem(source: Source, limits: ReaderLimits, item: HeifItem): stri
   if (derived && sources.length === 0) return 'it does not say what its picture is made of'
   if (!extents) return derived ? undefined : 'it does not say where its picture is'
   if (extents.some(({ start, length }) => start + length > source.size)) return 'its picture lies beyond the end: it is truncated'
-  const odd = item.properties.find((property) => isImpossible(source, property))
-  if (odd) return `a property of its picture ('${odd.type}') is damaged`
+  const odd = propertyFault(source, item)
+  if (odd) return odd
   if (type === 'grid') return gridFault(source, item)
   if (derived) return undefined
   return type === 'hvc1' || type === 'hev1' ? hevcFault(source, limits, item) : undefined
+}
+
+function propertyFault(source: Source, item: HeifItem): string | undefined {
+  const odd = item.properties.find((property) => isImpossible(source, property))
+  return odd && `a property of its picture ('${odd.type}') is damaged`
 }
 
 /** A size of nothing, or another number of channels than there are depths for. */

@@ -1,5 +1,6 @@
 import { checkDeadline, type ReaderLimits, type Source } from './format.js'
 import type { Extent, HeifItem } from './image-heif-items.js'
+import { areDamaged } from './image-hevc-parameters.js'
 import type { Box } from './media-boxes.js'
 
 // Kinds of units (ISO/IEC 23008-2 table 7-1) without which nothing can be decoded, and the first that is no slice.
@@ -44,8 +45,9 @@ function readConfiguration(source: Source, box: Box): Configuration | string {
       const unit = bytes.subarray(at + 2, at + 2 + length)
       if (headKind(unit[0]!, unit[1]!) !== kind)
         return 'its decoder configuration (hvcC) holds units of another kind than it says'
-      if (hasBareZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
-      kinds.add(kind)
+      if (hasBareZeros(unit) || areDamaged(kind, unit)) return 'its decoder configuration (hvcC) is damaged'
+      // What belongs to another layer is not for this picture.
+      if (!isLayered(unit)) kinds.add(kind)
       at += 2 + length
     }
   }
@@ -66,8 +68,7 @@ function unitsFault(data: Joined, limits: ReaderLimits, { lengthSize, kinds }: C
     const kind = headKind(head[lengthSize]!, head[lengthSize + 1]!)
     if (kind === undefined) return 'one of its units has an impossible head'
     seen.add(kind)
-    const layered = (head[lengthSize]! & 1) !== 0 || head[lengthSize + 1]! >> 3 !== 0
-    if (kind < firstNoSlice && !layered) {
+    if (kind < firstNoSlice && !isLayered(head.subarray(lengthSize))) {
       const opens = ((head[lengthSize + 2] ?? 0) & 0x80) !== 0
       if (opens !== (slices === 0)) return slices === 0 ? 'its first slice is missing' : 'its picture starts twice'
       slices++
@@ -80,6 +81,8 @@ function unitsFault(data: Joined, limits: ReaderLimits, { lengthSize, kinds }: C
   if (!seen.has(sequenceParameters) || !seen.has(pictureParameters)) return 'the parameters for decoding it are missing'
   return undefined
 }
+
+const isLayered = (unit: Buffer) => (unit[0]! & 1) !== 0 || unit[1]! >> 3 !== 0
 
 /** The kind of unit, or undefined where no unit starts so: a bit that is always 0, a layer and a time layer that exist. */
 function headKind(first: number, second: number): number | undefined {

@@ -1,4 +1,5 @@
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from './format.js'
+import { areCodes, dataFault, nextMarker } from './image-jpeg-scan.js'
 import { pixelFlood } from './image-pixels.js'
 import { decode } from './image-vips.js'
 
@@ -13,9 +14,10 @@ interface Frame {
 // What cameras and old encoders write and every viewer shows without a word: not damage.
 const harmless =
   /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
+const leftOver = /(\d+) extraneous bytes before marker 0x(\w\w)/
 // Processes that browsers do not show either, but medical and technical programs do.
 const unsupported =
-  /Unsupported JPEG (data precision|process)|Unsupported marker type|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
+  /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
 
 /** JPEG: the frame header, then every scan by libvips. A missing end and damaged scans are refused, bytes after the image pass. */
 export const readJpeg: FormatReader = async (source, limits) => {
@@ -30,9 +32,14 @@ export const readJpeg: FormatReader = async (source, limits) => {
   let decoding = await decode(source, limits, { failOn: 'warning', maxPixels: limits.maxPixels })
   const notes: string[] = []
   if (decoding.outcome === 'refused' && harmless.test(decoding.message)) {
+    const [, count, code] = leftOver.exec(decoding.message) ?? []
+    if (count && areCodes(source, limits, Number(count), Number.parseInt(code!, 16)))
+      return broken(`the JPEG is damaged: ${decoding.message}`, evidence)
     notes.push(`repaired by readers: ${decoding.message}`)
     decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels })
   }
+  const damage = dataFault(source, limits)
+  if (damage) return broken(`the JPEG is damaged: ${damage}`, evidence)
   if (decoding.outcome === 'decoded') return sound(notes, evidence)
   const wholeScan = hasEnd(source, limits)
   if (decoding.outcome === 'refused' && !(unsupported.test(decoding.message) && wholeScan)) {
@@ -81,21 +88,6 @@ function readFrame(code: number, head: Buffer, length: number): Frame | string {
   if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)
     return `the JPEG claims ${frame.precision} bits a sample, which do not exist`
   return frame
-}
-
-/** The next marker from `at`: readers skip what stands between segments. */
-function nextMarker(source: Source, limits: ReaderLimits, at: number): { code: number; after: number } | undefined {
-  let offset = at
-  let previous = 0
-  for (const piece of source.pieces(at)) {
-    checkDeadline(limits)
-    for (const byte of piece) {
-      offset++
-      if (previous === 0xff && byte !== 0xff && byte !== 0) return { code: byte, after: offset }
-      previous = byte
-    }
-  }
-  return undefined
 }
 
 /** True where an end marker follows some scan: bytes after it do not matter. */

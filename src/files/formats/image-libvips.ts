@@ -1,6 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { devNull } from 'node:os'
 import sharp from 'sharp'
-import { type Decoded, type DecodeTask, nothingSaid } from './image-vips.js'
+import { type Change, type Decoded, type DecodeTask, nothingSaid } from './image-vips.js'
 
 // One thread and no cache: a process decodes one image at a time and never twice.
 sharp.cache(false)
@@ -12,9 +13,9 @@ sharp.concurrency(1)
  * channels are decoded together.
  */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
-  const { failOn, page, pages, maxPixels, seconds } = task
+  const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
-    await sharp(image, {
+    await sharp(changes ? await changed(image, changes) : image, {
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
@@ -31,6 +32,12 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
     const message = error instanceof Error ? error.message : String(error)
     return /timeout: \d+%/.test(message) ? { outcome: 'too_slow' } : { outcome: 'refused', message: firstWords(message) }
   }
+}
+
+async function changed(image: Buffer | string, changes: Change[]): Promise<Buffer> {
+  const copy = typeof image === 'string' ? await readFile(image) : Buffer.from(image)
+  for (const { at, bytes } of changes) copy.set(bytes, at)
+  return copy
 }
 
 // libvips repeats itself, one line for each row it could not read, ends with what its sink thinks of it, and counts looking

@@ -48,6 +48,9 @@ const unsupported =
 // directory that libtiff cannot make sense of at all.
 const damage = /Predictor|Uncompressed data|tile size out of range|contains unsupported image format/
 
+/** Types that a size may have: readers take no other, not even the numbers of directories. */
+const wholeNumbers = new Set([1, 3, 4, 6, 8, 9, 16, 17])
+
 interface Page {
   width: number
   height: number
@@ -128,8 +131,10 @@ function readPages(reader: TiffReader, source: Source, limits: ReaderLimits, not
 }
 
 function readPage(reader: TiffReader, fields: TiffFields, source: Source, limits: ReaderLimits): Page | string {
-  const width = reader.value(fields.get(tag.width))
-  const height = reader.value(fields.get(tag.height))
+  const [width, height] = [tag.width, tag.height].map((number) => {
+    const field = fields.get(number)
+    return field && wholeNumbers.has(field.type) ? reader.value(field) : undefined
+  })
   if (!width || !height) return 'it has no width or no height'
   const compression = reader.value(fields.get(tag.compression)) ?? 1
   if (!compressions.has(compression) && /^tiff?$/.test(source.extension))

@@ -10,6 +10,13 @@ export interface DecodeOptions {
   pages?: number
   /** Pages times pixels that may pass through; never held at once, so this bounds time and not memory. */
   maxPixels: number
+  /** Bytes that stand elsewhere in the file than libvips is to see: what makes it decode a part that it would not show. */
+  changes?: Change[]
+}
+
+export interface Change {
+  at: number
+  bytes: Uint8Array
 }
 
 /** What is asked of libvips about the file under test. */
