@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { newId } from '../../src/ids.js'
 import { Leftovers } from '../../src/maintenance/leftovers.js'
@@ -49,12 +50,16 @@ const makeDue = () => query("UPDATE blob_garbage SET due_at = now() - interval '
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
+const openTransactions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`
+
 /** Another replica, by way of the proxy, that fails as `work` says and is then stopped, which is when it settles its accounts at the latest. */
 async function replica(work: (upload: () => Promise<number>, replica: World) => Promise<void>): Promise<void> {
   const other = await World.open({ ...env(), DATABASE_URL: proxy.url, STORAGE_DEADLINE_SECONDS: '1' }, world)
   try {
     const caller = other.as(tenant.admin.credential)
     await work(async () => (await caller.upload('notes', 'a.txt', 'some text')).status, other)
+    // Until PostgreSQL has heard that a connection is gone, the transaction on it keeps its locks.
+    while ((await query(openTransactions)).length > 0) await sleep(10)
   } finally {
     await other.close()
   }
