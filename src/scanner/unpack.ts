@@ -4,11 +4,12 @@ import { gunzipped } from './gzip.js'
 import { type LookSource, memorySource, NamelessFile } from './look-source.js'
 import { endsLikeZip, headLength, noteOn, recognise } from './recognise.js'
 import { nameTrick } from './rules.js'
+import { Seen } from './script-search.js'
 import { Cancelled, Enough, endsAll, Found } from './stopped.js'
 import { TarFeed } from './tar-feed.js'
 import { findInMacros } from './vba.js'
 import type { ScanVerdict } from './virus-scanner.js'
-import { findInSource, findInWindow, StreamWindow, type WindowPlace } from './windows.js'
+import { findInSource, findInWindow, type See, StreamWindow } from './windows.js'
 import type { Find } from './yara-engine.js'
 import { type UnpackLimits, windowBytes } from './yara-limits.js'
 import { type Looker, lookIntoZip } from './zip-look.js'
@@ -68,7 +69,7 @@ class Look implements Looker {
   }
 
   async at(source: LookSource, depth: number): Promise<void> {
-    findInSource(source, windowOf(depth), this.#find, this.step)
+    findInSource(source, windowOf(depth), this.#see(), this.step)
     const container = recognise(source.read(0, headLength))
     const note = noteOn(container)
     if (note) this.note(note)
@@ -84,10 +85,14 @@ class Look implements Looker {
     }
   }
 
-  readonly #find = (bytes: Buffer, place: WindowPlace) => {
+  /** For the windows of one file or member. */
+  #see(): See {
     const { find } = this.#options
-    const signature = findInWindow(bytes, place, find) ?? findInMacros(bytes, find)
-    if (signature !== undefined) throw new Found(signature)
+    const seen = new Seen()
+    return (bytes, place) => {
+      const signature = findInWindow(bytes, place, seen, find) ?? findInMacros(bytes, find)
+      if (signature !== undefined) throw new Found(signature)
+    }
   }
 
   readonly step = () => {
@@ -143,7 +148,7 @@ class Look implements Looker {
       await (rest ? rest.end() : this.at(memorySource(window.subarray(0, filled)), depth))
     } catch (error) {
       // What came before the damage has not been looked at yet where it is less than a window.
-      if (!rest && !(error instanceof Found)) this.#find(window.subarray(0, filled), { first: true, last: true })
+      if (!rest && !(error instanceof Found)) this.#see()(window.subarray(0, filled), { first: true, last: true })
       throw error
     } finally {
       rest?.close?.()
@@ -155,7 +160,7 @@ class Look implements Looker {
     const note = noteOn(container)
     if (note) this.note(note)
     if (container === 'zip' || container === 'gzip') return this.#spooled(window, depth)
-    const view = new StreamWindow(window, this.#find)
+    const view = new StreamWindow(window, this.#see())
     if (container !== 'tar') return { push: async (piece) => view.push(piece), end: async () => view.end() }
     return this.#largeTar(window, view, depth)
   }

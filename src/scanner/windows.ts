@@ -1,4 +1,5 @@
 import type { LookSource } from './look-source.js'
+import type { Seen } from './script-search.js'
 import { findInMacros } from './vba.js'
 import type { Find } from './yara-engine.js'
 import { overlapBytes, windowBytes } from './yara-limits.js'
@@ -9,7 +10,8 @@ export interface WindowPlace {
   last: boolean
 }
 
-type See = (bytes: Buffer, place: WindowPlace) => void
+/** Looks at a window, and throws what it finds. */
+export type See = (bytes: Buffer, place: WindowPlace) => void
 
 /** All of a source, in overlapping windows, through one buffer. */
 export function findInSource(source: LookSource, window: Buffer, see: See, step: () => void): void {
@@ -63,12 +65,12 @@ export function findIn(bytes: Buffer, find: Find): string | undefined {
 const endBytes = 256 * 1024
 
 /** Rules about scripts cost a few ms for each MiB: they are run on what looks like text, and on both ends of any other file. */
-export function findInWindow(bytes: Buffer, { first, last }: WindowPlace, find: Find): string | undefined {
-  if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true)
+export function findInWindow(bytes: Buffer, { first, last }: WindowPlace, seen: Seen, find: Find): string | undefined {
+  if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, seen)
   return (
     find(bytes, false) ??
-    (first ? find(bytes.subarray(0, endBytes), true) : undefined) ??
-    (last ? find(bytes.subarray(-endBytes), true) : undefined)
+    (first ? find(bytes.subarray(0, endBytes), true, seen) : undefined) ??
+    (last ? find(bytes.subarray(-endBytes), true, seen) : undefined)
   )
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { type AnchoredRule, ownRules, type RuleSource } from './rules.js'
+import { ownRules, type RuleSource } from './rules.js'
+import { ScriptSearch, Seen } from './script-search.js'
 
 export type EngineKind = 'native' | 'wasm'
 
@@ -15,9 +16,10 @@ export interface YaraEngine {
 
 /**
  * The signature of the first rule that matches: `meta: signature`, else the rule's name. Not `asText`: of our own rules only those
- * that may match anywhere, at many times the speed; an operator's rules are always all of them.
+ * that may match anywhere, at many times the speed; an operator's rules are always all of them. `seen` is what other windows of the
+ * same file have shown; an operator's rules are judged window by window, since an engine tells no more of them than that they match.
  */
-export type Find = (bytes: Buffer, asText: boolean) => string | undefined
+export type Find = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
 
 /** A compiled set of rules: those that match, in their order. */
 type Search = (bytes: Buffer) => Match[]
@@ -57,27 +59,22 @@ export function hasNativeEngine(): boolean {
 export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
   const anywhere = compile(ownRules.anywhere)
-  const inText = compileAnchored(compile, ownRules.anywhere, ownRules.scripts)
+  // That it matches once is all that is asked.
+  const scripts = new ScriptSearch(ownRules.scripts, (text) => {
+    const search = compile(text, 1)
+    return (bytes) => search(bytes).length > 0
+  })
   const theirs = operators.length > 0 ? compileAll(compile, operators) : () => []
-  const ours = ownRules.anywhere + ownRules.scripts.map(({ text }) => text).join('')
   return {
     kind,
     version,
-    rules: countRules(ours) + operators.reduce((count, { text }) => count + countRules(text), 0),
-    find: (bytes, asText) => ((asText ? inText : anywhere)(bytes)[0] ?? theirs(bytes)[0])?.signature,
+    rules:
+      countRules(ownRules.anywhere) +
+      ownRules.scripts.length +
+      operators.reduce((count, { text }) => count + countRules(text), 0),
+    find: (bytes, asText, seen = new Seen()) =>
+      anywhere(bytes)[0]?.signature ?? (asText ? scripts.find(bytes, seen) : undefined) ?? theirs(bytes)[0]?.signature,
   }
-}
-
-/** One quick pass for what may stand anywhere and for all anchors; then only the rules whose anchors stand there. */
-function compileAnchored(compile: Compile, always: string, rules: AnchoredRule[]): Search {
-  const anchorsOf = ({ anchors }: AnchoredRule, at: number) => {
-    const strings = anchors.map((anchor, each) => `$a${each} = ${anchor}`)
-    return `rule anchor_${at} { strings: ${strings.join(' ')} condition: any of them }`
-  }
-  // That an anchor stands there once is all that is asked.
-  const quick = compile([always, ...rules.map(anchorsOf)].join('\n'), 1)
-  const searches = new Map(rules.map(({ text }, at) => [`anchor_${at}`, compile(text)]))
-  return (bytes) => quick(bytes).flatMap((match) => searches.get(match.rule)?.(bytes) ?? [match])
 }
 
 /** All texts are one namespace, as `yr scan` has it, so that files may use each other's rules; the fault is told of the file that has it. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from './format.js'
+import { isOddControl, oddControls } from './odd-controls.js'
 
 /** `legacy` is any one- or multi-byte encoding from before Unicode: nobody can tell them apart for certain, all of them open. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
@@ -11,12 +12,6 @@ export interface TextSign {
 }
 
 const sampleSize = 16 * 1024
-
-// BEL, BS, TAB, LF, VT, FF, CR, SO, SI and ESC (terminal colours, ISO-2022), SUB (end of a DOS file): text has them.
-const textControls = new Set([7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27])
-const isOddControl = new Uint8Array(256)
-for (let code = 0; code < 32; code++) if (!textControls.has(code)) isOddControl[code] = 1
-isOddControl[127] = 1
 
 /** How the content reads as text, judged on its beginning; null where it is binary. */
 export function textSign(source: Source): TextSign | null {
@@ -76,15 +71,9 @@ function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
   let odd = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code < 128 ? isOddControl[code] === 1 : code === 0xfffd || code === 0xfffe || code === 0xffff) odd++
+    if (code < 128 ? isOddControl(code) : code === 0xfffd || code === 0xfffe || code === 0xffff) odd++
   }
   return odd <= text.length / 50
-}
-
-const oddControls = (bytes: Buffer): number => {
-  let odd = 0
-  for (let at = 0; at < bytes.length; at++) odd += isOddControl[bytes[at]!]!
-  return odd
 }
 
 /** Some writers fill the last block with zeros. */
@@ -154,7 +143,7 @@ function surveyBytes(source: Source, limits: ReaderLimits): { utf8: boolean; odd
   for (const piece of source.pieces(0, lastOfText(source))) {
     checkDeadline(limits)
     const here = oddControls(piece)
-    if (here > 0 && firstOdd < 0) firstOdd = at + piece.findIndex((byte) => isOddControl[byte] === 1)
+    if (here > 0 && firstOdd < 0) firstOdd = at + piece.findIndex(isOddControl)
     odd += here
     at += piece.length
     if (!utf8) continue
@@ -181,7 +170,7 @@ function readWide(source: Source, limits: ReaderLimits, sign: TextSign) {
   for (const text of decoded(source.pieces(sign.bom), sign.encoding, false)) {
     checkDeadline(limits)
     length += text.length
-    for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) === 0xfffd || isOddControl[text.charCodeAt(at)] === 1) odd++
+    for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) === 0xfffd || isOddControl(text.charCodeAt(at))) odd++
   }
   if (odd > Math.max(1, length / 50))
     return broken(`the text is not ${sign.encoding.toUpperCase()}: ${odd} of ${length} characters are none`, {

@@ -1,0 +1,119 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { oddControls } from '../../src/files/formats/odd-controls.js'
+import { type Anchor, AnchorSearch } from '../../src/scanner/anchors.js'
+
+const anchors: Anchor[] = [
+  { text: 'PowerShell', nocase: true },
+  { text: 'getRuntime' },
+  { text: '<script', nocase: true },
+  { text: '<?php', nocase: true },
+  { text: '<%' },
+  { text: '$_GET', nocase: true },
+  { text: '<svg', nocase: true, within: 40 },
+]
+const search = new AnchorSearch(anchors)
+const found = (bytes: Buffer) => [...search.in(bytes)].map(({ text }) => text)
+
+/** The same bytes at an address that is so many bytes beside one of four. */
+function shifted(bytes: Buffer, by: number): Buffer {
+  const room = Buffer.alloc(bytes.length + 8, 'x')
+  const start = (-room.byteOffset & 3) + by
+  bytes.copy(room, start)
+  return room.subarray(start, start + bytes.length)
+}
+
+describe('anchors', () => {
+  test.each(anchors)('$text is found wherever it stands, at the very ends too', (anchor) => {
+    const { text, nocase } = anchor
+    for (const spelling of nocase ? [text, text.toUpperCase(), text.toLowerCase()] : [text])
+      for (let before = 0; before < 20; before++)
+        for (let behind = 0; behind < 9; behind++)
+          for (let by = 0; by < 4; by++)
+            expect(found(shifted(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
+  })
+
+  test('nothing is found in less, in another case, or too far from the start', () => {
+    for (const nothing of [
+      '',
+      '<',
+      'getruntime',
+      'GETRUNTIME',
+      'powershel',
+      'ower-shell',
+      '<scripx',
+      '$_G',
+      `${'.'.repeat(41)}<svg`,
+    ])
+      for (let by = 0; by < 4; by++) expect(found(shifted(Buffer.from(nothing), by))).toEqual([])
+    expect(found(Buffer.from(`${'.'.repeat(40)}<SVG`))).toEqual(['<svg'])
+  })
+
+  test('the strings of a text are those that a plain search finds in it', () => {
+    const pieces = fc.constantFrom(
+      'power',
+      'Shell',
+      'getRun',
+      'time',
+      '<?',
+      'PHP',
+      '<',
+      '%',
+      '$_',
+      'get',
+      'svg',
+      'script',
+      ' ',
+      'é',
+    )
+    const plain = (text: string) =>
+      anchors
+        .filter(({ text: sought, nocase, within = Number.POSITIVE_INFINITY }) => {
+          const at = nocase ? text.toLowerCase().indexOf(sought.toLowerCase()) : text.indexOf(sought)
+          return at >= 0 && at <= within
+        })
+        .map(({ text: sought }) => sought)
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 40 }), fc.nat(3), (parts, by) => {
+        // One byte for each character, so that places are the same.
+        const text = parts.join('')
+        expect(found(shifted(Buffer.from(text, 'latin1'), by)).sort()).toEqual(plain(text).sort())
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('of short ones that begin alike, each tells of all', () => {
+    const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
+    const found = new AnchorSearch(alike)
+    for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.in(Buffer.from(text))]).toEqual(alike)
+    for (const text of ['<?xml ?>', 'php =']) expect([...found.in(Buffer.from(text))]).toEqual([])
+  })
+
+  test('one that could not be searched for is refused', () => {
+    expect(() => new AnchorSearch([{ text: 'eval', nocase: true }])).toThrow("'eval'")
+  })
+})
+
+describe('controls that no text has', () => {
+  const odd = (byte: number) => byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
+
+  test.each([0, 1, 2, 3])('every byte is told right beside every other, %i bytes beside an address of four', (by) => {
+    const wrong: string[] = []
+    for (const other of [0, 10, 32, 97, 126, 127, 128, 255])
+      for (let byte = 0; byte < 256; byte++) {
+        const bytes = shifted(Buffer.from([other, byte, byte, other, byte, other, other, byte, byte, byte, byte]), by)
+        if (oddControls(bytes) !== bytes.filter(odd).length) wrong.push(`${other} ${byte}`)
+      }
+    expect(wrong).toEqual([])
+  })
+
+  test('they are counted as one by one', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
+        expect(oddControls(shifted(Buffer.from(bytes), by))).toBe(bytes.filter(odd).length)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

@@ -1,0 +1,62 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { YaraScanner } from '../../src/scanner/yara.js'
+import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara-engine.js'
+import { inFile, inMemory, zipOf } from '../support/eicar.js'
+
+const mebibyte = 1024 * 1024
+const never = () => ({ signal: new AbortController().signal })
+const clean = { verdict: 'clean' }
+const words = Buffer.alloc(5 * mebibyte, 'Plain words, a line of them. \n')
+const file = (...parts: (string | Buffer)[]) => Buffer.concat(parts.map((part) => Buffer.from(part as string)))
+
+// In two halves each, like the EICAR string: this file is no trick either.
+const php = ['<?php\n', `ev${''}al($_PO${''}ST['x']);`] as const
+const dropper = [`WScript.Sh${''}ell`, 'MSXML2.XMLHTTP', `ADODB.Str${''}eam`].map((name) => `new ActiveXObject("${name}");`)
+const script = `<script>var u=at${''}ob("aHR0");window.location.href=u</script>`
+
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a rule of several parts, %s', (kind) => {
+  let scanner: YaraScanner
+  beforeAll(async () => {
+    scanner = await YaraScanner.open({ kind, workers: 1 })
+  }, 60_000)
+  afterAll(() => scanner.close())
+
+  const scan = async (bytes: Buffer) => {
+    const content = await inFile(bytes)
+    try {
+      return await scanner.scan(content, never())
+    } finally {
+      await content.remove()
+    }
+  }
+
+  // 4 MiB each: what lies 5 MiB apart is never in one window.
+  test.each<[string, string, Buffer]>([
+    ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
+    ['PHP.Webshell', 'the other way round', file(php[1], words, words, php[0])],
+    ['PHP.Webshell', 'at both ends of what is no text', file('GIF89a\0\x01', php[0], Buffer.alloc(9 * mebibyte, 1), php[1])],
+    ['JSP.Webshell', 'in order', file('<%', words, `Runtime.getRun${''}time().exec(request.getParameter("c"));`)],
+    ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
+    ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
+    ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
+  ])('%s is found in windows far apart, %s', async (signature, _, bytes) => {
+    expect(await scan(bytes)).toEqual({ verdict: 'infected', signature })
+    expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toEqual({ verdict: 'infected', signature })
+  })
+
+  test('the parts of two files are none of one', async () => {
+    expect(await scan(file(php[0], words))).toEqual(clean)
+    expect(await scan(file(words, php[1]))).toEqual(clean)
+    const members = zipOf({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
+    expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
+  })
+
+  test('what a file must begin with counts nowhere else in it', async () => {
+    expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
+    // The second window begins 64 KiB before the end of the first.
+    const second = Buffer.from(file(words, words))
+    second.write('<svg>', 4 * mebibyte - 64 * 1024 + 10)
+    expect(await scan(file(second, script))).toEqual(clean)
+  })
+})
