@@ -31,6 +31,10 @@ export class BucketAnswer extends Error {
   }
 }
 
+class NoAnswer extends Error {
+  readonly code = 'ETIMEDOUT'
+}
+
 /** A reply as the error that it is. */
 export const answerOf = ({ status, headers }: { status: number; headers: IncomingHttpHeaders }, text: string) =>
   new BucketAnswer(status, `${status}: ${text}`, headers['retry-after'])
@@ -54,17 +58,19 @@ export interface Attempts {
 export async function repeated<T>(attempts: Attempts, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { limits, signal, doing } = attempts
   const deadline = Date.now() + limits.callMs
+  const attemptMs = attempts.attemptMs ?? limits.requestMs
+  let earlier: unknown
   for (let count = 0; ; count++) {
     signal?.throwIfAborted()
+    const ms = Math.max(1, Math.min(attemptMs, deadline - Date.now()))
     try {
-      return await within(Math.max(1, Math.min(attempts.attemptMs ?? limits.requestMs, deadline - Date.now())), {
-        signal,
-        attempt,
-        onTimeout: attempts.onTimeout,
-      })
-    } catch (error) {
+      return await within(ms, { signal, attempt, onTimeout: attempts.onTimeout })
+    } catch (thrown) {
       if (signal?.aborted) throw signal.reason
-      if (isOurs(error)) throw error
+      if (isOurs(thrown)) throw thrown
+      // Of an attempt that had next to no time left, only what was told before it tells why.
+      const error = thrown instanceof NoAnswer && ms < attemptMs && earlier !== undefined ? earlier : thrown
+      earlier = error
       const pause = Math.max(limits.pauseMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), askedPauseMs(error))
       if (!isTransient(error) || Date.now() + pause >= deadline) throw unavailable(doing, error)
       await sleep(pause, undefined, { signal }).catch(() => {})
@@ -82,7 +88,7 @@ async function within<T>(
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const error = Object.assign(new Error(`no answer within ${ms} ms`), { code: 'ETIMEDOUT' })
+      const error = new NoAnswer(`no answer within ${ms} ms`)
       reject(error)
       over.abort(error)
       work.onTimeout?.()

@@ -1,0 +1,24 @@
+import { expect, test } from '@jest/globals'
+import { repeated } from '../../src/storage/gcs-deadline.js'
+
+const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 500, pauseMs: 10 }
+const silence = () => new Promise<never>(() => {})
+const reasonOf = (attempt: (nth: number) => Promise<never>) => {
+  let nth = 0
+  return repeated({ doing: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
+}
+
+test('a call whose last attempt is cut short is told with the reason of the one before', async () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
+  expect(await reasonOf((nth) => (nth === 1 ? Promise.reject(refused) : silence()))).toEqual([
+    'storage_unavailable',
+    'Error: Cannot do it: connect ECONNREFUSED 127.0.0.1',
+  ])
+})
+
+test('one that never had an answer is told as that', async () => {
+  expect(await reasonOf(silence)).toEqual([
+    'storage_unavailable',
+    expect.stringMatching(/^Error: Cannot do it: no answer within \d+ ms$/),
+  ])
+})
