@@ -78,7 +78,7 @@ export async function createApp({ config, database, databaseUrl, logger }: AppPa
     metrics,
   )
   const validator = createValidator({ scanner, workers: config.validationWorkers })
-  const spool = await Spool.open({ directory: join(config.dataDir, 'spool') })
+  const spool = await Spool.open({ directory: join(config.dataDir, 'spool'), syncAhead: storage.kind === 'local' })
   const limits = services.limits
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
   const leftovers = new Leftovers(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)

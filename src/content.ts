@@ -13,6 +13,11 @@ export interface Content {
   readonly bytes?: Buffer
   /** The temporary file, where it is held in one. A local store takes it by rename. */
   readonly path?: string
+  /**
+   * Resolves when the temporary file is on the disk, where that was begun as soon as it was received. Whoever keeps the file must wait
+   * for it: of a write that failed, the system tells only once.
+   */
+  readonly synced?: Promise<void>
   /** A fresh stream from the first byte, or of `start` to `end`, both inclusive. */
   stream(range?: { start: number; end: number }): Readable
 }

@@ -14,6 +14,8 @@ export interface SpoolOptions {
   memoryLimit?: number
   /** Bytes that all uploads in memory may take together; beyond it even small ones go to files. */
   memoryBudget?: number
+  /** Whether temporary files are brought to the disk while they are judged: for a store that keeps them as they are. */
+  syncAhead?: boolean
 }
 
 /** A measured upload. `content` is absent where the sender sent more than the limit: the rest was never kept. */
@@ -30,12 +32,14 @@ export class Spool {
   readonly directory: string
   readonly #memoryLimit: number
   readonly #memoryBudget: number
+  readonly #syncAhead: boolean
   #inMemory = 0
 
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
     this.#memoryBudget = options.memoryBudget ?? 32 * 1024 * 1024
+    this.#syncAhead = options.syncAhead ?? false
   }
 
   /** Makes the directory, and removes what processes that are gone have left in it. */
@@ -102,8 +106,12 @@ export class Spool {
         pieces = []
         return { content: memoryContent(bytes, sha256), sizeBytes: size, dispose: async () => release() }
       }
-      await writer.end()
-      return { content: fileContent(file, size, sha256), sizeBytes: size, dispose: () => rm(file, { force: true }) }
+      const synced = this.#syncAhead ? await writer.endSyncing() : await writer.end()
+      return {
+        content: { ...fileContent(file, size, sha256), ...synced },
+        sizeBytes: size,
+        dispose: () => rm(file, { force: true }),
+      }
     } catch (error) {
       await discard()
       throw isDiskFault(error)
@@ -137,6 +145,16 @@ class BehindWriter {
     await this.#flush()
     await this.#writing
     await this.#handle.close()
+  }
+
+  /** Ends as well, but for what the disk still has to do. */
+  async endSyncing(): Promise<{ synced: Promise<void> }> {
+    await this.#flush()
+    await this.#writing
+    const synced = this.#handle.datasync().finally(() => this.#handle.close())
+    // Nobody asks where the file is refused.
+    synced.catch(() => {})
+    return { synced }
   }
 
   async abandon(): Promise<void> {

@@ -132,7 +132,8 @@ export class LocalStorage implements BlobStorage {
   /** A file of this disk with all its bytes on it. */
   async #source(content: Content, signal?: AbortSignal): Promise<{ file: string; ours: boolean }> {
     if (content.path !== undefined && (await this.#onThisDisk(content.path))) {
-      await syncWhole(content.path, content.size)
+      await content.synced
+      await assertWhole(content.path, { size: content.size, sync: content.synced === undefined })
       return { file: content.path, ours: false }
     }
     const file = temporaryPath(this.#temporary)
@@ -194,7 +195,7 @@ export class LocalStorage implements BlobStorage {
   }
 }
 
-async function syncWhole(path: string, size: number): Promise<void> {
+async function assertWhole(path: string, { size, sync }: { size: number; sync: boolean }): Promise<void> {
   const handle = await open(path, 'r+')
   try {
     const facts = await handle.stat()
@@ -202,7 +203,7 @@ async function syncWhole(path: string, size: number): Promise<void> {
       throw storageUnavailable(
         `The upload's temporary file has ${facts.size} bytes where ${size} were received; nothing was stored.`,
       )
-    await handle.sync()
+    if (sync) await handle.sync()
   } finally {
     await handle.close()
   }
