@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import type { Content } from './content.js'
 import { AssayError, storageUnavailable } from './errors.js'
 import { newId } from './ids.js'
+import { pieces } from './pieces.js'
 
 /** Where uploads wait while they are judged. */
 export interface SpoolOptions {
@@ -62,17 +63,17 @@ export class Spool {
    * Reads `source` to its end, or to the first byte beyond `limit()`. The limit is asked for with every piece, since it may
    * become known only while the body streams (the `context` part may come after the file). Beyond the limit the source is destroyed.
    */
-  async take(source: AsyncIterable<Buffer>, limit: () => number): Promise<Spooled> {
+  async take(source: Readable, limit: () => number): Promise<Spooled> {
     const hash = createHash('sha256')
     const file = join(this.directory, newId('req'))
     let writer: BehindWriter | undefined
-    let pieces: Buffer[] = []
+    let early: Buffer[] = []
     let size = 0
     let reserved = 0
     const release = () => {
       this.#inMemory -= reserved
       reserved = 0
-      pieces = []
+      early = []
     }
     const discard = async (): Promise<Spooled> => {
       release()
@@ -81,19 +82,19 @@ export class Spool {
       return { sizeBytes: size, dispose: async () => {} }
     }
     try {
-      for await (const piece of source) {
+      for await (const piece of pieces(source)) {
         size += piece.length
         if (size > limit()) return await discard()
         hash.update(piece)
         if (!writer && size <= this.#memoryLimit && this.#inMemory + piece.length <= this.#memoryBudget) {
-          pieces.push(piece)
+          early.push(piece)
           reserved += piece.length
           this.#inMemory += piece.length
           continue
         }
         if (!writer) {
           writer = new BehindWriter(await open(file, 'wx', 0o600))
-          for (const early of pieces) await writer.write(early)
+          for (const held of early) await writer.write(held)
           release()
         }
         await writer.write(piece)
@@ -102,8 +103,8 @@ export class Spool {
       if (size > limit()) return await discard()
       const sha256 = hash.digest('hex')
       if (!writer) {
-        const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size)
-        pieces = []
+        const bytes = early.length === 1 ? early[0]! : Buffer.concat(early, size)
+        early = []
         return { content: memoryContent(bytes, sha256), sizeBytes: size, dispose: async () => release() }
       }
       const synced = this.#syncAhead ? await writer.endSyncing() : await writer.end()

@@ -129,7 +129,7 @@ class Reader {
       if (!expected || expected.arrived) return void stream.resume()
       const part: Part = { filename, limit: () => this.#options.ceiling, received: undefined as never }
       part.received = this.#options.spool
-        .take(stream as AsyncIterable<Buffer>, () => part.limit())
+        .take(stream, () => part.limit())
         .catch((error) => {
           throw error === cutShort && !(error instanceof AssayError) ? broken((error as Error).message) : error
         })

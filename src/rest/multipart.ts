@@ -122,7 +122,7 @@ class MultipartReader {
     }
     this.#file = stream
     this.#receiving = this.#options.spool
-      .take(stream as AsyncIterable<Buffer>, () => this.#limit)
+      .take(stream, () => this.#limit)
       .then((spooled) => {
         this.#form.spooled = spooled
         this.#form.values.set('file', {

@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from '@jest/globals'
+import { pieces } from '../../src/pieces.js'
+
+const buffers = (...texts: string[]) => texts.map((text) => Buffer.from(text))
+const streamOf = (...texts: string[]) => {
+  const stream = new PassThrough()
+  for (const piece of buffers(...texts)) stream.write(piece)
+  return stream
+}
+
+test('what has piled up comes in the pieces in which it was written', async () => {
+  const stream = streamOf('one', 'two', 'three')
+  const seen: string[] = []
+  for await (const piece of pieces(stream)) {
+    seen.push(piece.toString())
+    if (seen.length === 3) {
+      stream.write('four')
+      stream.end('five')
+    }
+  }
+  expect(seen).toEqual(['one', 'two', 'three', 'four', 'five'])
+})
+
+test('of a stream without anything: nothing', async () => {
+  expect(await Readable.from([]).toArray()).toEqual([])
+  for await (const piece of pieces(new PassThrough().end())) throw new Error(`${piece}`)
+})
+
+test('a reader that takes its time is waited for', async () => {
+  let made = 0
+  const source = new Readable({
+    highWaterMark: 10,
+    read() {
+      made++
+      this.push(made <= 100 ? Buffer.alloc(10) : null)
+    },
+  })
+  let taken = 0
+  for await (const piece of pieces(source)) {
+    taken += piece.length
+    await sleep(1)
+    expect(made * 10 - taken).toBeLessThanOrEqual(30)
+  }
+  expect(taken).toBe(1000)
+})
+
+describe('a stream that does not come to its end', () => {
+  const readAll = async (stream: Readable) => {
+    const seen: string[] = []
+    try {
+      for await (const piece of pieces(stream)) seen.push(piece.toString())
+    } catch (error) {
+      return [...seen, (error as Error & { code?: string }).code ?? (error as Error).message]
+    }
+    return seen
+  }
+
+  test('fails, after what came before', async () => {
+    const stream = streamOf('one', 'two')
+    setTimeout(() => stream.destroy(new Error('broken')), 20)
+    expect(await readAll(stream)).toEqual(['one', 'two', 'broken'])
+  })
+
+  test('also where it is only closed, or was so before', async () => {
+    const stream = streamOf('one')
+    setTimeout(() => stream.destroy(), 20)
+    expect(await readAll(stream)).toEqual(['one', 'ERR_STREAM_PREMATURE_CLOSE'])
+    const closed = new PassThrough()
+    closed.destroy()
+    await once(closed, 'close')
+    expect(await readAll(closed)).toEqual(['ERR_STREAM_PREMATURE_CLOSE'])
+  })
+})
+
+test('left early, it destroys the stream, and leaves no listener', async () => {
+  const stream = streamOf('one', 'two')
+  const before = stream.listenerCount('data')
+  for await (const piece of pieces(stream)) {
+    expect(piece.toString()).toBe('one')
+    break
+  }
+  expect(stream.destroyed).toBe(true)
+  expect(stream.listenerCount('data')).toBe(before)
+})
