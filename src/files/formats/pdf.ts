@@ -11,6 +11,7 @@ import {
 } from './format.js'
 import { PdfEngine } from './pdf-engine.js'
 import { pageTreeInCircles } from './pdf-page-tree.js'
+import { rootCanBeFound } from './pdf-root.js'
 
 /** Pages that are opened, spread over the document; the others are counted. */
 const openedPages = 24
@@ -21,7 +22,7 @@ const headerWindow = 1024
 
 let engine: PdfEngine | undefined
 
-/** PDF: as Chrome opens it (PDFium), repairs included. Protected documents are sound; at least one page must open. */
+/** PDF: as Chrome opens it (PDFium), repairs included, but for those that only guesses can make. Protected documents are sound; at least one page must open. */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
   if (start < 0) return broken('has no PDF header in its first 1024 bytes')
@@ -31,7 +32,10 @@ export const readPdf: FormatReader = async (source, limits) => {
       : broken('the PDF has no end mark: it is truncated')
   const circle = pageTreeInCircles(source, limits)
   if (circle) return trapped('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
-  return openDocument(source, limits)
+  const verdict = await openDocument(source, limits)
+  return verdict.sound && !rootCanBeFound(source, start, limits)
+    ? broken('the cross-reference stream of the PDF is damaged or cut off, and there is no trailer to repair it from')
+    : verdict
 }
 
 async function openDocument(source: Source, limits: ReaderLimits): Promise<FormatVerdict> {
