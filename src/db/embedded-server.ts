@@ -57,7 +57,7 @@ export async function startServer({ folder, settings = {}, say = () => {}, ...gi
   const account = await chooseAccount(binaries, folder)
   await stopOrphan(folder, say)
   await initialise({ folder, binaries, account, say })
-  const socketFolder = given.socketFolder ?? makeSocketFolder(folder, account)
+  const socketFolder = makeSocketFolder(given.socketFolder ?? chooseSocketFolder(folder), account)
   const server = await launch({ folder, socketFolder, binaries, account, settings: { ...ourSettings, ...settings }, say })
   try {
     await makeDatabase(server.url)
@@ -71,14 +71,15 @@ export async function startServer({ folder, settings = {}, say = () => {}, ...gi
 // The address of a unix socket holds 107 bytes; '/.s.PGSQL.5432' needs 14 of them.
 const longestSocketFolder = 107 - '/.s.PGSQL.5432'.length
 
-function makeSocketFolder(folder: string, account: Account): string {
-  let path = join(folder, 'postgres.socket')
-  if (Buffer.byteLength(path) > longestSocketFolder) {
-    const base = Buffer.byteLength(tmpdir()) + 20 > longestSocketFolder ? '/tmp' : tmpdir()
-    path = mkdtempSync(join(base, 'assay-pg-'))
-  } else {
-    mkdirSync(path, { recursive: true })
-  }
+function chooseSocketFolder(folder: string): string {
+  const path = join(folder, 'postgres.socket')
+  if (Buffer.byteLength(path) <= longestSocketFolder) return path
+  const base = Buffer.byteLength(tmpdir()) + 20 > longestSocketFolder ? '/tmp' : tmpdir()
+  return mkdtempSync(join(base, 'assay-pg-'))
+}
+
+function makeSocketFolder(path: string, account: Account): string {
+  mkdirSync(path, { recursive: true })
   chmodSync(path, 0o700)
   account.own(path)
   return path

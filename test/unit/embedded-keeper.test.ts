@@ -13,8 +13,9 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 async function query(url: string, sql: string) {
   const client = new pg.Client({ connectionString: url })
-  await client.connect()
+  // Also between two statements: the server may be killed then.
   client.on('error', () => {})
+  await client.connect()
   return (await client.query(sql).finally(() => client.end())).rows
 }
 
