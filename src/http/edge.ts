@@ -3,30 +3,20 @@ import cors from 'cors'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import helmet from 'helmet'
 import type { Logger } from 'pino'
-import { cleanUserAgent, type Origin, requireScope } from '../auth/actor.js'
+import type { Origin } from '../auth/actor.js'
 import type { Authentication } from '../auth/authenticate.js'
-import {
-  AssayError,
-  badUserInput,
-  forbidden,
-  httpStatus,
-  notFound,
-  type PublicError,
-  publicError,
-  unauthenticated,
-} from '../errors.js'
-import { Call, type Gate, type Refusal } from '../graphql/call.js'
-import { readMultipartRequest } from '../graphql/multipart.js'
-import { recordFailure } from '../graphql/requires.js'
+import { AssayError, badUserInput, notFound, publicError } from '../errors.js'
+import type { Gate } from '../graphql/call.js'
 import type { GraphqlHandler } from '../graphql/server.js'
 import { newId } from '../ids.js'
 import type { Metrics } from '../metrics.js'
-import { readJson, wantBody } from '../rest/body.js'
 import { sendError } from '../rest/envelope.js'
 import type { RestHandler } from '../rest/router.js'
-import { admitUpload, recordOversized, type UploadLimits } from '../rest/upload-admission.js'
+import type { UploadLimits } from '../rest/upload-admission.js'
 import type { Spool } from '../spool.js'
+import { callOf, type Known } from './caller.js'
 import { isLingering, settleEarlyAnswers } from './early-answers.js'
+import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import type { Health } from './health.js'
 import { targetOf } from './target.js'
 
@@ -50,10 +40,6 @@ export interface EdgeParts {
   trustProxy: false | number | string[]
   explorer: boolean
   logger: Logger
-}
-
-interface Known extends Request {
-  callId: string
 }
 
 /** The Express application: request ids, headers, logging, and the doors. */
@@ -145,114 +131,12 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
   }
 }
 
-/** Who calls, before anything of the body is read. */
-export async function callOf(
-  parts: Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'gate' | 'metrics'>,
-  request: Request,
-): Promise<Call> {
-  const origin: Origin = { ip: request.ip ?? '', userAgent: cleanUserAgent(request.headers['user-agent']) }
-  const found = await parts.authenticate(request.rawHeaders, origin)
-  const abort = new AbortController()
-  request.once('close', () => {
-    if (!request.complete) abort.abort()
-  })
-  const facts = { id: (request as Known).callId, gate: parts.gate, origin, signal: abort.signal }
-  if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
-  if (found.outcome === 'none') return new Call(facts)
-  if (found.outcome === 'refused') {
-    parts.metrics.refusedCredentials.inc()
-    if (!found.known) await parts.refusedCredential(origin.ip)
-  }
-  const error = found.outcome === 'refused' ? unauthenticated(found.message) : forbidden(found.message)
-  const refusal: Refusal = found.known ? { error, known: found.known } : { error }
-  return new Call({ ...facts, refusal })
-}
-
 function restDoor(parts: EdgeParts): RequestHandler {
   return async (request, response) => {
     const call = await callOf(parts, request)
     const key = request.headers['idempotency-key']
     if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
     await parts.rest(request, response, call, targetOf(request))
-  }
-}
-
-// What Apollo Sandbox needs of a browser; everything else stays shut.
-const sandboxPolicy = [
-  "default-src 'none'",
-  "script-src 'unsafe-inline' https://embeddable-sandbox.cdn.apollographql.com",
-  "style-src 'unsafe-inline' https://fonts.googleapis.com",
-  'font-src https://fonts.gstatic.com',
-  'img-src https://apollo-server-landing-page.cdn.apollographql.com data:',
-  'manifest-src https://apollo-server-landing-page.cdn.apollographql.com',
-  'frame-src https://sandbox.embed.apollographql.com',
-  "connect-src 'self'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-function graphqlDoor(parts: EdgeParts): RequestHandler {
-  return async (request, response) => {
-    if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
-      if (!parts.explorer) throw notFound('page', '/graphql')
-      response.setHeader('Content-Security-Policy', sandboxPolicy)
-      response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
-    }
-    if (request.method !== 'GET' && request.method !== 'POST' && request.method !== 'HEAD') {
-      response.setHeader('Allow', 'GET, POST')
-      throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, POST.`, {
-        details: { allowed: ['GET', 'POST'] },
-      })
-    }
-    const call = await callOf(parts, request)
-    let release = () => {}
-    try {
-      let body: unknown = Object.fromEntries(targetOf(request).query)
-      if (request.method === 'POST') {
-        if (/^multipart\//i.test(request.headers['content-type'] ?? '')) {
-          release = await admitMultipart(parts, request, call)
-          body = await receiveMultipart(parts, request, response, call)
-        } else {
-          wantBody(request, response)
-          body = await readJson(request, parts.uploads.idleMs)
-        }
-      }
-      await parts.graphql(request, response, call, body)
-    } finally {
-      release()
-    }
-  }
-}
-
-/** A multipart body is an upload: scope, CSRF and a slot are asked for before it is read. */
-async function admitMultipart(parts: EdgeParts, request: Request, call: Call): Promise<() => void> {
-  try {
-    const actor = call.requireActor()
-    await call.admit(actor, { ahead: true })
-    requireScope(actor, 'upload')
-    if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
-      throw badUserInput([
-        {
-          field: 'Apollo-Require-Preflight',
-          message: 'must be sent with a multipart request, against cross-site request forgery',
-        },
-      ])
-    return await admitUpload(parts.uploads, request, { actor, kept: true })
-  } catch (error) {
-    const attempt = call.begin('multipart', 'upload')
-    if (error instanceof AssayError && error.code === 'size_exceeded') await recordOversized(attempt, error)
-    else await recordFailure(attempt, error)
-    throw error
-  }
-}
-
-async function receiveMultipart(parts: EdgeParts, request: Request, response: Response, call: Call): Promise<unknown> {
-  const { maxUploadMb, idleMs } = parts.uploads
-  try {
-    wantBody(request, response)
-    return await readMultipartRequest(request, response, { spool: parts.spool, ceiling: maxUploadMb * 1_048_576, idleMs })
-  } catch (error) {
-    await recordFailure(call.begin('multipart', 'upload'), error)
-    throw error
   }
 }
 
@@ -272,12 +156,4 @@ function fail({ logger }: EdgeParts, error: unknown, request: Known, response: R
   const graphql = request.path.startsWith('/graphql')
   if (graphql) sendGraphqlError(response, told)
   else sendError(request as IncomingMessage, response as ServerResponse, told, request.callId)
-}
-
-function sendGraphqlError(response: Response, told: PublicError): void {
-  if (told.code === 'unauthenticated') response.setHeader('WWW-Authenticate', 'Bearer')
-  if (told.retryAfter !== undefined) response.setHeader('Retry-After', String(told.retryAfter))
-  response
-    .status(httpStatus[told.code])
-    .json({ errors: [{ message: told.message, extensions: { code: told.code.toUpperCase(), details: told.details } }] })
 }

@@ -1,0 +1,33 @@
+import type { Request } from 'express'
+import { cleanUserAgent, type Origin } from '../auth/actor.js'
+import { forbidden, unauthenticated } from '../errors.js'
+import { Call, type Refusal } from '../graphql/call.js'
+import type { EdgeParts } from './edge.js'
+
+/** A request that has its id. */
+export interface Known extends Request {
+  callId: string
+}
+
+/** Who calls, before anything of the body is read. */
+export async function callOf(
+  parts: Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'gate' | 'metrics'>,
+  request: Request,
+): Promise<Call> {
+  const origin: Origin = { ip: request.ip ?? '', userAgent: cleanUserAgent(request.headers['user-agent']) }
+  const found = await parts.authenticate(request.rawHeaders, origin)
+  const abort = new AbortController()
+  request.once('close', () => {
+    if (!request.complete) abort.abort()
+  })
+  const facts = { id: (request as Known).callId, gate: parts.gate, origin, signal: abort.signal }
+  if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
+  if (found.outcome === 'none') return new Call(facts)
+  if (found.outcome === 'refused') {
+    parts.metrics.refusedCredentials.inc()
+    if (!found.known) await parts.refusedCredential(origin.ip)
+  }
+  const error = found.outcome === 'refused' ? unauthenticated(found.message) : forbidden(found.message)
+  const refusal: Refusal = found.known ? { error, known: found.known } : { error }
+  return new Call({ ...facts, refusal })
+}
