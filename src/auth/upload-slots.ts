@@ -18,9 +18,9 @@ export class UploadSlots {
     const held = this.byTenant.get(tenantId) ?? 0
     if (held >= this.most.tenant) throw tooMany(`this tenant has ${held} under way, the most there may be`)
     const free = this.most.all - this.all
-    if (free > 0 && held >= this.quarter && held >= free)
+    if (free === 0) throw tooMany(`${this.all} are under way, the most there may be`)
+    if (held >= this.quarter && held >= free)
       throw tooMany(`this tenant has ${held} under way, and the ${free} that are free are for others`)
-    if (free <= 0) throw tooMany(`${this.all} are under way, the most there may be`)
     this.all++
     this.byTenant.set(tenantId, held + 1)
     let returned = false

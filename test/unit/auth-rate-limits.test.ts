@@ -138,39 +138,6 @@ describe('refused credentials and attempts to sign in', () => {
   })
 })
 
-describe('simultaneous uploads', () => {
-  test('by tenant and in all; a slot returned twice is returned once', async () => {
-    const limits = await limitsOf({ uploadsByTenant: 2, uploadsInAll: 3 })
-    const [one] = [limits.upload(actor('key_1')), limits.upload(actor('key_1'))]
-    expect(() => limits.upload(actor('key_1'))).toThrow(expect.objectContaining({ code: 'rate_limited', retryAfter: 1 }))
-    limits.upload(actor('key_2', 'ten_2'))
-    expect(() => limits.upload(actor('key_2', 'ten_2'))).toThrow(/3 are under way/)
-    one()
-    one()
-    limits.upload(actor('key_3', 'ten_3'))
-    expect(() => limits.upload(actor('key_4', 'ten_4'))).toThrow(/3 are under way/)
-  })
-
-  test('two busy tenants leave room for a third, and three for a fourth as far as a quarter goes', async () => {
-    const limits = await limitsOf({ uploadsByTenant: 128, uploadsInAll: 256 })
-    const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
-      for (let held = 0; ; held++) {
-        try {
-          limits.upload(actor('key', tenantId))
-        } catch (error) {
-          return [held, (error as Error).message.replace(/^[^:]*: |;.*$/g, '')]
-        }
-      }
-    })
-    expect(taken).toEqual([
-      [128, 'this tenant has 128 under way, the most there may be'],
-      [64, 'this tenant has 64 under way, and the 64 that are free are for others'],
-      [64, '256 are under way, the most there may be'],
-      [0, '256 are under way, the most there may be'],
-    ])
-  })
-})
-
 describe('replicas', () => {
   let database: Awaited<ReturnType<typeof testDatabase>>
   let pool: pg.Pool

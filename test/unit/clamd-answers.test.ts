@@ -1,36 +1,17 @@
 import { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Content } from '../../src/content.js'
-import { type ClamdOptions, ClamdScanner } from '../../src/scanner/clamd.js'
-import { parseClamdUrl } from '../../src/scanner/clamd-address.js'
 import { readAnswer, readVersion } from '../../src/scanner/clamd-answer.js'
+import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
 import { inMemory } from '../support/eicar.js'
-import { type Script, type ScriptedClamd, startScriptedClamd } from '../support/scripted-clamd.js'
+import { type Script } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
 const text = inMemory('Nothing to be seen here.\n')
 const unavailable = { code: 'scanner_unavailable' }
 
-const opened: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close()
-})
-
-async function daemonThat(script: Script, listen: 'tcp' | 'unix' = 'tcp'): Promise<ScriptedClamd> {
-  const daemon = await startScriptedClamd(script, listen)
-  opened.push(daemon)
-  return daemon
-}
-
-function scannerOf(daemons: ScriptedClamd[], options: ClamdOptions = {}): ClamdScanner {
-  const scanner = new ClamdScanner(
-    daemons.map(({ url }) => parseClamdUrl(url)),
-    { proveReach: false, ...options },
-  )
-  opened.push(scanner)
-  return scanner
-}
+afterEach(closeAll)
 
 /** So many bytes that never stand in memory together. */
 function endless(size: number, onPiece = () => {}): Content {

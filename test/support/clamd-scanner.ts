@@ -1,0 +1,26 @@
+import { type ClamdOptions, ClamdScanner } from '../../src/scanner/clamd.js'
+import { parseClamdUrl } from '../../src/scanner/clamd-address.js'
+import { type Script, type ScriptedClamd, startScriptedClamd } from './scripted-clamd.js'
+
+const opened: { close(): Promise<void> }[] = []
+
+/** Ends the daemons and scanners of a test. */
+export async function closeAll(): Promise<void> {
+  for (const each of opened.splice(0).reverse()) await each.close()
+}
+
+export async function daemonThat(script: Script, listen: 'tcp' | 'unix' = 'tcp'): Promise<ScriptedClamd> {
+  const daemon = await startScriptedClamd(script, listen)
+  opened.push(daemon)
+  return daemon
+}
+
+/** On these daemons, whose reach it takes for granted unless told. */
+export function scannerOf(daemons: ScriptedClamd[], options: ClamdOptions = {}): ClamdScanner {
+  const scanner = new ClamdScanner(
+    daemons.map(({ url }) => parseClamdUrl(url)),
+    { proveReach: false, ...options },
+  )
+  opened.push(scanner)
+  return scanner
+}
