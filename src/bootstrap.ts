@@ -1,7 +1,7 @@
 import type { ApiKeyService } from './api-keys/api-key.service.js'
 import { scopes, systemActor } from './auth/actor.js'
 import { newApiKeySecret } from './auth/secrets.js'
-import type { Config } from './config.js'
+import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
 import type { TenantService } from './tenants/tenant.service.js'
 import type { UserService } from './users/user.service.js'

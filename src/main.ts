@@ -1,13 +1,13 @@
 import pino, { type Logger } from 'pino'
 import { createApp } from './app.js'
 import { banner } from './banner.js'
-import { ConfigError, readConfig } from './config.js'
+import { ConfigError, readConfig } from './config/config.js'
 import { createDatabase } from './db/client.js'
-import { openDatabase } from './db/embedded.js'
+import { openDatabase } from './db/embedded/embedded.js'
 import { migrate } from './db/migrate.js'
 import { armFaultPoint } from './fault-points.js'
+import { Unwinder } from './lifecycle.js'
 import { drain, listen, refuseUsedPort } from './listen.js'
-import { Unwinder } from './unwinder.js'
 
 /** config -> database -> app -> listen; everything that was opened is closed in reverse, however it ends. */
 async function start(unwinder: Unwinder): Promise<void> {

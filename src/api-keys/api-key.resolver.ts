@@ -5,7 +5,7 @@ import { CallLog } from '../call-logs/call-log.type.js'
 import { batched } from '../graphql/batched.js'
 import type { Call } from '../graphql/call.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
-import type { IdempotencyService } from '../idempotency/idempotency.service.js'
+import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { ApiKeyService } from './api-key.service.js'
 import { ApiKey, ApiKeyPage, ApiKeysArgs, CreateApiKeyInput, CreatedApiKey, RecentCallsArgs, RotateArgs } from './api-key.type.js'
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { MigrationList } from '@prisma/schema-engine-wasm'
 import pg from 'pg'
-import { withoutSecrets } from './embedded.js'
+import { withoutSecrets } from './embedded/embedded.js'
 import type { EngineAnswer, EngineTask } from './migrate-worker.js'
 
 const prismaFolder = fileURLToPath(new URL('../../prisma', import.meta.url))

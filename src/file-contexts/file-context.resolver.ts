@@ -4,7 +4,7 @@ import { batched } from '../graphql/batched.js'
 import type { Call } from '../graphql/call.js'
 import { PageArgs } from '../graphql/page.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
-import type { IdempotencyService } from '../idempotency/idempotency.service.js'
+import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { FileContextService } from './file-context.service.js'
 import {
   ContextStatus,

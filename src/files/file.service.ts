@@ -8,7 +8,7 @@ import { type Connection, connectionOf, idOfCursor, type Page, pageOf } from '..
 import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
-import type { ValidationReport } from './checks/check.js'
+import type { ValidationReport } from '../validation/checks/check.js'
 import type { DownloadUrl, File, Uploader } from './file.type.js'
 
 /** Spec §8: how long a download URL lives. */

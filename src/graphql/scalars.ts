@@ -1,5 +1,5 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
-import { losesDigits, losesDigitsMessage } from '../rest/json-numbers.js'
+import { losesDigits, losesDigitsMessage } from '../body/json-numbers.js'
 
 /** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
 export const LongScalar = new GraphQLScalarType<number, number>({

@@ -1,5 +1,5 @@
 import { GraphQLError, GraphQLScalarType } from 'graphql'
-import type { Spooled } from '../spool.js'
+import type { Spooled } from '../body/spool.js'
 
 /** A file on its way in, whichever edge it came by. */
 export class IncomingFile {

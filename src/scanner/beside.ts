@@ -1,4 +1,4 @@
-import type { Content } from '../content.js'
+import type { Content } from '../body/content.js'
 import type { EngineIdentity, ScanVerdict, VirusScanner } from './virus-scanner.js'
 
 /** Two scanners on every file: clamd, and the operator's own rules beside it. Clean is what both call clean. */

@@ -1,13 +1,13 @@
 import { access } from 'node:fs/promises'
 import { Beside } from './beside.js'
-import { type ClamdOptions, ClamdScanner } from './clamd.js'
-import { type ClamdAddress, parseClamdUrl } from './clamd-address.js'
-import { askClamd } from './clamd-commands.js'
+import { type ClamdAddress, parseClamdUrl } from './clamd/address.js'
+import { type ClamdOptions, ClamdScanner } from './clamd/clamd.js'
+import { askClamd } from './clamd/commands.js'
 import type { ScannerLogger } from './logger.js'
 import { NoScanner } from './none.js'
-import { readRulesDir } from './rules-dir.js'
 import type { VirusScanner } from './virus-scanner.js'
-import { YaraScanner } from './yara.js'
+import { readRulesDir } from './yara/rules-dir.js'
+import { YaraScanner } from './yara/yara.js'
 
 export interface ScannerOptions {
   /** The operator's own YARA rules: compiled with ours, and run beside a clamd. */

@@ -1,4 +1,4 @@
-import type { Content } from '../content.js'
+import type { Content } from '../body/content.js'
 import { readRange } from './memory-content.js'
 
 const endOfChain = 0xfffffffa

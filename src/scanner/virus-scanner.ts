@@ -1,4 +1,4 @@
-import type { Content } from '../content.js'
+import type { Content } from '../body/content.js'
 
 /** The three honest verdicts (contract §6). Whoever could not look at all throws `scannerUnavailable` instead. */
 export type ScanVerdict =

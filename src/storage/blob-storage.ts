@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Content } from '../content.js'
+import type { Content } from '../body/content.js'
 
 /** What a pre-signed download URL must carry. */
 export interface DownloadGrant {

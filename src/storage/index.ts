@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SigningSecrets } from '../auth/signing-keys.js'
 import type { BlobStorage } from './blob-storage.js'
-import { LocalStorage } from './local.js'
+import { LocalStorage } from './local/local.js'
 import { DownloadUrls } from './signed-url.js'
 
 export interface OpenStorageOptions {
@@ -32,7 +32,7 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
       `STORAGE_URL '${url}' names no bucket; a bucket is gs://name or gs://name/prefix, its name in lower-case letters, digits, '-', '_' and '.'.`,
     )
   // Google's client is 11 MB of memory to whoever keeps blobs on a disk.
-  const { GcsStorage } = await import('./gcs.js')
+  const { GcsStorage } = await import('./gcs/gcs.js')
   return new GcsStorage({
     bucket: parts[1],
     prefix: parts[2]?.replace(/^\/+|\/+$/g, ''),

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import type { RequestHandler, Response } from 'express'
 import { forbidden, notFound, shown, storageUnavailable } from '../errors.js'
 import { attachment } from './attachment.js'
-import type { LocalStorage } from './local.js'
+import type { LocalStorage } from './local/local.js'
 
 /** What the database knows of a file that is being downloaded. */
 export interface ServedFile {

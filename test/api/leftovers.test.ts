@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { newId } from '../../src/ids.js'
-import { Leftovers } from '../../src/maintenance/leftovers.js'
+import { Leftovers } from '../../src/maintenance/orphaned-uploads.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { testDatabase } from '../support/database.js'

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { borrowDatabase } from '../../dist/db/embedded.js'
+import { borrowDatabase } from '../../dist/db/embedded/embedded.js'
 import { median, multipart, perSecond, request, startProcess, startService } from './support/service.mjs'
 
 const quick = process.argv.includes('--quick')

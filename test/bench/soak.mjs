@@ -89,7 +89,7 @@ try {
 process.exit(faults.length === 0 ? 0 : 1)
 
 async function ownDatabase() {
-  const { startServer } = await import('../../dist/db/embedded-server.js')
+  const { startServer } = await import('../../dist/db/embedded/server.js')
   mkdirSync(join(folder, 'data'))
   server = await startServer({ folder: join(folder, 'data') })
   return server.url
@@ -293,7 +293,7 @@ async function prove({ databaseUrl, url, env, record, world }) {
 }
 
 async function command(env, ...args) {
-  const child = spawn(process.execPath, [program('admin'), ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [program('cli/admin'), ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   let out = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
     out += text

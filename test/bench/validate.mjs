@@ -3,8 +3,8 @@
 // extension check cannot be switched off. First the engine alone, then uploads by HTTP with all checks on and all off.
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { createValidator } from '../../dist/files/validation/validator.js'
 import { openScanner } from '../../dist/scanner/index.js'
+import { createValidator } from '../../dist/validation/validator.js'
 import { families } from './support/families.mjs'
 import { compareUploads } from './support/validated-uploads.mjs'
 

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
-import type { FormatReader, FormatVerdict, ReaderLimits } from '../../src/files/formats/format.js'
-import { MemorySource } from '../../src/files/validation/source.js'
+import type { FormatReader, FormatVerdict, ReaderLimits } from '../../src/formats/format.js'
+import { MemorySource } from '../../src/validation/source.js'
 
 export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxUnpackedBytes: 2 ** 30,

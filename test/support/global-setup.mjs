@@ -16,7 +16,7 @@ export default async function setUp() {
 async function start(folder) {
   let server
   try {
-    const { startServer } = await import('../../dist/db/embedded-server.js')
+    const { startServer } = await import('../../dist/db/embedded/server.js')
     const { migrate } = await import('../../dist/db/migrate.js')
     server = await startServer({ folder: join(folder, 'data'), settings })
     await migrate(server.url)

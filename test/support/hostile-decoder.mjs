@@ -3,7 +3,7 @@
 import { pbkdf2 } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { decodeImage as decodeForReal } from '../../dist/files/formats/image-libvips.js'
+import { decodeImage as decodeForReal } from '../../dist/formats/image/libvips.js'
 
 const crash = () => process.kill(process.pid, 'SIGSEGV')
 

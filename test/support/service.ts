@@ -42,7 +42,7 @@ export class Service {
 
   /** What `npm start` runs, with no environment but `env`. */
   static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit, under = [] }: Start = {}): Service {
-    const node = [...under, process.execPath, '--import', watcher, '.tools/start.mjs']
+    const node = [...under, process.execPath, '--import', watcher, 'scripts/start.mjs']
     // In blocks of 512 bytes, as POSIX has it.
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
     const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -81,7 +81,7 @@ export class Service {
 
 /** Runs one of the operator's commands to its end. */
 export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<Ending> {
-  const child = spawn(process.execPath, ['.tools/run.mjs', ...args], {
+  const child = spawn(process.execPath, ['scripts/run.mjs', ...args], {
     cwd: root,
     env: clean(env),
     stdio: ['ignore', 'pipe', 'pipe'],

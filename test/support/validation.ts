@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { Content } from '../../src/content.js'
-import type { Submission, ValidationRules } from '../../src/files/checks/check.js'
+import type { Content } from '../../src/body/content.js'
 import type { EngineIdentity, ScanVerdict, VirusScanner } from '../../src/scanner/virus-scanner.js'
+import type { Submission, ValidationRules } from '../../src/validation/checks/check.js'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 

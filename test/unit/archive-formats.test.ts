@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
-import { readGzip, readSevenZip, readTar, readZip } from '../../src/files/formats/archive.js'
-import { DeadlineExceeded, type FormatReader } from '../../src/files/formats/format.js'
-import { listZipEntries } from '../../src/files/formats/zip.js'
+import { readGzip, readSevenZip, readTar, readZip } from '../../src/formats/archive/archive.js'
+import { listZipEntries } from '../../src/formats/archive/zip/zip.js'
+import { DeadlineExceeded, type FormatReader } from '../../src/formats/format.js'
 import {
   encrypted7z,
   hidden7z,

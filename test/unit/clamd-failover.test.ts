@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { Content } from '../../src/content.js'
+import type { Content } from '../../src/body/content.js'
 import { openScanner } from '../../src/scanner/index.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { eicar, inMemory } from '../support/eicar.js'

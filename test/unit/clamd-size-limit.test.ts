@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { ClamdScanner } from '../../src/scanner/clamd.js'
-import { parseClamdUrl } from '../../src/scanner/clamd-address.js'
+import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
+import { ClamdScanner } from '../../src/scanner/clamd/clamd.js'
 import { openScanner } from '../../src/scanner/index.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { inFile, inMemory } from '../support/eicar.js'

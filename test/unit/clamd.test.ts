@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { parseClamdUrl } from '../../src/scanner/clamd-address.js'
+import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
 import { findLocalClamd, openScanner } from '../../src/scanner/index.js'
 import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
 import { eicar, inMemory } from '../support/eicar.js'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { BlobExists } from '../../src/storage/blob-storage.js'
-import { GcsStorage } from '../../src/storage/gcs.js'
+import { GcsStorage } from '../../src/storage/gcs/gcs.js'
 import { bytesOf, inMemory, noise } from '../contract/contents.js'
 import { StandInBucket } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/files/formats/format.js'
-import { readAvif, readBmp, readGif, readHeic, readJpeg, readPng, readTiff, readWebp } from '../../src/files/formats/image.js'
-import { decodeImage } from '../../src/files/formats/image-libvips.js'
-import { decodeImagesWith } from '../../src/files/formats/image-vips.js'
-import { MemorySource } from '../../src/files/validation/source.js'
+import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/formats/format.js'
+import { readAvif, readBmp, readGif, readHeic, readJpeg, readPng, readTiff, readWebp } from '../../src/formats/image/image.js'
+import { decodeImage } from '../../src/formats/image/libvips.js'
+import { decodeImagesWith } from '../../src/formats/image/vips.js'
+import { MemorySource } from '../../src/validation/source.js'
 import {
   animation,
   avif,

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import type { ValidationReport } from '../../src/files/checks/check.js'
-import { createValidator, type ValidatorOptions } from '../../src/files/validation/validator.js'
+import type { ValidationReport } from '../../src/validation/checks/check.js'
+import { createValidator, type ValidatorOptions } from '../../src/validation/validator.js'
 import { png } from '../support/samples/image.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
@@ -111,8 +111,8 @@ describe('native code that goes wrong over an image takes only that image with i
   })
 
   test('one that is just being ended for its idleness is not asked', async () => {
-    const compiled = pathToFileURL('dist/files/validation/image-process.js').href
-    const { ImageProcess } = (await import(compiled)) as typeof import('../../src/files/validation/image-process.js')
+    const compiled = pathToFileURL('dist/workers/image-process.js').href
+    const { ImageProcess } = (await import(compiled)) as typeof import('../../src/workers/image-process.js')
     const images = new ImageProcess({ memoryMb: 1024, idleMs: 60_000 }, () => {})
     const task = { failOn: 'error', maxPixels: 1e9, seconds: 60 } as const
     expect(await images.decode({ bytes: whole, task })).toEqual({ outcome: 'decoded' })

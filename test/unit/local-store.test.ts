@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { DurableDirectories } from '../../src/storage/durable-directories.js'
 import { openStorage } from '../../src/storage/index.js'
-import { LocalStorage } from '../../src/storage/local.js'
-import { placeOf } from '../../src/storage/local-layout.js'
+import { DurableDirectories } from '../../src/storage/local/durable-directories.js'
+import { placeOf } from '../../src/storage/local/layout.js'
+import { LocalStorage } from '../../src/storage/local/local.js'
 import { DownloadUrls } from '../../src/storage/signed-url.js'
 import { bytesOf, inFile, inMemory, noise } from '../contract/contents.js'
 

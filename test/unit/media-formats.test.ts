@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { DeadlineExceeded, type FormatReader } from '../../src/files/formats/format.js'
-import { readAac, readFlac, readMp3, readMp4, readOgg, readWav, readWebm } from '../../src/files/formats/media.js'
+import { DeadlineExceeded, type FormatReader } from '../../src/formats/format.js'
+import { readAac, readFlac, readMp3, readMp4, readOgg, readWav, readWebm } from '../../src/formats/media/media.js'
 import { broken, damaged, firstPart, inPart, read, sound } from '../support/format-reading.js'
 import { avcMp4, fragmentedMp4, mp4 } from '../support/samples/films.js'
 import { aac, flac, mp3, ogg, oggPage, opusHead, wav, webm } from '../support/samples/media.js'

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import SevenZip, { type SevenZipModuleFactory } from '7z-wasm'
-import { readGzip, readSevenZip, readTar, readZip } from '../../src/files/formats/archive.js'
-import type { FormatReader } from '../../src/files/formats/format.js'
+import { readGzip, readSevenZip, readTar, readZip } from '../../src/formats/archive/archive.js'
+import type { FormatReader } from '../../src/formats/format.js'
 import { limits, noise, sevenZip, sourceOf, tarOf, zip } from '../support/samples/archive.js'
 
 const judge = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(sourceOf(bytes), limits(changes))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import type { FormatReader } from '../../src/files/formats/format.js'
-import { readEncryptedOoxml, readEpub, readJar, readOle, readOoxml, readOpenDocument } from '../../src/files/formats/office.js'
-import { listOleStreams } from '../../src/files/formats/ole.js'
+import type { FormatReader } from '../../src/formats/format.js'
+import { readEncryptedOoxml, readEpub, readJar, readOle, readOoxml, readOpenDocument } from '../../src/formats/office/office.js'
+import { listOleStreams } from '../../src/formats/office/ole/ole.js'
 import { limits, mutations, noise, sourceOf, zip } from '../support/samples/archive.js'
 import {
   compound,

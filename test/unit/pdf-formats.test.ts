@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import { DeadlineExceeded, type FormatVerdict, type ReaderLimits, type Source } from '../../src/files/formats/format.js'
-import { readPdf } from '../../src/files/formats/pdf.js'
-import { MemorySource } from '../../src/files/validation/source.js'
+import { DeadlineExceeded, type FormatVerdict, type ReaderLimits, type Source } from '../../src/formats/format.js'
+import { readPdf } from '../../src/formats/pdf/pdf.js'
+import { MemorySource } from '../../src/validation/source.js'
 import { mutationsOf } from '../support/samples/mutations.js'
 import { attachingPdf, circularPdf, emptyPdf, pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
 

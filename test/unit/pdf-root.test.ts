@@ -1,6 +1,6 @@
 import { constants, deflateRawSync, deflateSync, inflateSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
-import { readPdf } from '../../src/files/formats/pdf.js'
+import { readPdf } from '../../src/formats/pdf/pdf.js'
 import { limits, sourceOf } from '../support/samples/archive.js'
 import { pdf, streamPdf, type XrefStreamChanges } from '../support/samples/pdf.js'
 

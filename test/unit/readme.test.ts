@@ -1,8 +1,8 @@
 import 'reflect-metadata'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { readConfig } from '../../src/config.js'
-import { commands } from '../../src/operator/commands.js'
+import { commands } from '../../src/cli/commands.js'
+import { readConfig } from '../../src/config/config.js'
 
 const root = new URL('../../', import.meta.url)
 const readme = readFileSync(new URL('README.md', root), 'utf8')

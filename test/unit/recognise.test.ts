@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
-import { mimeOf, mimeOfExtension, standsFor } from '../../src/files/formats/extensions.js'
-import { recognise } from '../../src/files/formats/recognise.js'
-import { limitsFor } from '../../src/files/validation/limits.js'
-import { MemorySource } from '../../src/files/validation/source.js'
+import { recognise } from '../../src/formats/detect/detect.js'
+import { mimeOf, mimeOfExtension, standsFor } from '../../src/formats/extensions.js'
+import { limitsFor } from '../../src/validation/limits.js'
+import { MemorySource } from '../../src/validation/source.js'
 import * as basic from '../support/samples/basic.js'
 import * as text from '../support/samples/text.js'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { Spool } from '../../src/spool.js'
+import { Spool } from '../../src/body/spool.js'
 import { noise } from '../contract/contents.js'
 
 let directory: string

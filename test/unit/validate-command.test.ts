@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { validateCommand } from '../../src/files/validation/validate-command.js'
+import { validateCommand } from '../../src/cli/validate-command.js'
 import { gif, png } from '../support/samples/basic.js'
 import { ScriptedScanner } from '../support/validation.js'
 

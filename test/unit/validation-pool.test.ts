@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import type { FileUnderTest, ValidationReport } from '../../src/files/checks/check.js'
-import { corrupt } from '../../src/files/checks/corrupt.js'
-import { createValidator, type ValidatorOptions } from '../../src/files/validation/validator.js'
+import type { FileUnderTest, ValidationReport } from '../../src/validation/checks/check.js'
+import { corrupt } from '../../src/validation/checks/corrupt.js'
+import { createValidator, type ValidatorOptions } from '../../src/validation/validator.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
 // Workers are real threads that run the compiled engine; only their readers go wrong.

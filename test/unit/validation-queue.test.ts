@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { ValidationQueue } from '../../src/files/validation/validation-queue.js'
+import { ValidationQueue } from '../../src/workers/validation-queue.js'
 import { seeded } from '../support/samples/mutations.js'
 
 interface Queued {

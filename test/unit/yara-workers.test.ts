@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { ScanVerdict } from '../../src/scanner/virus-scanner.js'
-import { type YaraOptions, YaraScanner } from '../../src/scanner/yara.js'
-import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara-engine.js'
+import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.js'
+import { type YaraOptions, YaraScanner } from '../../src/scanner/yara/yara.js'
 import { eicar, inMemory, zipOf } from '../support/eicar.js'
 
 const never = () => ({ signal: new AbortController().signal })

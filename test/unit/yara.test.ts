@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { pack } from 'tar-stream'
 import { openScanner } from '../../src/scanner/index.js'
 import type { ScanVerdict } from '../../src/scanner/virus-scanner.js'
-import { type YaraOptions, YaraScanner } from '../../src/scanner/yara.js'
-import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara-engine.js'
+import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.js'
+import { type YaraOptions, YaraScanner } from '../../src/scanner/yara/yara.js'
 import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024

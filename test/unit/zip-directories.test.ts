@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { readZip } from '../../src/files/formats/archive.js'
+import { readZip } from '../../src/formats/archive/archive.js'
 import { limits, noise, type SampleMember, sourceOf, zip } from '../support/samples/archive.js'
 
 const members: SampleMember[] = [

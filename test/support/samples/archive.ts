@@ -1,7 +1,7 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 import SevenZip, { type SevenZipModuleFactory } from '7z-wasm'
 import tar from 'tar-stream'
-import type { ReaderLimits, Source } from '../../../src/files/formats/format.js'
+import type { ReaderLimits, Source } from '../../../src/formats/format.js'
 
 /** Limits like the service's own, small enough to be reached by small samples. */
 export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({

@@ -1,0 +1,45 @@
+// node scripts/complete-lock.mjs: names in package-lock.json every optional package that npm left out of it.
+// Where a registry does not have the packages for other platforms, `npm install` writes a lock file without them, which
+// `npm ci` then refuses as out of step, on every machine. Their versions and platforms are known without the registry.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const path = fileURLToPath(new URL('../package-lock.json', import.meta.url))
+
+/** Every optional dependency that `packages` names but does not hold, as an entry of the lock file. */
+export function missingOptional(packages) {
+  const missing = {}
+  for (const [where, { optionalDependencies = {}, dev }] of Object.entries(packages)) {
+    for (const [name, version] of Object.entries(optionalDependencies)) {
+      if (foldersAbove(where).some((folder) => packages[`${folder}node_modules/${name}`])) continue
+      missing[`node_modules/${name}`] = { version, ...platformOf(name), ...(dev ? { dev } : {}), optional: true }
+    }
+  }
+  return missing
+}
+
+/** Where Node looks for what the package at `where` wants: 'a/node_modules/b' looks below itself, below a, below the root. */
+function foldersAbove(where) {
+  const folders = ['']
+  for (let at = where; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) folders.push(`${at}/`)
+  return folders
+}
+
+/** '@swc/core-linux-arm64-musl' is for linux, arm64 and musl: every binding's package is named so. */
+function platformOf(name) {
+  const [, os, cpu, abi = ''] = /(android|darwin|linux|win32|freebsd|openharmony)-([a-z0-9]+)-?([a-z]*)/.exec(name) ?? []
+  if (!os) throw new Error(`'${name}' does not name its platform; complete package-lock.json by hand.`)
+  const libc =
+    os !== 'linux' ? {} : abi.startsWith('musl') ? { libc: ['musl'] } : abi.startsWith('gnu') ? { libc: ['glibc'] } : {}
+  return { cpu: [cpu], ...libc, os: [os] }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const lock = JSON.parse(readFileSync(path, 'utf8'))
+  const missing = missingOptional(lock.packages)
+  lock.packages = Object.fromEntries(
+    Object.entries({ ...lock.packages, ...missing }).sort(([a], [b]) => a.localeCompare(b, 'en')),
+  )
+  writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`)
+  console.log(`Added ${Object.keys(missing).length} packages of other platforms.`)
+}

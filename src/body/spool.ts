@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { AssayError, storageUnavailable } from '../errors.js'
+import { newId } from '../ids.js'
+import { pieces } from './chunks.js'
+import type { Content } from './content.js'
+
+/** Where uploads wait while they are judged. */
+export interface SpoolOptions {
+  directory: string
+  /** Uploads up to this many bytes stay in memory and never touch a temporary file. */
+  memoryLimit?: number
+  /** Bytes that all uploads in memory may take together; beyond it even small ones go to files. */
+  memoryBudget?: number
+  /** Whether temporary files are brought to the disk while they are judged: for a store that keeps them as they are. */
+  syncAhead?: boolean
+}
+
+/** A measured upload. `content` is absent where the sender sent more than the limit: the rest was never kept. */
+export interface Spooled {
+  content?: Content
+  /** Bytes seen; beyond the limit, as many as had been read by then. */
+  sizeBytes: number
+  /** Gives memory and temporary file back. Safe to call twice, and after a store took the file. */
+  dispose(): Promise<void>
+}
+
+/** Streams uploads into memory or temporary files while counting and hashing them. One per process. */
+export class Spool {
+  readonly directory: string
+  readonly #memoryLimit: number
+  readonly #memoryBudget: number
+  readonly #syncAhead: boolean
+  #inMemory = 0
+
+  constructor(options: SpoolOptions) {
+    this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
+    this.#memoryLimit = options.memoryLimit ?? 256 * 1024
+    this.#memoryBudget = options.memoryBudget ?? 32 * 1024 * 1024
+    this.#syncAhead = options.syncAhead ?? false
+  }
+
+  /** Makes the directory, and removes what processes that are gone have left in it. */
+  static async open(options: SpoolOptions): Promise<Spool> {
+    await mkdir(options.directory, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(options.directory)) {
+      const pid = Number(/^(\d+)-/.exec(name)?.[1])
+      if (!pid || pid === process.pid || !isAlive(pid)) await rm(join(options.directory, name), { recursive: true, force: true })
+    }
+    const spool = new Spool(options)
+    await mkdir(spool.directory, { mode: 0o700 })
+    return spool
+  }
+
+  close(): Promise<void> {
+    return rm(this.directory, { recursive: true, force: true })
+  }
+
+  /**
+   * Reads `source` to its end, or to the first byte beyond `limit()`. The limit is asked for with every piece, since it may
+   * become known only while the body streams (the `context` part may come after the file). Beyond the limit the source is destroyed.
+   */
+  async take(source: Readable, limit: () => number): Promise<Spooled> {
+    const hash = createHash('sha256')
+    const file = join(this.directory, newId('req'))
+    let writer: BehindWriter | undefined
+    let early: Buffer[] = []
+    let size = 0
+    let reserved = 0
+    const release = () => {
+      this.#inMemory -= reserved
+      reserved = 0
+      early = []
+    }
+    const discard = async (): Promise<Spooled> => {
+      release()
+      await writer?.abandon()
+      if (writer) await rm(file, { force: true })
+      return { sizeBytes: size, dispose: async () => {} }
+    }
+    try {
+      for await (const piece of pieces(source)) {
+        size += piece.length
+        if (size > limit()) return await discard()
+        hash.update(piece)
+        if (!writer && size <= this.#memoryLimit && this.#inMemory + piece.length <= this.#memoryBudget) {
+          early.push(piece)
+          reserved += piece.length
+          this.#inMemory += piece.length
+          continue
+        }
+        if (!writer) {
+          writer = new BehindWriter(await open(file, 'wx', 0o600))
+          for (const held of early) await writer.write(held)
+          release()
+        }
+        await writer.write(piece)
+      }
+      // The limit may have been told after the last byte.
+      if (size > limit()) return await discard()
+      const sha256 = hash.digest('hex')
+      if (!writer) {
+        const bytes = early.length === 1 ? early[0]! : Buffer.concat(early, size)
+        early = []
+        return { content: memoryContent(bytes, sha256), sizeBytes: size, dispose: async () => release() }
+      }
+      const synced = this.#syncAhead ? await writer.endSyncing() : await writer.end()
+      return {
+        content: { ...fileContent(file, size, sha256), ...synced },
+        sizeBytes: size,
+        dispose: () => rm(file, { force: true }),
+      }
+    } catch (error) {
+      await discard()
+      throw isDiskFault(error)
+        ? storageUnavailable('There is no room to receive the upload at the moment; nothing was stored.', error)
+        : error
+    }
+  }
+}
+
+const writtenAtOnce = 512 * 1024
+
+/** Writes one batch while the next is received: disk and network do not wait for each other, and no more than two batches are held. */
+class BehindWriter {
+  readonly #handle: FileHandle
+  #batch: Buffer[] = []
+  #size = 0
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle
+  }
+
+  /** Resolves when there is room for more. */
+  async write(piece: Buffer): Promise<void> {
+    this.#batch.push(piece)
+    this.#size += piece.length
+    if (this.#size >= writtenAtOnce) await this.#flush()
+  }
+
+  async end(): Promise<void> {
+    await this.#flush()
+    await this.#writing
+    await this.#handle.close()
+  }
+
+  /** Ends as well, but for what the disk still has to do. */
+  async endSyncing(): Promise<{ synced: Promise<void> }> {
+    await this.#flush()
+    await this.#writing
+    const synced = this.#handle.datasync().finally(() => this.#handle.close())
+    // Nobody asks where the file is refused.
+    synced.catch(() => {})
+    return { synced }
+  }
+
+  async abandon(): Promise<void> {
+    await this.#writing.catch(() => {})
+    await this.#handle.close().catch(() => {})
+  }
+
+  async #flush(): Promise<void> {
+    await this.#writing
+    const batch = this.#batch
+    this.#batch = []
+    this.#size = 0
+    this.#writing = writeWhole(this.#handle, batch)
+    // Told by whoever waits for it next; until then it must not count as unhandled.
+    this.#writing.catch(() => {})
+  }
+}
+
+async function writeWhole(handle: FileHandle, batch: Buffer[]): Promise<void> {
+  for (let rest = batch; rest.length > 0; ) {
+    const { bytesWritten } = await handle.writev(rest)
+    rest = afterBytes(rest, bytesWritten)
+  }
+}
+
+/** What a short write left over. */
+function afterBytes(pieces: Buffer[], written: number): Buffer[] {
+  let skip = written
+  return pieces.flatMap((piece) => {
+    const taken = Math.min(skip, piece.length)
+    skip -= taken
+    return taken === piece.length ? [] : [piece.subarray(taken)]
+  })
+}
+
+/** Content that is in memory already. */
+export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').update(bytes).digest('hex')): Content => ({
+  size: bytes.length,
+  sha256,
+  bytes,
+  stream: (range) =>
+    Readable.from(bytes.length === 0 ? [] : [range ? bytes.subarray(range.start, range.end + 1) : bytes], { objectMode: false }),
+})
+
+/** Content in a file whose size and digest are known. */
+export const fileContent = (path: string, size: number, sha256: string): Content => ({
+  size,
+  sha256,
+  path,
+  stream: (range) => createReadStream(path, { ...range, highWaterMark: 256 * 1024 }),
+})
+
+const isDiskFault = (error: unknown): boolean =>
+  !(error instanceof AssayError) &&
+  ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG'].includes((error as { code?: string }).code ?? '')
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM'
+  }
+}

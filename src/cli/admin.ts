@@ -1,0 +1,49 @@
+// type-graphql's decorators need it before the first of them runs.
+import 'reflect-metadata'
+import { ConfigError, readConfig } from '../config/config.js'
+import { publicError } from '../errors.js'
+import { armFaultPoint } from '../fault-points.js'
+import { Unwinder } from '../lifecycle.js'
+import { UsageFault } from './command.js'
+import { runCommand, understand, usage } from './run-command.js'
+
+const unwinder = new Unwinder()
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  process.once(signal, () => void unwinder.unwind().finally(() => process.exit(1)))
+
+/** One JSON object on standard output; a sentence on standard error and exit status 1 where something is wrong. */
+async function main(words: string[]): Promise<number> {
+  if (['help', '--help', '-h'].includes(words[0] ?? '')) {
+    console.error(usage())
+    return 0
+  }
+  const asked = understand(words)
+  const config = readConfig()
+  armFaultPoint(config.faultPoint)
+  const { result, fault } = await runCommand(asked, { config, unwinder, say: (what) => console.error(what) })
+  console.log(JSON.stringify(result))
+  if (fault !== undefined) console.error(fault)
+  return fault === undefined ? 0 : 1
+}
+
+/** One sentence for what an operator can mend; the whole of it for what is our own fault. */
+function tell(error: unknown): void {
+  const told = publicError(error)
+  if (told.code !== 'internal_server_error') console.error(told.message)
+  else if (error instanceof ConfigError || error instanceof UsageFault || (error instanceof Error && error.constructor === Error))
+    console.error(error.message)
+  else console.error(error)
+}
+
+let status = 1
+try {
+  status = await main(process.argv.slice(2))
+} catch (error) {
+  tell(error)
+}
+await unwinder.unwind().catch((error) => {
+  tell(error)
+  status = 1
+})
+process.exit(status)

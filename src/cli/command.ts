@@ -1,0 +1,29 @@
+import type { ParseArgsConfig } from 'node:util'
+import type { Config } from '../config/config.js'
+import type { Database } from '../db/client.js'
+import type { Services } from '../services.js'
+
+/** What a command works with. */
+export interface Means {
+  config: Config
+  database: Database
+  services: Services
+}
+
+/** What was given for a command's options. */
+export type Given = Record<string, string | boolean | undefined>
+
+/** One of the operator's commands. */
+export interface Command {
+  /** What follows `npm run --silent admin --`. */
+  usage: string
+  options: NonNullable<ParseArgsConfig['options']>
+  required?: readonly string[]
+  /** `fault` is a sentence for what was found wrong: it is printed beside the result, and the exit status is 1. */
+  run(means: Means, given: Given): Promise<{ result: Record<string, unknown>; fault?: string }>
+}
+
+/** The command was not asked for as it wants to be; the message says how. */
+export class UsageFault extends Error {
+  override readonly name = 'UsageFault'
+}

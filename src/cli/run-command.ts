@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util'
+import pino from 'pino'
+import type { Config } from '../config/config.js'
+import { createDatabase } from '../db/client.js'
+import { borrowDatabase } from '../db/embedded/embedded.js'
+import { migrate } from '../db/migrate.js'
+import type { Unwinder } from '../lifecycle.js'
+import { openServices } from '../services.js'
+import { type Command, type Given, UsageFault } from './command.js'
+import { commands } from './commands.js'
+
+interface Asked {
+  command: Command
+  given: Given
+}
+
+/** Which command is meant, and with what. Throws a `UsageFault` that says what would be right. */
+export function understand(words: readonly string[]): Asked {
+  const name = [2, 1].map((count) => words.slice(0, count).join(' ')).find((start) => Object.hasOwn(commands, start))
+  if (name === undefined) {
+    const asked = words.filter((word) => !word.startsWith('-')).join(' ')
+    throw new UsageFault(`${asked === '' ? 'No command was given' : `There is no command '${asked}'`}.\n${usage()}`)
+  }
+  const command = commands[name]!
+  const right = `Right is: npm run --silent admin -- ${command.usage}`
+  let given: Given
+  try {
+    given = parseArgs({ args: words.slice(name.split(' ').length), options: command.options, strict: true }).values as Given
+  } catch (error) {
+    throw new UsageFault(`${(error as Error).message.split(/\. |\n/)[0]!.replace(/\.$/, '')}. ${right}`)
+  }
+  const missing = (command.required ?? []).filter((option) => given[option] === undefined)
+  if (missing.length > 0) throw new UsageFault(`${missing.map((option) => `--${option}`).join(', ')} must be given. ${right}`)
+  return { command, given }
+}
+
+/** Every command, a line each. */
+export const usage = (): string =>
+  ['Commands, after npm run --silent admin -- :', ...Object.values(commands).map((command) => `  ${command.usage}`)].join('\n')
+
+/**
+ * Runs one command on the service's own rooms, without HTTP: on the running service's database where there is one, else on the
+ * embedded one, started for this command. Everything that was opened is `unwinder`'s to close.
+ */
+export async function runCommand(
+  { command, given }: Asked,
+  { config, unwinder, say }: { config: Config; unwinder: Unwinder; say: (what: string) => void },
+): ReturnType<Command['run']> {
+  const logger = pino({ level: 'silent' })
+  const opened = await unwinder.open(
+    () => borrowDatabase(config, say),
+    (database) => database.stop(),
+  )
+  // The command may be the first that anybody does with this database.
+  await migrate(opened.url)
+  const database = await unwinder.open(
+    async () => createDatabase(opened.url, { poolSize: 4, logger }),
+    (pool) => pool.close(),
+  )
+  const services = await unwinder.open(
+    () => openServices({ config, database, databaseUrl: opened.url, logger }),
+    (rooms) => rooms.close(),
+  )
+  return command.run({ config, database, services }, given)
+}

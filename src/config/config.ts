@@ -1,0 +1,210 @@
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { faultPoints } from '../fault-points.js'
+import { EnvReader } from './config-reader.js'
+
+export type LogLevel = (typeof logLevels)[number]
+const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
+
+/** An outside identity provider, and the names of the claims that carry what we need to know. */
+export interface JwtConfig {
+  issuer: string
+  audience: string
+  jwksUrl: string
+  claims: { tenant: string; scopes: string; email: string; name: string }
+}
+
+/** Everything that the operator decides, parsed and frozen. Contract §7 lists the variables. */
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** Without a slash at its end. */
+  readonly publicUrl: string
+  /** Absolute. */
+  readonly dataDir: string
+  /** Unset: the embedded PostgreSQL in `dataDir`. */
+  readonly databaseUrl: string | undefined
+  readonly databasePoolSize: number
+  /** `gs://bucket` or `file:///directory`. */
+  readonly storageUrl: string
+  readonly storageEmulatorHost: string | undefined
+  /** Unset: a running local clamd, else `yara:`. */
+  /** How long a bucket may take over one call, with all its repetitions. */
+  readonly storageDeadlineSeconds: number
+  readonly scannerUrl: string | undefined
+  readonly rulesDir: string | undefined
+  readonly maxUploadMb: number
+  readonly maxUploadsAtOnce: number
+  /** How long a client may stop sending before it is dropped. */
+  readonly uploadIdleSeconds: number
+  readonly validationWorkers: number
+  readonly bootstrap: {
+    readonly apiKey: string | undefined
+    readonly adminEmail: string
+    readonly adminPassword: string | undefined
+  }
+  readonly jwt: JwtConfig | undefined
+  /** 32 bytes; never unset with an outside database. */
+  readonly masterKey: Buffer | undefined
+  /** Keys that MASTER_KEY had before and that stored secrets may still be encrypted under. */
+  readonly previousMasterKeys: Buffer[]
+  readonly production: boolean
+  readonly graphqlExplorer: boolean
+  readonly logLevel: LogLevel
+  /** As express's 'trust proxy' takes it. */
+  readonly trustProxy: false | number | string[]
+  /** Undefined: for ever. */
+  readonly callLogRetentionDays: number | undefined
+  readonly auditLogRetentionDays: number | undefined
+  /** 0: never. */
+  readonly reconcileIntervalHours: number
+  readonly rateLimitPerMinute: number
+  readonly redisUrl: string | undefined
+  /** Origins, or `['*']`. Empty: closed. */
+  readonly corsOrigins: string[]
+  /** Where a test wants the process to die (src/fault-points.ts). */
+  readonly faultPoint: string | undefined
+}
+
+/** Every fault of the environment, one sentence each. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  constructor(readonly faults: string[]) {
+    super(faults.join('\n'))
+  }
+}
+
+const week = 7 * 24
+const century = 36_500
+
+/** The only reader of the environment. Throws a `ConfigError` that names all faults at once; an empty variable is an unset one. */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const read = new EnvReader(env)
+  const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
+  const dataDir = resolve(read.text('DATA_DIR') ?? '.data')
+  const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:'], {
+    example: 'postgresql://user:password@host:5432/assay',
+    secret: true,
+  })
+  const production = read.text('NODE_ENV') === 'production'
+  const rulesDir = read.text('RULES_DIR')
+
+  const config: Config = {
+    host: read.matching('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
+    port,
+    publicUrl: read.baseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
+    dataDir,
+    databaseUrl,
+    databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
+    storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
+    storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
+    storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
+    scannerUrl: readScannerUrl(read),
+    rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
+    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: 1_048_576, fallback: 1024 }),
+    maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
+    uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
+    validationWorkers: read.integer('VALIDATION_WORKERS', {
+      from: 1,
+      to: 64,
+      fallback: Math.max(2, Math.min(availableParallelism(), 4)),
+    }),
+    bootstrap: readBootstrap(read),
+    jwt: readJwt(read),
+    masterKey: readMasterKey(read, databaseUrl !== undefined || read.hasFault('DATABASE_URL')),
+    previousMasterKeys: readPreviousMasterKeys(read),
+    production,
+    graphqlExplorer: (read.oneOf('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
+    logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
+    trustProxy: read.proxies('TRUST_PROXY'),
+    callLogRetentionDays: read.optionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
+    auditLogRetentionDays: read.optionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
+    reconcileIntervalHours: read.integer('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
+    rateLimitPerMinute: read.integer('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
+    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
+    corsOrigins: read.origins('CORS_ORIGINS'),
+    faultPoint: read.oneOf('FAULT_POINT', faultPoints),
+  }
+  if (read.faults.length > 0) throw new ConfigError(read.faults)
+  return deepFreeze(config)
+}
+
+function readStorageUrl(read: EnvReader): string | undefined {
+  const value = read.text('STORAGE_URL')
+  if (value === undefined) return undefined
+  if (/^gs:\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](\/[^?#]*)?$/.test(value)) return value
+  if (/^file:\/\/\/./.test(value) && URL.canParse(value)) return value
+  return read.fault('STORAGE_URL', value, 'gs://bucket or file:///directory')
+}
+
+function readScannerUrl(read: EnvReader): string | undefined {
+  const urls = read.list('SCANNER_URL')
+  if (urls.length === 0) return undefined
+  const known = (url: string) =>
+    url === 'yara:' || url === 'none:' || /^clamd:\/\/(\/\S+|[^\s/:]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?)$/.test(url)
+  if (urls.every(known) && !(urls.includes('none:') && urls.length > 1)) return urls.join(',')
+  return read.fault(
+    'SCANNER_URL',
+    urls.join(','),
+    'clamd://host:3310, clamd:///path/to.sock (several with commas between), yara: or none:',
+  )
+}
+
+function readBootstrap(read: EnvReader): Config['bootstrap'] {
+  return {
+    apiKey: read.matching(
+      'BOOTSTRAP_API_KEY',
+      /^[\x21-\x7e]{8,200}$/,
+      '8 to 200 visible ASCII characters without spaces',
+      'secret',
+    ),
+    adminEmail:
+      read.matching('BOOTSTRAP_ADMIN_EMAIL', /^[^\s@]{1,64}@[^\s@]{1,190}$/, 'an e-mail address such as admin@example.com') ??
+      'admin@localhost',
+    adminPassword: read.matching('BOOTSTRAP_ADMIN_PASSWORD', /^[^\0]{8,1024}$/s, 'a password of 8 to 1024 characters', 'secret'),
+  }
+}
+
+function readJwt(read: EnvReader): JwtConfig | undefined {
+  const claims = {
+    tenant: read.text('JWT_TENANT_CLAIM') ?? 'tenant_id',
+    scopes: read.text('JWT_SCOPES_CLAIM') ?? 'scope',
+    email: read.text('JWT_EMAIL_CLAIM') ?? 'email',
+    name: read.text('JWT_NAME_CLAIM') ?? 'name',
+  }
+  const issuer = read.text('JWT_ISSUER')
+  const audience = read.text('JWT_AUDIENCE')
+  const jwksUrl = read.url('JWT_JWKS_URL', ['https:', 'http:'], { example: 'https://id.example.com/.well-known/jwks.json' })
+  if (!issuer && !audience && !jwksUrl && !read.hasFault('JWT_JWKS_URL')) return undefined
+  const missing = Object.entries({ JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: read.text('JWT_JWKS_URL') }).filter(
+    ([, value]) => !value,
+  )
+  for (const [name] of missing)
+    read.fault(name, undefined, 'set, since an identity provider needs JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together')
+  return issuer && audience && jwksUrl ? { issuer, audience, jwksUrl, claims } : undefined
+}
+
+function readMasterKey(read: EnvReader, required: boolean): Buffer | undefined {
+  const right = '32 bytes in base64 (44 characters), as from: node -p "crypto.randomBytes(32).toString(\'base64\')"'
+  const value = read.matching('MASTER_KEY', /^[A-Za-z0-9+/]{43}=$/, right, 'secret')
+  if (value !== undefined) return Buffer.from(value, 'base64')
+  if (required && !read.hasFault('MASTER_KEY'))
+    read.fault('MASTER_KEY', undefined, `${right}, when DATABASE_URL names an outside database`)
+  return undefined
+}
+
+function readPreviousMasterKeys(read: EnvReader): Buffer[] {
+  const keys = read.list('MASTER_KEY_PREVIOUS')
+  if (keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) return keys.map((key) => Buffer.from(key, 'base64'))
+  read.fault('MASTER_KEY_PREVIOUS', keys.join(','), 'former MASTER_KEYs, each 32 bytes in base64, with commas between', 'secret')
+  return []
+}
+
+function deepFreeze<T extends object>(value: T): T {
+  for (const part of Object.values(value)) {
+    // A Buffer cannot be frozen: typed arrays with elements refuse it.
+    if (part && typeof part === 'object' && !Buffer.isBuffer(part)) deepFreeze(part)
+  }
+  return Object.freeze(value)
+}

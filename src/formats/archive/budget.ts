@@ -1,0 +1,62 @@
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import { trap } from './refusal.js'
+
+const firstMiB = 1024 * 1024
+// A single member may be this large before its own ratio counts: a white bitmap is no bomb.
+const memberRatioFrom = 32 * 1024 * 1024
+
+/** One budget for an archive and all the archives inside it. */
+export class ArchiveBudget {
+  unpacked = 0
+  entries = 0
+
+  constructor(
+    readonly limits: ReaderLimits,
+    /** Bytes of the outermost archive. */
+    readonly packed: number,
+  ) {}
+
+  addEntries(count: number): void {
+    this.entries += count
+    if (this.entries > this.limits.maxEntries) {
+      throw trap(
+        'archive_entries',
+        `the archive has more than ${this.limits.maxEntries} members, those of archives inside it included`,
+      )
+    }
+  }
+
+  /** Bytes that came out of an inflater. */
+  addUnpacked(bytes: number): void {
+    checkDeadline(this.limits)
+    this.unpacked += bytes
+    this.judge(this.unpacked)
+  }
+
+  /** Refuses from the headers alone: `bytes` are still to be unpacked. */
+  announce(bytes: number): void {
+    this.judge(this.unpacked + bytes)
+  }
+
+  /** One member's own ratio, so that a bomb does not hide beside honest ballast. */
+  judgeMember(name: string, unpacked: number, packed: number): void {
+    if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
+      throw trap(
+        'archive_ratio',
+        `${name} unpacks to ${unpacked} bytes from ${packed}: more than ${this.limits.maxRatio} times as much`,
+      )
+    }
+  }
+
+  private judge(total: number): void {
+    const { maxUnpackedBytes, maxRatio } = this.limits
+    if (total > maxUnpackedBytes) {
+      throw trap('archive_size', `the archive unpacks to more than ${maxUnpackedBytes} bytes`, { unpacked_bytes: total })
+    }
+    if (total > firstMiB && total > this.packed * maxRatio) {
+      throw trap('archive_ratio', `the archive of ${this.packed} bytes unpacks to more than ${maxRatio} times as much`, {
+        unpacked_bytes: total,
+      })
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { Source } from '../format.js'
+import { inflated, inflateFault } from './inflate.js'
+import type { ArchiveNest } from './nest.js'
+import { damaged, named } from './refusal.js'
+import { checkSevenZip } from './sevenzip/sevenzip.js'
+import { holding, WindowSource } from './source.js'
+import { type ByteStream, PulledStream, SourceStream } from './stream.js'
+import { checkTar } from './tar/check.js'
+import { looksLikeTar, tarBlock } from './tar/header.js'
+import { checkZip } from './zip/check.js'
+
+/** What a member starts like. A zip needs its local header: an end record alone is an empty one. */
+export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
+  const start = head.toString('latin1', 0, 6)
+  if (start.startsWith('PK\x03\x04')) return 'zip'
+  if (start.startsWith('\x1f\x8b\x08')) return 'gzip'
+  if (start === '7z\xbc\xaf\x27\x1c') return '7z'
+  return looksLikeTar(head) ? 'tar' : undefined
+}
+
+/** Looks into a member that is an archive itself; of any other it reads no more than the first block. */
+export async function lookInside(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
+  const kind = archiveKind(await stream.peek(tarBlock))
+  if (!kind) return
+  const inner = nest.inside(name)
+  if (kind === 'tar') await checkTar(stream, inner)
+  if (kind === 'gzip') await lookInsideGzip(stream, name, inner)
+  if (kind === 'zip') {
+    await withSource(stream, async (source) => {
+      const facts = await checkZip(source, inner)
+      if (facts.otherMethods.size > 0) inner.note(`the member ${named(name)} is a zip with members that were not unpacked`)
+    })
+  }
+  if (kind === '7z') await withSource(stream, async (source) => void (await checkSevenZip(source, inner)))
+}
+
+/** A compressed tar counts as one archive, not two. */
+async function lookInsideGzip(stream: ByteStream, name: string, inner: ArchiveNest): Promise<void> {
+  const content = new PulledStream(counted(inflated('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
+  try {
+    if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
+    else await inner.look(content, name)
+    await content.skip(Number.POSITIVE_INFINITY)
+  } catch (error) {
+    const fault = inflateFault(error)
+    throw fault ? damaged(fault) : error
+  } finally {
+    await content.close()
+  }
+}
+
+async function* counted(pieces: AsyncIterable<Buffer>, nest: ArchiveNest): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    nest.budget.addUnpacked(piece.length)
+    yield piece
+  }
+}
+
+/** A zip is read from its end: what is not a part of the file already is held for the time being. */
+function withSource(stream: ByteStream, use: (source: Source) => Promise<void>): Promise<void> {
+  if (stream instanceof SourceStream) return use(new WindowSource(stream.source, stream.position, stream.remaining))
+  return holding(stream.take(Number.POSITIVE_INFINITY), use)
+}

@@ -1,0 +1,46 @@
+import { named, trap } from './refusal.js'
+
+/** Refuses a member's name that would be written outside the folder it is unpacked to. */
+export function checkName(name: string): void {
+  if (name.includes('\0')) throw trap('archive_name', `the member ${named(name)} has a NUL in its name`)
+  // Windows takes both slashes for separators, so a backslash is judged as one.
+  const path = name.replaceAll('\\', '/')
+  if (path.startsWith('/')) throw trap('archive_path', `the member ${named(name)} has an absolute name`)
+  if (/^[A-Za-z]:/.test(path)) throw trap('archive_path', `the member ${named(name)} names a drive`)
+  if (path.split('/').includes('..')) throw trap('archive_path', `the member ${named(name)} points outside the archive`)
+}
+
+/** Symbolic and hard links of one archive, judged together at its end: a link may lead through another one. */
+export class ArchiveLinks {
+  private readonly links: { name: string; target: string; symbolic: boolean }[] = []
+
+  /** A symbolic link's target counts from the link's own folder, a hard link's from the archive's root. */
+  add(name: string, target: string, symbolic: boolean): void {
+    this.links.push({ name, target, symbolic })
+  }
+
+  /** Throws where a link leads outside the archive's root. */
+  check(): void {
+    const symbolic = new Set(this.links.filter((link) => link.symbolic).map((link) => segments(link.name).join('/')))
+    for (const link of this.links) this.checkLink(link, symbolic)
+  }
+
+  private checkLink({ name, target, symbolic }: { name: string; target: string; symbolic: boolean }, links: Set<string>): void {
+    const path = target.replaceAll('\\', '/')
+    const refusal = () => trap('archive_link', `the link ${named(name)} points outside the archive, to ${named(target)}`)
+    if (path.startsWith('/') || /^[A-Za-z]:/.test(path) || path.includes('\0')) throw refusal()
+    const at = symbolic ? segments(name).slice(0, -1) : []
+    for (const segment of segments(path)) {
+      if (segment !== '..') at.push(segment)
+      // What lies above a link is decided by where that link points: not by its name.
+      else if (at.length === 0 || links.has(at.join('/'))) throw refusal()
+      else at.pop()
+    }
+  }
+}
+
+const segments = (path: string) =>
+  path
+    .replaceAll('\\', '/')
+    .split('/')
+    .filter((segment) => segment !== '' && segment !== '.')

@@ -1,0 +1,44 @@
+import type { ArchiveBudget } from './budget.js'
+import { named, Refusal, trap } from './refusal.js'
+import type { ByteStream } from './stream.js'
+
+const mostNotes = 10
+
+/** Looks at a member's content and, where it is an archive itself, into it. May leave some of the stream unread. */
+export type MemberLook = (stream: ByteStream, name: string, nest: ArchiveNest) => Promise<void>
+
+/** Where a reader stands in archives inside archives: what all the levels share, and how deep it is. */
+export class ArchiveNest {
+  constructor(
+    readonly budget: ArchiveBudget,
+    private readonly lookInside: MemberLook,
+    readonly notes: string[] = [],
+    readonly depth = 0,
+  ) {}
+
+  get limits() {
+    return this.budget.limits
+  }
+
+  /** One archive deeper; refuses where that is too deep. */
+  inside(name: string): ArchiveNest {
+    if (this.depth + 1 > this.limits.maxNesting) {
+      throw trap('nesting', `archives lie more than ${this.limits.maxNesting} deep inside each other, at ${named(name)}`)
+    }
+    return new ArchiveNest(this.budget, this.lookInside, this.notes, this.depth + 1)
+  }
+
+  /** Damage inside a member is that member's own: it is noted. Bombs and tricks are the whole file's. */
+  async look(stream: ByteStream, name: string): Promise<void> {
+    try {
+      await this.lookInside(stream, name, this)
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.isTrap) throw error
+      this.note(`the member ${named(name)} is an archive that does not open: ${error.message}`)
+    }
+  }
+
+  note(text: string): void {
+    if (this.notes.length < mostNotes && !this.notes.includes(text)) this.notes.push(text)
+  }
+}

@@ -1,0 +1,41 @@
+import { broken, type FormatVerdict, trapped } from '../format.js'
+
+/** A verdict against the file, thrown from deep inside a reader and turned into its answer by `decided`. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+
+  constructor(readonly verdict: Extract<FormatVerdict, { sound: false }>) {
+    super(verdict.problem)
+  }
+
+  /** A bomb or a trick, as opposed to mere damage. */
+  get isTrap(): boolean {
+    return this.verdict.trap !== undefined
+  }
+}
+
+type Unsound = Extract<FormatVerdict, { sound: false }>
+
+/** To be thrown: the file is damaged. */
+export const damaged = (problem: string, evidence: Record<string, unknown> = {}) =>
+  new Refusal(broken(problem, evidence) as Unsound)
+
+/** To be thrown: the file is a bomb or a trick. */
+export const trap = (name: string, problem: string, evidence: Record<string, unknown> = {}) =>
+  new Refusal(trapped(name, problem, evidence) as Unsound)
+
+/** What `work` answers, or the verdict with which it gave up. */
+export async function decided(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Refusal) return error.verdict
+    throw error
+  }
+}
+
+/** A name from inside an archive, for a message: short and without control characters. */
+export function named(name: string): string {
+  const clean = name.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
+  return `'${clean.length > 100 ? `${clean.slice(0, 100)}…` : clean}'`
+}

@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { SevenZipModule, SevenZipModuleFactory } from '7z-wasm'
+import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+
+// The compiler's library for servers does not know WebAssembly: the little of it that is used here.
+declare namespace WebAssembly {
+  type Module = object
+  type Imports = object
+  interface Instance {
+    exports: Record<string, unknown>
+  }
+  class Memory {
+    readonly buffer: ArrayBuffer
+    grow(pages: number): number
+  }
+  class RuntimeError extends Error {}
+  function compile(bytes: Uint8Array): Promise<Module>
+  function instantiate(module: Module, imports: Imports): Promise<Instance>
+}
+
+/** What a run of 7-Zip said. */
+export interface SevenZipRun {
+  /** 0 all well, 1 with warnings, 2 damaged, 8 out of memory. */
+  exitCode: number
+  /** The first lines of its complaints. */
+  complaints: string[]
+}
+
+export interface SevenZipCommand {
+  command: string[]
+  type: string
+  /** Hears what it prints, line by line. */
+  line?: (text: string) => void
+  /** Takes what it writes to its standard output as it is, instead of `line`. The bytes are only lent. */
+  output?: (bytes: Buffer) => void
+}
+
+// Enough for a dictionary of 256 MiB; archives that want more are not unpacked, and noted.
+const mostMemory = 384 * 1024 * 1024
+const pageSize = 64 * 1024
+
+let compiled: Promise<{ factory: SevenZipModuleFactory; module: WebAssembly.Module }> | undefined
+
+/** 7-Zip in WebAssembly, compiled once per worker and only when needed; each run gets a fresh instance. */
+function engine() {
+  compiled ??= (async () => {
+    const { default: factory } = (await import('7z-wasm')) as unknown as { default: SevenZipModuleFactory }
+    const wasm = createRequire(import.meta.url).resolve('7z-wasm/7zz.wasm')
+    return { factory, module: await WebAssembly.compile(readFileSync(wasm)) }
+  })()
+  return compiled
+}
+
+/** Runs `command` (`l`, `t` or `x`, with switches) on the source, which is read as 7-Zip asks for it and never copied whole. */
+export async function runSevenZip(
+  source: Source,
+  limits: ReaderLimits,
+  { command, type, line, output }: SevenZipCommand,
+): Promise<SevenZipRun> {
+  const complaints: string[] = []
+  const { factory, module } = await engine()
+  const sevenZip = await factory({
+    print: (text) => line?.(text),
+    printErr: (text) => void (complaints.length < 20 && text.trim() !== '' && complaints.push(text.slice(0, 300))),
+    stdin: () => null as unknown as number,
+    instantiateWasm: (
+      imports: WebAssembly.Imports,
+      done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+    ) => {
+      void WebAssembly.instantiate(module, imports).then((instance) => {
+        boundMemory(instance)
+        done(instance, module)
+      })
+      return {}
+    },
+  } as Parameters<SevenZipModuleFactory>[0])
+  mount(sevenZip, source, limits)
+  if (output) redirect(sevenZip, output)
+  // A password of our own: without one it would ask, and fail in another way.
+  const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
+  return { exitCode, complaints }
+}
+
+/** A crash on a file is an answer about that file; what we threw ourselves (a trap, a deadline) passes through. */
+function callMain(sevenZip: SevenZipModule, command: string[]): number {
+  // The library takes itself for the whole program, and leaves its status as ours.
+  const { exitCode } = process
+  try {
+    const result = sevenZip.callMain(command) as unknown
+    return typeof result === 'number' ? result : 2
+  } catch (error) {
+    // C++ exceptions arrive as numbers.
+    if (typeof error === 'number' || error instanceof WebAssembly.RuntimeError) return 2
+    if ((error as { name?: string }).name === 'ExitStatus') return (error as { status: number }).status
+    throw error
+  } finally {
+    process.exitCode = exitCode
+  }
+}
+
+/** The library grows up to 2 GiB; a refused growth reads to it as memory used up. */
+function boundMemory(instance: WebAssembly.Instance): void {
+  for (const value of Object.values(instance.exports)) {
+    if (!(value instanceof WebAssembly.Memory)) continue
+    value.grow = (pages) => {
+      if (value.buffer.byteLength + pages * pageSize > mostMemory)
+        throw new RangeError('7-Zip wants more memory than it may have')
+      return WebAssembly.Memory.prototype.grow.call(value, pages)
+    }
+  }
+}
+
+interface Node {
+  usedBytes: number
+  stream_ops: Record<string, unknown>
+}
+
+/** Its standard output is a terminal, which takes text one character at a time. */
+function redirect({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void {
+  const { streams } = FS as unknown as { streams: { stream_ops: Record<string, unknown> }[] }
+  streams[1]!.stream_ops = {
+    write(_stream: unknown, from: Uint8Array, offset: number, length: number): number {
+      output(Buffer.from(from.buffer, from.byteOffset + offset, length))
+      return length
+    },
+  }
+}
+
+/** A file in the library's memory file system whose bytes come from the source. */
+function mount({ FS }: SevenZipModule, source: Source, limits: ReaderLimits): void {
+  FS.writeFile('/archive', new Uint8Array(0))
+  const node = FS.lookupPath('/archive').node as unknown as Node
+  node.usedBytes = source.size
+  node.stream_ops = {
+    ...node.stream_ops,
+    read(_stream: unknown, into: Uint8Array, offset: number, length: number, position: number): number {
+      checkDeadline(limits)
+      const bytes = source.read(position, length)
+      into.set(bytes, offset)
+      return bytes.length
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import type { Source } from '../format.js'
+
+/** Bytes in order, from a file (where skipping is free) or from an inflater. */
+export interface ByteStream {
+  /** The next `length` bytes without taking them; fewer at the end. */
+  peek(length: number): Promise<Buffer>
+  /** The next `length` bytes; fewer at the end. */
+  read(length: number): Promise<Buffer>
+  /** How many bytes there were to skip. */
+  skip(length: number): Promise<number>
+  /** The next `length` bytes in pieces, each valid until the next is asked for. */
+  take(length: number): AsyncIterable<Buffer>
+}
+
+/** A part of a source, read from its start to its end. */
+export class SourceStream implements ByteStream {
+  constructor(
+    readonly source: Source,
+    public position = 0,
+    private readonly end = source.size,
+  ) {}
+
+  get remaining(): number {
+    return this.end - this.position
+  }
+
+  async peek(length: number): Promise<Buffer> {
+    return this.source.read(this.position, Math.min(length, this.end - this.position))
+  }
+
+  async read(length: number): Promise<Buffer> {
+    const bytes = await this.peek(length)
+    this.position += bytes.length
+    return bytes
+  }
+
+  async skip(length: number): Promise<number> {
+    const skipped = Math.min(length, this.end - this.position)
+    this.position += skipped
+    return skipped
+  }
+
+  async *take(length: number): AsyncGenerator<Buffer> {
+    const end = Math.min(this.end, this.position + length)
+    for (const piece of this.source.pieces(this.position, end)) {
+      this.position += piece.length
+      yield piece
+    }
+  }
+}
+
+/** What an iterator brings, piece by piece. */
+export class PulledStream implements ByteStream {
+  private readonly iterator: AsyncIterator<Buffer>
+  private held: Buffer = Buffer.alloc(0)
+
+  constructor(pieces: AsyncIterable<Buffer>) {
+    this.iterator = pieces[Symbol.asyncIterator]()
+  }
+
+  async peek(length: number): Promise<Buffer> {
+    while (this.held.length < length) {
+      // A piece is only lent until the next one is asked for.
+      if (this.held.length > 0) this.held = Buffer.from(this.held)
+      const next = await this.iterator.next()
+      if (next.done) break
+      this.held = this.held.length === 0 ? next.value : Buffer.concat([this.held, next.value])
+    }
+    return this.held.subarray(0, length)
+  }
+
+  async read(length: number): Promise<Buffer> {
+    const bytes = await this.peek(length)
+    this.held = this.held.subarray(bytes.length)
+    return bytes
+  }
+
+  async skip(length: number): Promise<number> {
+    let skipped = 0
+    for await (const piece of this.take(length)) skipped += piece.length
+    return skipped
+  }
+
+  async *take(length: number): AsyncGenerator<Buffer> {
+    for (let left = length; left > 0; ) {
+      if (this.held.length === 0) {
+        const next = await this.iterator.next()
+        if (next.done) return
+        this.held = next.value
+      }
+      const piece = this.held.subarray(0, left)
+      this.held = this.held.subarray(piece.length)
+      left -= piece.length
+      yield piece
+    }
+  }
+
+  /** Lets go of the inflater behind it. */
+  async close(): Promise<void> {
+    await this.iterator.return?.()
+  }
+}

@@ -1,0 +1,93 @@
+import { damaged } from '../refusal.js'
+
+export const tarBlock = 512
+
+/** One header block, its numbers judged as GNU tar judges them. */
+export interface TarHeader {
+  name: string
+  linkName: string
+  type: string
+  /** Bytes of data that follow. */
+  size: number
+  /** Old GNU sparse files: their size when unpacked, and whether more blocks of their map follow. */
+  sparse?: { realSize: number; extended: boolean }
+}
+
+/** True where the block is a header with the magic of a tar and a right checksum. */
+export function looksLikeTar(block: Buffer): boolean {
+  return block.length === tarBlock && block.toString('latin1', 257, 262) === 'ustar' && checksumHolds(block)
+}
+
+export const isZero = (block: Buffer) => block.every((byte) => byte === 0)
+
+/** Some writers summed signed bytes; all readers accept both. */
+export function checksumHolds(block: Buffer): boolean {
+  const announced = octal(block.subarray(148, 156))
+  if (announced === undefined) return false
+  let unsigned = 0
+  let signed = 0
+  for (let at = 0; at < tarBlock; at++) {
+    const byte = at >= 148 && at < 156 ? 0x20 : block[at]!
+    unsigned += byte
+    signed += byte > 127 ? byte - 256 : byte
+  }
+  return announced === unsigned || announced === signed
+}
+
+export function readTarHeader(block: Buffer): TarHeader {
+  const type = String.fromCharCode(block[156]!)
+  const magic = block.toString('latin1', 257, 265)
+  const gnu = magic === 'ustar  \0'
+  number(block.subarray(100, 108), 'mode', 0, 0xffffffff)
+  number(block.subarray(108, 116), 'user id', 0, 0xffffffff)
+  number(block.subarray(116, 124), 'group id', 0, 0xffffffff)
+  number(block.subarray(136, 148), 'time', -(2 ** 63), 2 ** 63)
+  const size = number(block.subarray(124, 136), 'size', 0, Number.MAX_SAFE_INTEGER)
+  const name = text(block.subarray(0, 100))
+  const prefix = magic.startsWith('ustar\0') ? text(block.subarray(345, 500)) : ''
+  const header: TarHeader = {
+    name: prefix ? `${prefix}/${name}` : name,
+    linkName: text(block.subarray(157, 257)),
+    type,
+    // A hard link has no data, whatever its size says.
+    size: type === '1' ? 0 : size,
+  }
+  if (gnu && type === 'S') {
+    header.sparse = {
+      realSize: number(block.subarray(483, 495), 'sparse size', 0, Number.MAX_SAFE_INTEGER),
+      extended: block[482] !== 0,
+    }
+  }
+  return header
+}
+
+function text(field: Buffer): string {
+  const end = field.indexOf(0)
+  return field.toString('utf8', 0, end < 0 ? field.length : end)
+}
+
+/** Octal digits with spaces around them and nothing else; undefined for anything more adventurous. */
+function octal(field: Buffer): number | undefined {
+  const found = /^\0? *([0-7]+)(?:[\0 ]|$)/.exec(field.toString('latin1'))
+  return found ? Number.parseInt(found[1]!, 8) : undefined
+}
+
+/** Octal, or GNU's base 256; an empty field is 0. What GNU tar calls an error is one. */
+function number(field: Buffer, what: string, least: number, most: number): number {
+  const value = field[0]! & 0x80 ? base256(field) : (octal(field) ?? blank(field, what))
+  if (value < least || value > most) throw damaged(`the ${what} in a header of the tar archive is out of range`)
+  return value
+}
+
+function base256(field: Buffer): number {
+  const negative = (field[0]! & 0x40) !== 0
+  let value = negative ? -1n : 0n
+  for (const [index, byte] of field.entries()) value = (value << 8n) | BigInt(index === 0 && !negative ? byte & 0x7f : byte)
+  return Number(value)
+}
+
+function blank(field: Buffer, what: string): number {
+  const written = field.toString('latin1')
+  if (/^\0? *\0/.test(written) || /^\0? *[-+]/.test(written)) return 0
+  throw damaged(`the ${what} in a header of the tar archive is not a number`)
+}

@@ -1,0 +1,39 @@
+import { damaged } from '../refusal.js'
+import type { TarHeader } from './header.js'
+
+/** The records of an extended (pax) header that change where data lies or what it is called. */
+export type PaxRecords = Map<string, string>
+
+const wanted = new Set(['path', 'linkpath', 'size', 'GNU.sparse.name', 'GNU.sparse.realsize', 'GNU.sparse.size'])
+
+/** `length keyword=value\n`, as often as there is room. What GNU tar calls malformed is damage. */
+export function readPax(bytes: Buffer, records: PaxRecords): void {
+  for (let at = 0; at < bytes.length && bytes[at] !== 0; ) {
+    const blank = bytes.indexOf(0x20, at)
+    const digits = bytes.toString('latin1', at, blank < 0 ? at : Math.min(blank, at + 20))
+    const length = Number.parseInt(digits, 10)
+    const end = at + length
+    const equals = bytes.indexOf(0x3d, blank)
+    if (!/^\d+$/.test(digits) || end > bytes.length || blank >= end || equals < 0 || equals >= end || bytes[end - 1] !== 0x0a) {
+      throw damaged('an extended header of the tar archive is malformed')
+    }
+    const keyword = bytes.toString('latin1', blank + 1, equals)
+    if (wanted.has(keyword)) records.set(keyword, bytes.toString('utf8', equals + 1, end - 1))
+    at = end
+  }
+}
+
+/** What the extended header says goes before what the plain one says; an empty value takes nothing. */
+export function applyPax(header: TarHeader, records: PaxRecords): void {
+  header.name = records.get('GNU.sparse.name') || records.get('path') || header.name
+  header.linkName = records.get('linkpath') || header.linkName
+  const size = records.get('size')
+  if (size && header.type !== '1') header.size = count(size)
+  const realSize = records.get('GNU.sparse.realsize') ?? records.get('GNU.sparse.size')
+  if (realSize) header.sparse = { realSize: count(realSize), extended: false }
+}
+
+function count(value: string): number {
+  if (!/^\d{1,15}$/.test(value)) throw damaged('a size in an extended header of the tar archive is not a number')
+  return Number(value)
+}

@@ -1,0 +1,80 @@
+import type { Source } from '../../format.js'
+import { ArchiveLinks, checkName } from '../names.js'
+import type { ArchiveNest } from '../nest.js'
+import { named } from '../refusal.js'
+import { readZipDirectory, type ZipEntry } from './directory.js'
+import { locateMembers, type ZipMember } from './local.js'
+import { type PartSink, readSmallMember, verifyMember } from './member.js'
+
+/** Who wants a member's content as it is unpacked. */
+export type ZipWatch = (entry: ZipEntry) => PartSink | undefined
+
+/** What a zip that is sound was found to hold. */
+export interface ZipFacts {
+  entries: number
+  encrypted: number
+  unpackedBytes: number
+  /** Methods that are not unpacked here: only the structure around them was compared. */
+  otherMethods: Set<number>
+}
+
+const longestLink = 4096
+
+/**
+ * Checks a zip as `unzip -t` would: directory, local headers, then every member's bytes and checksum. Bombs and tricks
+ * are refused from the headers, before anything is unpacked. Throws a `Refusal`.
+ */
+export async function checkZip(source: Source, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
+  const directory = readZipDirectory(source, nest.limits)
+  if (directory.prefix > 0)
+    nest.note(`${directory.prefix} bytes come before the zip archive (self-extracting programs have them)`)
+  if (directory.commentTruncated) nest.note('the comment of the zip archive is cut off')
+  nest.budget.addEntries(directory.entries.length)
+  judgeHeaders(directory.entries, nest)
+  const members = locateMembers(source, directory, nest.limits)
+  const facts: ZipFacts = { entries: members.length, encrypted: 0, unpackedBytes: 0, otherMethods: new Set() }
+  const links = new ArchiveLinks()
+  for (const member of members) await checkMember(source, member, { nest, watch, facts, links })
+  links.check()
+  if (facts.encrypted > 0)
+    nest.note(`${facts.encrypted} of ${facts.entries} members are encrypted: only their headers were checked`)
+  return facts
+}
+
+function judgeHeaders(entries: ZipEntry[], nest: ArchiveNest): void {
+  const names = new Set<string>()
+  let total = 0
+  for (const entry of entries) {
+    checkName(entry.name)
+    if (entry.unicodeName !== undefined) checkName(entry.unicodeName)
+    if (names.has(entry.name)) nest.note(`two members are called ${named(entry.name)}`)
+    names.add(entry.name)
+    total += entry.uncompressedSize
+    nest.budget.judgeMember(`the member ${named(entry.name)}`, entry.uncompressedSize, entry.compressedSize)
+  }
+  nest.budget.announce(total)
+}
+
+interface Progress {
+  nest: ArchiveNest
+  watch: ZipWatch | undefined
+  facts: ZipFacts
+  links: ArchiveLinks
+}
+
+async function checkMember(source: Source, member: ZipMember, { nest, watch, facts, links }: Progress): Promise<void> {
+  const { entry } = member
+  facts.unpackedBytes += entry.uncompressedSize
+  if (entry.encrypted) {
+    facts.encrypted++
+    return
+  }
+  if (entry.method !== 0 && entry.method !== 8) {
+    facts.otherMethods.add(entry.method)
+    return
+  }
+  await verifyMember(source, member, nest, watch?.(entry))
+  if (!entry.symlink) return
+  const target = readSmallMember(source, member, longestLink)
+  if (target) links.add(entry.name, target.toString('utf8'), true)
+}

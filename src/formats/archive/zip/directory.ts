@@ -1,0 +1,240 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+import { damaged, Refusal, trap } from '../refusal.js'
+
+/** A member as the central directory tells it. */
+export interface ZipEntry {
+  name: string
+  /** As written, for comparing with the local header. */
+  nameBytes: Buffer
+  /** The name that programs prefer where the Info-ZIP Unicode field gives one. */
+  unicodeName?: string
+  flags: number
+  /** 0 stored, 8 deflated, 99 AES; others as in the ZIP specification, 4.4.5. */
+  method: number
+  crc32: number
+  compressedSize: number
+  uncompressedSize: number
+  /** In the file, prefix bytes already counted. */
+  localHeaderOffset: number
+  encrypted: boolean
+  symlink: boolean
+}
+
+export interface ZipDirectory {
+  entries: ZipEntry[]
+  /** Where the directory starts in the file: no member reaches beyond. */
+  start: number
+  /** Bytes before the archive (a self-extracting program), by which all its offsets are shifted. */
+  prefix: number
+  commentTruncated: boolean
+}
+
+const centralSignature = 0x02014b50
+const endSize = 22
+const centralSize = 46
+// No honest directory within the entry limits comes near, and it is the only part of a zip that is held as a whole.
+const largestDirectory = 64 * 1024 * 1024
+
+interface End {
+  /** Where the end record (the zip64 one where there is one) starts. */
+  position: number
+  entries: number
+  size: number
+  offset: number
+  zip64: boolean
+  /** By how much the zip64 record lies behind the place that its locator tells. */
+  shift?: number
+  commentTruncated: boolean
+}
+
+/**
+ * The names, sizes and methods of a zip's members, without inflating anything; null where no directory can be read.
+ * Cheap enough for recognising a type. Of an archive with too many members only the first are told.
+ */
+export function listZipEntries(source: Source, limits: ReaderLimits): ZipEntry[] | null {
+  try {
+    return readZipDirectory(source, limits, { partial: true }).entries
+  } catch (error) {
+    if (error instanceof Refusal) return null
+    throw error
+  }
+}
+
+/** False where the directory is damaged; true for one that has more members than are looked at. */
+export function zipDirectoryIsWhole(source: Source, limits: ReaderLimits): boolean {
+  try {
+    return readZipDirectory(source, limits) !== undefined
+  } catch (error) {
+    if (error instanceof Refusal) return error.isTrap
+    throw error
+  }
+}
+
+/** The central directory as `unzip` accepts it; throws a `Refusal` where it would not. */
+export function readZipDirectory(source: Source, limits: ReaderLimits, { partial = false } = {}): ZipDirectory {
+  const end = findEnd(source)
+  if (!partial && end.entries > limits.maxEntries) throw tooMany(end.entries, limits)
+  const { start, prefix } = locateDirectory(source, end)
+  const length = end.position - start
+  if (length > largestDirectory && !partial) throw trap('archive_entries', `the zip directory alone has ${length} bytes`)
+  const bytes = source.read(start, Math.min(length, largestDirectory))
+  const entries = readEntries(bytes, prefix, limits, partial)
+  const counted = end.zip64 ? entries.length : entries.length & 0xffff
+  if (!partial && counted !== end.entries && (entries.length & 0xffff) !== end.entries) {
+    throw damaged(`the zip directory holds ${entries.length} members and announces ${end.entries}`)
+  }
+  return { entries, start, prefix, commentTruncated: end.commentTruncated }
+}
+
+const tooMany = (count: number, limits: ReaderLimits) =>
+  trap('archive_entries', `the archive has ${count} members; at most ${limits.maxEntries} are looked at`)
+
+function findEnd(source: Source): End {
+  const tailSize = Math.min(source.size, endSize + 0xffff + 1024)
+  const tailStart = source.size - tailSize
+  const tail = source.read(tailStart, tailSize)
+  const at = lastEnd(tail)
+  if (at < 0) throw damaged('no zip directory is found at the end of the file')
+  const record = tail.subarray(at, at + endSize)
+  const thisDisk = record.readUInt16LE(4)
+  const directoryDisk = record.readUInt16LE(6)
+  const end: End = {
+    position: tailStart + at,
+    entries: record.readUInt16LE(10),
+    size: record.readUInt32LE(12),
+    offset: record.readUInt32LE(16),
+    zip64: false,
+    commentTruncated: at + endSize + record.readUInt16LE(20) > tail.length,
+  }
+  const large = readZip64End(source, end)
+  if (large) return large
+  if (thisDisk !== directoryDisk) throw damaged('the file is one part of a split zip archive, without the others')
+  return end
+}
+
+/** The last end record whose comment fits in the file, else the last one of all. */
+function lastEnd(tail: Buffer): number {
+  let fallback = -1
+  for (
+    let at = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1');
+    at >= 0;
+    at = at === 0 ? -1 : tail.lastIndexOf('PK\x05\x06', at - 1, 'latin1')
+  ) {
+    if (at + endSize > tail.length) continue
+    if (at + endSize + tail.readUInt16LE(at + 20) <= tail.length) return at
+    if (fallback < 0) fallback = at
+  }
+  return fallback
+}
+
+function readZip64End(source: Source, end: End): End | undefined {
+  // 65,535 members exactly, or a writer that saturates for no reason: without a locator the plain numbers count. Info-ZIP
+  // writes the records beside plain numbers as well, for what it packs from standard input.
+  const locator = source.read(end.position - 20, 20)
+  if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
+  const record = findZip64Record(source, end.position - 20, Number(locator.readBigUInt64LE(8)))
+  return {
+    ...end,
+    position: record.position,
+    shift: record.shift,
+    entries: end.entries === 0xffff ? Number(record.bytes.readBigUInt64LE(32)) : end.entries,
+    size: end.size === 0xffffffff ? Number(record.bytes.readBigUInt64LE(40)) : end.size,
+    offset: end.offset === 0xffffffff ? Number(record.bytes.readBigUInt64LE(48)) : end.offset,
+    zip64: true,
+  }
+}
+
+/** The zip64 end record: where the locator says, or right before the locator when bytes were put before the archive. */
+function findZip64Record(
+  source: Source,
+  locatorAt: number,
+  announced: number,
+): { position: number; shift: number; bytes: Buffer } {
+  for (const position of [announced, locatorAt - 56]) {
+    if (!Number.isSafeInteger(position) || position < 0 || position > locatorAt - 56) continue
+    const bytes = source.read(position, 56)
+    if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, shift: position - announced, bytes }
+  }
+  throw damaged('the zip64 end record is not where its locator says')
+}
+
+function locateDirectory(source: Source, end: End): { start: number; prefix: number } {
+  if (end.entries === 0 && end.size === 0) return { start: end.position, prefix: 0 }
+  const prefix = end.position - (end.offset + end.size)
+  if (prefix < 0) throw damaged(`${-prefix} bytes are missing from the zip archive`)
+  const start = end.offset + prefix
+  // What was put before the archive shifts its directory as far as its zip64 record.
+  if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) return { start, prefix }
+  // A signature may stand between the directory and its end (ZIP specification, 4.3.13).
+  const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
+  if (signed && isCentral(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
+  throw damaged('the zip directory is not where the end record says')
+}
+
+function isCentral(source: Source, position: number): boolean {
+  const signature = source.read(position, 4)
+  return signature.length === 4 && signature.readUInt32LE(0) === centralSignature
+}
+
+function readEntries(bytes: Buffer, prefix: number, limits: ReaderLimits, partial: boolean): ZipEntry[] {
+  const entries: ZipEntry[] = []
+  let at = 0
+  while (at + centralSize <= bytes.length && bytes.readUInt32LE(at) === centralSignature) {
+    if (entries.length >= limits.maxEntries) {
+      if (partial) break
+      throw tooMany(entries.length + 1, limits)
+    }
+    if ((entries.length & 1023) === 0) checkDeadline(limits)
+    const length = centralSize + bytes.readUInt16LE(at + 28) + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32)
+    if (at + length > bytes.length) throw damaged('the zip directory is cut off')
+    entries.push(readEntry(bytes.subarray(at, at + length), prefix))
+    at += length
+  }
+  return entries
+}
+
+function readEntry(header: Buffer, prefix: number): ZipEntry {
+  const flags = header.readUInt16LE(8)
+  const nameEnd = centralSize + header.readUInt16LE(28)
+  const nameBytes = header.subarray(centralSize, nameEnd)
+  const extra = header.subarray(nameEnd, nameEnd + header.readUInt16LE(30))
+  const sizes = zip64Sizes(extra, header.readUInt32LE(24), header.readUInt32LE(20), header.readUInt32LE(42))
+  const host = header.readUInt16LE(4) >> 8
+  const entry: ZipEntry = {
+    name: nameBytes.toString(flags & 0x800 ? 'utf8' : 'latin1'),
+    nameBytes,
+    flags,
+    method: header.readUInt16LE(10),
+    crc32: header.readUInt32LE(16),
+    uncompressedSize: sizes[0],
+    compressedSize: sizes[1],
+    localHeaderOffset: sizes[2] + prefix,
+    encrypted: (flags & 1) !== 0,
+    // Unix and macOS keep the file's mode in the upper half of the external attributes.
+    symlink: (host === 3 || host === 19) && header.readUInt32LE(38) >>> 28 === 0xa,
+  }
+  const unicode = extraField(extra, 0x7075)
+  if (unicode && unicode.length > 5) entry.unicodeName = unicode.subarray(5).toString('utf8')
+  return entry
+}
+
+/** The zip64 field replaces exactly those of the three numbers that are saturated, in this order. */
+function zip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number, number, number] {
+  const field = extraField(extra, 1)
+  if (!field) return plain
+  let at = 0
+  return plain.map((value) => {
+    if (value !== 0xffffffff || at + 8 > field.length) return value
+    at += 8
+    return Number(field.readBigUInt64LE(at - 8))
+  }) as [number, number, number]
+}
+
+/** The extra field of this id; undefined where there is none that is whole. */
+export function extraField(extra: Buffer, id: number): Buffer | undefined {
+  for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2)) {
+    const end = at + 4 + extra.readUInt16LE(at + 2)
+    if (extra.readUInt16LE(at) === id && end <= extra.length) return extra.subarray(at + 4, end)
+  }
+  return undefined
+}

@@ -1,0 +1,84 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+import { damaged, named, trap } from '../refusal.js'
+import { extraField, type ZipDirectory, type ZipEntry } from './directory.js'
+
+const localSignature = 0x04034b50
+const localSize = 30
+
+/** A member whose local header agrees with the directory, and where its data starts. */
+export interface ZipMember {
+  entry: ZipEntry
+  dataStart: number
+}
+
+/** Compares every local header with the directory and refuses members that share bytes, without inflating anything. */
+export function locateMembers(source: Source, directory: ZipDirectory, limits: ReaderLimits): ZipMember[] {
+  const entries = [...directory.entries].sort((a, b) => a.localHeaderOffset - b.localHeaderOffset)
+  const members: ZipMember[] = []
+  let free = 0
+  for (const entry of entries) {
+    if ((members.length & 255) === 0) checkDeadline(limits)
+    const member = locateMember(source, entry)
+    if (entry.localHeaderOffset < free) {
+      throw trap('overlapping_members', `the member ${named(entry.name)} shares its bytes with another one`)
+    }
+    free = member.dataStart + entry.compressedSize
+    if (free > directory.start) throw damaged(`the member ${named(entry.name)} reaches into the zip directory`)
+    members.push(member)
+  }
+  return members
+}
+
+function locateMember(source: Source, entry: ZipEntry): ZipMember {
+  const header = source.read(entry.localHeaderOffset, localSize + entry.nameBytes.length)
+  if (header.length < localSize || header.readUInt32LE(0) !== localSignature) {
+    throw damaged(`the member ${named(entry.name)} is not where the zip directory says`)
+  }
+  const nameLength = header.readUInt16LE(26)
+  checkZip64Field(source, entry, header)
+  const fault = disagreement(entry, header, header.subarray(localSize, localSize + nameLength), nameLength)
+  if (fault) throw damaged(`the member ${named(entry.name)} has another ${fault} in its own header than in the zip directory`)
+  return { entry, dataStart: entry.localHeaderOffset + localSize + nameLength + header.readUInt16LE(28) }
+}
+
+function disagreement(entry: ZipEntry, header: Buffer, name: Buffer, nameLength: number): string | undefined {
+  const flags = header.readUInt16LE(6)
+  // Strong encryption hides the values of the local header on purpose (ZIP specification, 7.3).
+  if (entry.flags & 0x2000) return undefined
+  if (nameLength !== entry.nameBytes.length || !name.equals(entry.nameBytes)) {
+    if (!sameName(entry, flags, name, nameLength)) return 'name'
+  }
+  if (header.readUInt16LE(8) !== entry.method) return 'method'
+  if ((flags & 1) !== (entry.flags & 1)) return 'encryption flag'
+  // With a data descriptor (bit 3) the local header holds no sizes yet.
+  if ((flags | entry.flags) & 8) return undefined
+  if (header.readUInt32LE(14) !== entry.crc32) return 'checksum'
+  if (differs(header.readUInt32LE(18), entry.compressedSize) || differs(header.readUInt32LE(22), entry.uncompressedSize))
+    return 'size'
+  return undefined
+}
+
+// A saturated number stands in the zip64 field.
+const saturated = 0xffffffff
+const differs = (local: number, central: number) => local !== saturated && local !== central
+
+/** Sizes that do not fit stand in a field of their own: it must be there and, unless they follow the data, tell them. */
+function checkZip64Field(source: Source, entry: ZipEntry, header: Buffer): void {
+  const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
+  if (!packed && !unpacked) return
+  const place = entry.localHeaderOffset + localSize + header.readUInt16LE(26)
+  const field = extraField(source.read(place, header.readUInt16LE(28)), 1)
+  if (!field) throw damaged(`the member ${named(entry.name)} does not tell its size in its own header`)
+  if ((header.readUInt16LE(6) | entry.flags) & 0x2008) return
+  const told = (at: number) => (at + 8 <= field.length ? Number(field.readBigUInt64LE(at)) : -1)
+  if ((unpacked && told(0) !== entry.uncompressedSize) || (packed && told(unpacked ? 8 : 0) !== entry.compressedSize))
+    throw damaged(`the member ${named(entry.name)} has another size in its own header than in the zip directory`)
+}
+
+/** Writers that differ in the slash, or write the name in two encodings, are understood by all programs. */
+function sameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
+  if (((flags ^ entry.flags) & 0x800) !== 0 && entry.nameBytes.some((byte) => byte >= 0x80)) return true
+  if (nameLength !== entry.nameBytes.length) return false
+  const slashes = (bytes: Buffer) => bytes.toString('latin1').replaceAll('\\', '/')
+  return slashes(name) === slashes(entry.nameBytes)
+}

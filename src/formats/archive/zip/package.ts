@@ -1,0 +1,64 @@
+import type { ReaderLimits, Source } from '../../format.js'
+import { damaged } from '../refusal.js'
+import { readZipDirectory } from './directory.js'
+import { locateMembers, type ZipMember } from './local.js'
+import { readSmallMember } from './member.js'
+
+// Relationships and manifests; large ones have some hundred kilobytes.
+const smallPart = 16 * 1024 * 1024
+
+/** The parts of a zip that is a document. Names are found as Windows finds files: whatever their case. */
+export class ZipPackage {
+  private readonly members = new Map<string, ZipMember>()
+
+  constructor(
+    private readonly source: Source,
+    readonly limits: ReaderLimits,
+  ) {
+    for (const member of locateMembers(source, readZipDirectory(source, limits), limits)) {
+      const key = keyOf(member.entry.name)
+      if (!this.members.has(key)) this.members.set(key, member)
+    }
+  }
+
+  has(name: string): boolean {
+    return this.members.has(keyOf(name))
+  }
+
+  isEncrypted(name: string): boolean {
+    return this.members.get(keyOf(name))?.entry.encrypted ?? false
+  }
+
+  /** A small part's content; undefined where there is none, where it is encrypted, or where it is not small. */
+  read(name: string): Buffer | undefined {
+    const member = this.members.get(keyOf(name))
+    if (!member || member.entry.encrypted || member.entry.uncompressedSize > smallPart) return undefined
+    const bytes = readSmallMember(this.source, member, smallPart)
+    if (!bytes) throw damaged(`the part ${member.entry.name.slice(0, 100)} does not unpack`)
+    return bytes
+  }
+}
+
+/** The spelling under which a part is known. */
+export function keyOf(name: string): string {
+  return name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
+}
+
+/** A relationship's target as a part's name: relative to the folder of the part that it belongs to. */
+export function resolvePart(from: string, target: string): string {
+  const path = decoded(target.replaceAll('\\', '/')).replace(/[#?].*$/s, '')
+  const at = path.startsWith('/') ? [] : from.split('/').slice(0, -1)
+  for (const segment of path.split('/')) {
+    if (segment === '..') at.pop()
+    else if (segment !== '' && segment !== '.') at.push(segment)
+  }
+  return keyOf(at.join('/'))
+}
+
+function decoded(target: string): string {
+  try {
+    return decodeURIComponent(target)
+  } catch {
+    return target
+  }
+}

@@ -1,0 +1,1 @@
+export { listZipEntries, type ZipEntry } from './directory.js'

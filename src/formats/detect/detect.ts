@@ -1,0 +1,183 @@
+import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
+import { checksumHolds } from '../archive/tar/header.js'
+import { types } from '../extensions.js'
+import type { ReaderLimits, Source } from '../format.js'
+import { isOlderExcel, isOlderWord } from '../office/ole/older.js'
+import { type TextSign, textSign } from '../text/text.js'
+import { hasId3, isAdts, isMpegSound, isoMediaType } from './media.js'
+import { oleType } from './ole.js'
+import { endsAsZip, zipType } from './zip.js'
+
+/** What the content is, whatever it is called. */
+export type Recognition =
+  | { kind: 'empty' }
+  /** `type` is a row of `types`, or the name that file-type gives it. `mime` only where it is no row. */
+  | { kind: 'binary'; type: string; mime?: string }
+  | { kind: 'text'; sign: TextSign }
+  /** Binary data that nothing is known to start with. */
+  | { kind: 'unknown' }
+
+/**
+ * Recognises the content: file-type first, then deeper where that is coarse (the zip and compound file families, MP4, text)
+ * or guesses from two bytes. A guess that nothing confirms counts as unknown: the reader of the extension then decides.
+ */
+export async function recognise(source: Source, limits: ReaderLimits): Promise<Recognition> {
+  if (source.size === 0) return { kind: 'empty' }
+  const family = byFamily(source, limits)
+  if (family) return binary(family)
+  const sign = textSign(source)
+  const found = await fileType(source)
+  if (sign && !binaryStart(source)) {
+    return found && textual.has(found.ext) && !buriedInText(found.ext, source) ? binary(found.ext) : asText(source, sign)
+  }
+  if (found && !textOnly.has(found.ext)) {
+    const type = alias[found.ext] ?? found.ext
+    if (confirmed(type, found.ext, source)) return binary(type, found.mime)
+  }
+  if (sign) return asText(source, sign)
+  const deeper = byDeeperLook(source, limits)
+  return deeper ? binary(deeper) : { kind: 'unknown' }
+}
+
+/** Sound and pictures may look like text in an old encoding for pages; their headers do not. UTF-16 text has zeros everywhere. */
+function binaryStart(source: Source): boolean {
+  const start = source.read(0, 48)
+  return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
+}
+
+const binary = (type: string, mime?: string): Recognition =>
+  types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
+
+// file-type would inflate gzip and zip data to see what is inside, and knows one name for all compound files: these families are ours.
+function byFamily(source: Source, limits: ReaderLimits): string | undefined {
+  const head = source.read(0, 8)
+  if (head.length < 4) return undefined
+  if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return zipType(source, limits)
+  if (head.equals(compoundFile)) return oleType(source)
+  if (head[0] === 0x1f && head[1] === 0x8b) return 'gz'
+  return isoMediaType(source, limits)
+}
+const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
+
+async function fileType(source: Source): Promise<{ ext: string; mime: string } | undefined> {
+  if (source.size < 2) return undefined
+  try {
+    return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.whole(wholeLimit)) : fileTypeFromBlob(asBlob(source)))
+  } catch {
+    // A damaged file may lead it anywhere: then it has not recognised it.
+    return undefined
+  }
+}
+const wholeLimit = 64 * 1024
+
+/** What file-type asks of a Blob: so it reads only where it looks. */
+function asBlob(source: Source): Blob {
+  const slice = (start: number, end: number) => ({
+    arrayBuffer: async () => new Uint8Array(source.read(start, end - start)).buffer,
+  })
+  return { size: source.size, type: '', slice } as unknown as Blob
+}
+
+// file-type's names for what we count as one type.
+const alias: Record<string, string> = {
+  apng: 'png',
+  'tar.gz': 'gz',
+  opus: 'ogg-opus',
+  ogg: 'ogg-audio',
+  oga: 'ogg-audio',
+  spx: 'ogg-audio',
+  ogv: 'ogg-video',
+  ogm: 'ogg-video',
+  ...Object.fromEntries(['cr2', 'dng', 'nef', 'arw', 'rw2', 'orf', 'raf'].map((name) => [name, 'raw-photo'])),
+  ...Object.fromEntries(['j2c', 'jpx', 'jpm', 'mj2'].map((name) => [name, 'jp2'])),
+  cur: 'ico',
+  mp1: 'mp3',
+  mp2: 'mp3',
+  cfb: 'ole',
+}
+
+// Documents that may consist of letters alone, and are no less what they are.
+const textual = new Set(['pdf', 'rtf', 'ps', 'eps'])
+// Text by its first words: what it parses as is looked at elsewhere. In binary data these words are chance.
+const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
+// `%!` may start any text.
+const buriedInText = (ext: string, source: Source): boolean => ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
+
+/** file-type knows some types by so few bytes that damaged or unknown files have them by chance. */
+function confirmed(type: string, ext: string, source: Source): boolean {
+  if (type === 'mp3' && ext !== 'mp3') return isMpegSound(source)
+  const confirm = confirmations[type]
+  return confirm ? confirm(source) : !unreliable.has(ext)
+}
+const unreliable = new Set([
+  'dmg',
+  'Z',
+  'ac3',
+  'arj',
+  'mpg',
+  'icc',
+  'shp',
+  'dwg',
+  'nes',
+  'it',
+  's3m',
+  'asar',
+  'avro',
+  'lzh',
+  'eot',
+  'jmp',
+])
+const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
+const confirmations: Record<string, (source: Source) => boolean> = {
+  mp3: (source) => hasId3(source) || isMpegSound(source),
+  aac: isAdts,
+  bmp: (source) => source.size >= 26 && dibSizes.has(source.read(14, 4).readUInt32LE(0)),
+  gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
+  exe: (source) => source.size >= 64,
+  sqlite: (source) => source.read(0, 16).toString('latin1') === 'SQLite format 3\0',
+  jxl: (source) => source.read(0, 1)[0] === 0,
+  ico: (source) =>
+    source.size > 22 &&
+    source.read(4, 2).readUInt16LE(0) > 0 &&
+    source.read(4, 2).readUInt16LE(0) < 1000 &&
+    (source.read(9, 1)[0] ?? 1) === 0,
+  ttf: (source) => source.size > 28 && /^[\x20-\x7e]{4}$/.test(source.read(12, 4).toString('latin1')),
+  mts: (source) =>
+    [0, 1, 2, 3, 4].every((packet) => source.read(packet * 188, 1)[0] === 0x47) ||
+    [0, 1, 2, 3, 4].every((packet) => source.read(packet * 192 + 4, 1)[0] === 0x47),
+  aif: (source) => /^FORM....AIF[FC]$/s.test(source.read(0, 12).toString('latin1')),
+}
+
+// Where something right behind the signature is odd, file-type gives up; the reader of the type tells what it is.
+const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
+
+/** What file-type does not find: by the end of the file, further in, or by structure alone. */
+function byDeeperLook(source: Source, limits: ReaderLimits): string | undefined {
+  if (pdfInside(source)) return 'pdf'
+  const signature = signatures[source.read(0, 4).toString('hex')]
+  if (signature) return signature
+  if (hasId3(source)) return 'mp3'
+  if (isOldTar(source)) return 'tar'
+  if (isOlderExcel(source)) return 'xls'
+  if (isOlderWord(source)) return 'doc'
+  if (endsAsZip(source, limits)) return zipType(source, limits)
+  return isMpegSound(source) ? 'mp3' : undefined
+}
+
+/** Readers find a PDF's header anywhere in its first 1024 bytes. */
+export const pdfHeaderAt = (source: Source): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
+
+function pdfInside(source: Source): boolean {
+  return pdfHeaderAt(source) >= 0 && /%%EOF|startxref/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
+}
+
+function isOldTar(source: Source): boolean {
+  const block = source.read(0, 512)
+  return block.length === 512 && block[0] !== 0 && checksumHolds(block)
+}
+
+/** Text is text, unless readers would find a PDF in it. */
+function asText(source: Source, sign: TextSign): Recognition {
+  const at = pdfHeaderAt(source)
+  return at >= 0 && at < 16 && pdfInside(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }
+}

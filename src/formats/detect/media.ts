@@ -1,0 +1,115 @@
+import type { ReaderLimits, Source } from '../format.js'
+import { type Box, boxesOf, findBox } from '../media/boxes.js'
+import { mp3Frame } from '../media/mp3-frame.js'
+import { afterId3 } from '../media/tags.js'
+
+// Boxes with which files of the family start. `ftyp` is usual; QuickTime's older files go without.
+const firstBoxes = new Set(['ftyp', 'styp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot', 'moof', 'sidx'])
+const iso3gp = /^(3g|kddi|mmp4)/
+const stillBrands: [type: string, brands: RegExp][] = [
+  ['avif', /^(avif|avis|MA1A|MA1B)$/],
+  ['heic', /^(heic|heix|heim|heis|hevc|hevx|hevm|hevs|mif1|mif2|msf1)$/],
+]
+
+/** Which of the ISO base media files it is (mp4, m4a, mov, 3gp, avif, heic), by its brands and its tracks; undefined for none of them. */
+export function isoMediaType(source: Source, limits: ReaderLimits): string | undefined {
+  const head = source.read(0, 16)
+  const first = head.toString('latin1', 4, 8)
+  if (head.length < 8 || !firstBoxes.has(first)) return undefined
+  if (first !== 'ftyp')
+    return first === 'styp' || first === 'moof' || first === 'sidx' ? 'mp4' : plausibleSize(source, head) ? 'mov' : undefined
+  const box = source.read(8, Math.min(256, Math.max(0, head.readUInt32BE(0) - 8)))
+  const brands = [0, ...Array.from({ length: Math.max(0, Math.floor(box.length / 4) - 2) }, (_, index) => 8 + index * 4)].map(
+    (at) => box.toString('latin1', at, at + 4),
+  )
+  return byBrands(brands) ?? byTracks(source, limits)
+}
+
+// "Buy free stuff" is text: as a size its first letters would be half a gigabyte.
+const plausibleSize = (source: Source, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
+
+function byBrands(brands: string[]): string | undefined {
+  const major = brands[0] ?? ''
+  const rest = brands.slice(1)
+  for (const [type, pattern] of stillBrands) {
+    if (!pattern.test(major)) continue
+    // `mif1` says only that it is a picture; the other brands say which.
+    return type === 'heic' && !/^he/.test(major) && rest.some((brand) => stillBrands[0]![1].test(brand)) ? 'avif' : type
+  }
+  if (major === 'crx ') return 'cr3'
+  if (major === 'qt  ') return rest.some((brand) => /^(mp4[12]|isom|iso\d|avc1)$/.test(brand)) ? 'mov-mp4' : 'mov'
+  if (/^M4[ABP] $/.test(major)) return 'm4a'
+  if (iso3gp.test(major)) return '3gp'
+  return rest.includes('qt  ') ? 'mov-mp4' : undefined
+}
+
+function byTracks(source: Source, limits: ReaderLimits): string {
+  const moov = findBox(source, limits, 0, source.size, ['moov'])
+  const handlers = moov ? handlersOf(source, limits, moov) : []
+  if (handlers.length === 0) return 'iso-damaged'
+  return handlers.includes('soun') && !handlers.includes('vide') ? 'mp4-audio' : 'mp4'
+}
+
+function handlersOf(source: Source, limits: ReaderLimits, moov: Box): string[] {
+  const handlers: string[] = []
+  for (const track of boxesOf(source, limits, moov.start, moov.end)) {
+    if (track.type !== 'trak' || handlers.length > 100) continue
+    const handler = findBox(source, limits, track.start, track.end, ['mdia', 'hdlr'])
+    const kind = handler && source.read(handler.start + 8, 4).toString('latin1')
+    if (kind) handlers.push(kind === 'vide' && isSlides(source, limits, track) ? 'slides' : kind)
+  }
+  return handlers
+}
+
+/** Pictures for the chapters of a podcast are no film. */
+function isSlides(source: Source, limits: ReaderLimits, track: Box): boolean {
+  const samples = findBox(source, limits, track.start, track.end, ['mdia', 'minf', 'stbl', 'stsd'])
+  return samples !== undefined && ['jpeg', 'png '].includes(source.read(samples.start + 12, 4).toString('latin1'))
+}
+
+const searched = 256 * 1024
+const enoughFrames = 4
+
+/** MPEG sound without a signature of its own: frames that follow each other, after an ID3 tag or some padding. */
+export function isMpegSound(source: Source): boolean {
+  const start = Math.min(afterId3(source), source.size)
+  const bytes = source.read(start, searched)
+  const last = start > 0 ? bytes.length : Math.min(bytes.length, 16_384)
+  for (let at = bytes.indexOf(0xff); at >= 0 && at < last; at = bytes.indexOf(0xff, at + 1))
+    if (framesFrom(bytes, at) >= enoughFrames) return true
+  return bytes.length < 4096 && framesFrom(bytes, 0) >= 2
+}
+
+function framesFrom(bytes: Buffer, start: number): number {
+  let count = 0
+  let kind: number | undefined
+  for (let at = start; count < enoughFrames; count++) {
+    const frame = mp3Frame(bytes, at)
+    if (!frame || (kind !== undefined && frame.kind !== kind)) break
+    kind = frame.kind
+    at += frame.length
+  }
+  return count
+}
+
+/** An ID3 tag in front: nothing but sound has one. */
+export function hasId3(source: Source): boolean {
+  const head = source.read(0, 10)
+  return (
+    head.length === 10 && head.toString('latin1', 0, 3) === 'ID3' && head[3]! < 5 && head.subarray(6).every((byte) => byte < 128)
+  )
+}
+
+/** AAC in ADTS frames that follow each other. */
+export function isAdts(source: Source): boolean {
+  const start = Math.min(afterId3(source), source.size)
+  const bytes = source.read(start, 64 * 1024)
+  let at = 0
+  for (let count = 0; count < 3; count++) {
+    if (at + 7 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return false
+    const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
+    if (length < 7) return false
+    at += length
+  }
+  return true
+}

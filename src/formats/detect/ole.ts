@@ -1,0 +1,22 @@
+import type { Source } from '../format.js'
+import { listOleStreams } from '../office/ole/container.js'
+
+const telltales: Record<string, string> = {
+  encryptedpackage: 'encrypted-ooxml',
+  worddocument: 'doc',
+  workbook: 'xls',
+  book: 'xls',
+  'powerpoint document': 'ppt',
+  pp40: 'ppt',
+  '__properties_version1.0': 'msg',
+  visiodocument: 'vsd',
+  quill: 'pub',
+}
+
+/** Which program's compound file it is, by the streams at its root; `ole` where they do not tell or cannot be read. */
+export function oleType(source: Source): string {
+  const roots = (listOleStreams(source) ?? []).filter(({ parents }) => parents.length === 0)
+  const found = new Set(roots.flatMap(({ name }) => telltales[name.toLowerCase()] ?? []))
+  if (found.has('encrypted-ooxml')) return 'encrypted-ooxml'
+  return found.size === 1 ? [...found][0]! : 'ole'
+}

@@ -1,0 +1,89 @@
+import { listZipEntries, type ZipEntry, zipDirectoryIsWhole } from '../archive/zip/directory.js'
+import type { ReaderLimits, Source } from '../format.js'
+
+const mimetypes: Record<string, string> = {
+  'application/epub+zip': 'epub',
+  'application/vnd.oasis.opendocument.text': 'odt',
+  'application/vnd.oasis.opendocument.text-template': 'odt',
+  'application/vnd.oasis.opendocument.text-master': 'odt',
+  'application/vnd.oasis.opendocument.spreadsheet': 'ods',
+  'application/vnd.oasis.opendocument.spreadsheet-template': 'ods',
+  'application/vnd.oasis.opendocument.presentation': 'odp',
+  'application/vnd.oasis.opendocument.presentation-template': 'odp',
+  'application/vnd.oasis.opendocument.graphics': 'odg',
+  'application/vnd.oasis.opendocument.graphics-template': 'odg',
+}
+
+const mainParts: [type: string, part: RegExp][] = [
+  ['docx', /^word\/document\d*\.xml$/],
+  ['xlsx', /^xl\/workbook\d*\.xml$/],
+  ['xlsb', /^xl\/workbook\d*\.bin$/],
+  ['pptx', /^ppt\/presentation\d*\.xml$/],
+  ['vsdx', /^visio\/document\d*\.xml$/],
+]
+const folders: [type: string, folder: string][] = [
+  ['docx', 'word/'],
+  ['xlsx', 'xl/'],
+  ['pptx', 'ppt/'],
+  ['vsdx', 'visio/'],
+]
+
+/**
+ * Which member of the zip family it is, by the names in its directory. Without a readable directory it is `zip-damaged`:
+ * a document cut off in the middle is a broken document, whatever it was.
+ */
+export function zipType(source: Source, limits: ReaderLimits): string {
+  const entries = listZipEntries(source, limits)
+  if (!entries) return 'zip-damaged'
+  // Some writers use backslashes, a leading slash, or their own spelling of upper and lower case: Office reads them all.
+  const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
+  const type = office(names) ?? byMimetype(source, entries) ?? byTelltales(names)
+  // A directory that breaks off tells too little to call it a plain archive.
+  return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
+}
+
+function office(names: Set<string>): string | undefined {
+  const all = [...names]
+  const main = mainParts.filter(([, part]) => all.some((name) => part.test(name)))
+  if (main.length === 1) return main[0]![0]
+  const packaged = names.has('[content_types].xml') || names.has('_rels/.rels')
+  if (!packaged) return undefined
+  const found = folders.filter(([, folder]) => all.some((name) => name.startsWith(folder)))
+  return found.length === 1 ? found[0]![0] : 'ooxml'
+}
+
+/** OpenDocument and EPUB tell their type in a member of its own, which is stored as it is. */
+function byMimetype(source: Source, entries: ZipEntry[]): string | undefined {
+  const entry = entries.find(({ name }) => name === 'mimetype')
+  if (entry?.method !== 0 || entry.compressedSize > 200) return undefined
+  const header = source.read(entry.localHeaderOffset, 30)
+  if (header.length < 30) return undefined
+  const start = entry.localHeaderOffset + 30 + header.readUInt16LE(26) + header.readUInt16LE(28)
+  const told = source.read(start, entry.compressedSize).toString('latin1').trim()
+  return mimetypes[told] ?? (told.startsWith('application/vnd.oasis.opendocument') ? 'odf' : undefined)
+}
+
+function byTelltales(names: Set<string>): string | undefined {
+  if (names.has('meta-inf/container.xml')) return 'epub'
+  if (names.has('content.xml') && ['meta-inf/manifest.xml', 'styles.xml', 'meta.xml'].some((name) => names.has(name)))
+    return 'odf'
+  if (names.has('androidmanifest.xml')) return 'apk'
+  if (names.has('meta-inf/manifest.mf')) return 'jar'
+  for (const name of names) if (name.endsWith('.class') || name.startsWith('web-inf/')) return 'jar'
+  return undefined
+}
+
+const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
+
+/**
+ * An archive that whatever stands before it does not hide. The end record's comment reaches to the very end: so it is the
+ * file's own archive, not an attachment's.
+ */
+export function endsAsZip(source: Source, limits: ReaderLimits): boolean {
+  const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
+  for (let at = tail.lastIndexOf(endOfArchive); at >= 0; at = at === 0 ? -1 : tail.lastIndexOf(endOfArchive, at - 1)) {
+    if (at + 22 <= tail.length && at + 22 + tail.readUInt16LE(at + 20) === tail.length)
+      return (listZipEntries(source, limits)?.length ?? 0) > 0
+  }
+  return false
+}

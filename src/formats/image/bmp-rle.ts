@@ -1,0 +1,66 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+
+interface RleImage {
+  offset: number
+  width: number
+  rows: number
+  /** Four bits a pixel instead of eight. */
+  nibbles: boolean
+}
+
+/** Follows the runs of an RLE bitmap to its end mark. Runs that reach over a row's end pass, as they do in readers; missing data does not. */
+export function checkRle(source: Source, limits: ReaderLimits, image: RleImage): string | undefined {
+  const bytes = new ByteReader(source, image.offset)
+  let x = 0
+  let row = 0
+  for (let steps = 0; ; steps++) {
+    if ((steps & 4095) === 0) checkDeadline(limits)
+    const first = bytes.next()
+    const second = bytes.next()
+    // Readers take the end of the file for the end mark once the last row is full.
+    if (first < 0 || second < 0)
+      return row >= image.rows - 1 && (x >= image.width || row >= image.rows)
+        ? undefined
+        : `the BMP is truncated in row ${row + 1} of ${image.rows}`
+    if (first > 0) {
+      x += first
+    } else if (second === 0) {
+      row++
+      x = 0
+    } else if (second === 1) {
+      return undefined
+    } else if (second === 2) {
+      x += Math.max(0, bytes.next())
+      row += Math.max(0, bytes.next())
+    } else {
+      const length = image.nibbles ? (second + 1) >> 1 : second
+      bytes.skip(length + (length & 1))
+      x += second
+    }
+  }
+}
+
+class ByteReader {
+  private window: Buffer = Buffer.alloc(0)
+  private index = 0
+
+  constructor(
+    private readonly source: Source,
+    private offset: number,
+  ) {}
+
+  /** The next byte, or -1 at the end. */
+  next(): number {
+    if (this.index >= this.window.length) {
+      this.offset += this.index
+      this.window = this.source.read(this.offset, 65536)
+      this.index = 0
+      if (this.window.length === 0) return -1
+    }
+    return this.window[this.index++] as number
+  }
+
+  skip(count: number): void {
+    this.index += count
+  }
+}

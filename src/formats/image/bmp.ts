@@ -1,0 +1,92 @@
+import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { checkRle } from './bmp-rle.js'
+import { pixelFlood } from './pixels.js'
+
+interface Header {
+  width: number
+  height: number
+  planes: number
+  depth: number
+  compression: number
+  colours: number
+}
+
+// BITMAPCOREHEADER, OS/2 2.x (16 to 64), and Windows' versions 3, the two undocumented ones, 4 and 5.
+const knownHeaders = (size: number) => size === 12 || (size >= 16 && size <= 64) || size === 108 || size === 124
+
+/** BMP by hand, because the bundled libvips does not read it: headers, then that every row of pixels is there. */
+export const readBmp: FormatReader = (source, limits) => {
+  const start = source.read(0, 18)
+  if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM') return broken('does not start with a whole BMP header')
+  const size = start.readUInt32LE(14)
+  if (!knownHeaders(size)) return broken(`the BMP header has an unknown size (${size} bytes)`)
+  const bytes = source.read(14, size)
+  if (bytes.length < size) return broken('the BMP is cut off in its header')
+  const header = size === 12 ? coreHeader(bytes) : infoHeader(bytes)
+  const pixels = start.readUInt32LE(10)
+  const evidence = { width: Math.abs(header.width), height: Math.abs(header.height), depth: header.depth }
+  const fault = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : faultOf(header)
+  if (fault) return broken(fault, evidence)
+  const flood = pixelFlood('BMP', header.width, Math.abs(header.height), limits)
+  if (flood) return flood
+  return checkPixels(source, limits, header, pixels, evidence)
+}
+
+const coreHeader = (bytes: Buffer): Header => ({
+  width: bytes.readUInt16LE(4),
+  height: bytes.readUInt16LE(6),
+  planes: bytes.readUInt16LE(8),
+  depth: bytes.readUInt16LE(10),
+  compression: 0,
+  colours: 0,
+})
+
+const infoHeader = (bytes: Buffer): Header => ({
+  width: bytes.readInt32LE(4),
+  height: bytes.readInt32LE(8),
+  planes: bytes.readUInt16LE(12),
+  depth: bytes.length >= 16 ? bytes.readUInt16LE(14) : 0,
+  compression: bytes.length >= 20 ? bytes.readUInt32LE(16) : 0,
+  colours: bytes.length >= 36 ? bytes.readUInt32LE(32) : 0,
+})
+
+/**
+ * Compressions that viewers open: none, RLE8, RLE4, bit fields, bit fields with alpha. JPEG and PNG inside a BMP (4, 5) are for
+ * printers, OS/2 means other things by 3 and 4, and two bits a pixel are of pocket computers: ImageMagick and ffmpeg refuse them all.
+ */
+const depthsOf: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
+
+function faultOf(header: Header): string | undefined {
+  const { width, height, planes, depth, compression, colours } = header
+  if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP gives an impossible size, ${width}x${height}`
+  if (planes !== 1) return `the BMP claims ${planes} planes; there is always one`
+  const depths = depthsOf[compression]
+  if (!depths) return `the BMP names compression ${compression}, which no viewer opens`
+  if (!depths.includes(depth))
+    return `the BMP claims ${depth} bits a pixel with compression ${compression}, which no viewer opens`
+  if (depth > 0 && depth <= 8 && colours > 65536) return `the BMP claims a palette of ${colours} colours at ${depth} bits a pixel`
+  return undefined
+}
+
+function checkPixels(
+  source: Source,
+  limits: ReaderLimits,
+  header: Header,
+  offset: number,
+  evidence: Record<string, unknown>,
+): FormatVerdict {
+  if (offset >= source.size) return broken('the BMP ends before its pixels: it is truncated', evidence)
+  const rows = Math.abs(header.height)
+  if (header.compression === 1 || header.compression === 2) {
+    const fault = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
+    return fault ? broken(fault, evidence) : sound([], evidence)
+  }
+  // Rows are padded to four bytes; some readers also open the few files that leave the padding out, in all rows or in the last.
+  const bare = Math.ceil((header.width * header.depth) / 8)
+  const padding = -bare & 3
+  const there = source.size - offset
+  const unpadded = there >= bare * rows && there < bare * rows + 4
+  const needed = unpadded ? bare * rows : (bare + padding) * rows - padding
+  if (there < needed) return broken(`the BMP is truncated: ${there} of ${needed} bytes of pixels are there`, evidence)
+  return sound([], evidence)
+}

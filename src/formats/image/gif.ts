@@ -1,0 +1,100 @@
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { GifFrameData } from './gif-lzw.js'
+import { pixelFlood } from './pixels.js'
+
+/**
+ * GIF, every frame of it: blocks and the LZW codes of each image. Done here and not by libvips, whose reader paints over
+ * damage that other programs refuse; a frame's codes are counted, never kept, so memory is constant.
+ */
+export const readGif: FormatReader = (source, limits) => {
+  const head = source.read(0, 13)
+  if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))
+    return broken('does not start with a whole GIF header')
+  const width = head.readUInt16LE(6)
+  const height = head.readUInt16LE(8)
+  const flood = pixelFlood('GIF', width, height, limits)
+  if (flood) return flood
+  const flags = head[10] as number
+  return new GifWalk(source, limits, 13 + tableSize(flags), { width, height }).run()
+}
+
+const tableSize = (flags: number) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0)
+
+class GifWalk {
+  private frames = 0
+
+  constructor(
+    private readonly source: Source,
+    private readonly limits: ReaderLimits,
+    private at: number,
+    private readonly evidence: Record<string, unknown>,
+  ) {}
+
+  run(): FormatVerdict {
+    if (this.at > this.source.size) return this.broken('the GIF is cut off in its colour table')
+    while (this.at < this.source.size) {
+      checkDeadline(this.limits)
+      const kind = this.source.read(this.at, 1)[0]
+      this.at++
+      if (kind === 0x3b) return this.end(this.source.size - this.at)
+      const fault =
+        kind === 0x2c
+          ? this.image()
+          : kind === 0x21
+            ? this.extension()
+            : `at byte ${this.at - 1} of the GIF stands something that is no block`
+      if (fault && typeof fault !== 'string') return fault
+      if (fault) return this.broken(fault)
+    }
+    // Readers take the end of the file for the end of the pictures, as long as each one is whole.
+    return this.frames > 0
+      ? sound(['the end mark is missing; readers do without it'], this.facts())
+      : this.broken('the GIF has no picture in it')
+  }
+
+  private end(extra: number): FormatVerdict {
+    if (this.frames === 0) return this.broken('the GIF has no picture in it')
+    return sound(extra > 0 ? [`${extra} bytes after the end of the image`] : [], this.facts())
+  }
+
+  private facts = () => ({ ...this.evidence, frames: this.frames })
+  private broken = (problem: string) => broken(problem, this.facts())
+
+  private extension(): string | undefined {
+    this.at++
+    return this.blocks()
+  }
+
+  private image(): string | FormatVerdict | undefined {
+    const head = this.source.read(this.at, 9)
+    if (head.length < 9) return 'the GIF is cut off in the head of a picture'
+    const width = head.readUInt16LE(4)
+    const height = head.readUInt16LE(6)
+    const flood = pixelFlood('GIF', width, height, this.limits)
+    if (flood) return flood
+    const flags = head[8] as number
+    this.at += 9 + tableSize(flags)
+    const codeSize = this.source.read(this.at, 1)[0]
+    this.at++
+    if (codeSize === undefined) return 'the GIF is cut off in the head of a picture'
+    if (codeSize < 1 || codeSize > 11) return `picture ${this.frames + 1} of the GIF has an impossible code size (${codeSize})`
+    const data = new GifFrameData(codeSize, width * height)
+    const fault = this.blocks(data) ?? data.fault()
+    if (fault) return `picture ${this.frames + 1} of the GIF is damaged: ${fault}`
+    this.frames++
+    return undefined
+  }
+
+  /** Sub-blocks to the empty one that ends them. */
+  private blocks(data?: GifFrameData): string | undefined {
+    for (;;) {
+      checkDeadline(this.limits)
+      const block = this.source.read(this.at, 256)
+      const length = block[0]
+      if (length === undefined || block.length < length + 1) return 'the GIF is cut off'
+      this.at += length + 1
+      if (length === 0) return undefined
+      data?.take(block.subarray(1, length + 1))
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { type Box, boxesOf } from '../media/boxes.js'
+
+/** A part of an item's data: an absolute place in the file. */
+export interface Extent {
+  start: number
+  length: number
+}
+
+/** A picture, a tile, a thumbnail or a description in the file. ISO/IEC 23008-12 */
+export interface HeifItem {
+  id: number
+  type: string
+  /** Undefined where its data is of a kind that is not looked at (another file, another item). */
+  extents: Extent[] | undefined
+  properties: Box[]
+  /** Items that it is derived from: the tiles of a grid. */
+  sources: number[]
+  /** Pictures that it belongs to: of its transparency, say. */
+  belongsTo: number[]
+  /** Where its entry stands in the list of items: a version, and flags of which the last hides it. */
+  entry: number
+}
+
+export interface HeifItems {
+  primary: number | undefined
+  /** Where the box stands that names the primary one. */
+  primaryBox: Box | undefined
+  items: Map<number, HeifItem>
+}
+
+/** Lists of items are kilobytes; this many bytes are no list any more. */
+const maxList = 16 * 1024 * 1024
+
+/** The items of a `meta` box, or what keeps readers from finding them. */
+export function readItems(source: Source, limits: ReaderLimits, meta: Box): HeifItems | string {
+  const boxes = new Map<string, Box>()
+  for (const box of boxesOf(source, limits, meta.start + 4, meta.end)) {
+    if (box.cut) return `its '${box.type.replace(/[^ -~]/g, '?') || 'next'}' box is longer than what holds it`
+    if (!boxes.has(box.type)) boxes.set(box.type, box)
+  }
+  const handler = boxes.get('hdlr')
+  if (!handler || source.read(handler.start + 8, 4).toString('latin1') !== 'pict') return 'it does not say that it holds pictures'
+  try {
+    const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
+    const list = (type: string) => listOf(source, boxes.get(type))
+    readTypes(source, limits, boxes.get('iinf'), found)
+    found.primary = list('pitm')?.id()
+    readPlaces(limits, list('iloc'), boxes.get('idat'), source.size, found)
+    readProperties(source, limits, boxes.get('iprp'), found)
+    try {
+      readReferences(source, limits, boxes.get('iref'), found)
+    } catch (error) {
+      // Readers go on without it, unless the picture is made of others: then it has no sources, which tells.
+      if (!(error instanceof RangeError)) throw error
+    }
+    return found
+  } catch (error) {
+    if (error instanceof RangeError) return 'its lists of items are cut off or damaged'
+    throw error
+  }
+}
+
+function readTypes(source: Source, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+  if (!box) return
+  const head = listOf(source, box)!
+  const countSize = head.version === 0 ? 2 : 4
+  let left = head.number(countSize)
+  for (const { start, end, type, cut } of boxesOf(source, limits, box.start + 4 + countSize, box.end)) {
+    const entry = listOf(source, { start, end })!
+    if (cut || type !== 'infe' || entry.version > 3) throw new RangeError('iinf')
+    left--
+    // Versions 0 and 1 are for files of other kinds.
+    if (entry.version < 2) continue
+    const id = entry.number(entry.version === 2 ? 2 : 4)
+    entry.number(2)
+    items.set(id, { id, type: entry.text(4), extents: undefined, properties: [], sources: [], belongsTo: [], entry: start })
+  }
+  if (left > 0) throw new RangeError('iinf')
+}
+
+function readPlaces(
+  limits: ReaderLimits,
+  list: List | undefined,
+  idat: Box | undefined,
+  size: number,
+  { items }: HeifItems,
+): void {
+  if (!list) return
+  const sizes = list.number(2)
+  const [offsetSize, lengthSize, baseSize] = [sizes >> 12, (sizes >> 8) & 15, (sizes >> 4) & 15]
+  const indexSize = list.version > 0 ? sizes & 15 : 0
+  const count = list.number(list.version < 2 ? 2 : 4)
+  for (let index = 0; index < count; index++) {
+    checkDeadline(limits)
+    const id = list.number(list.version < 2 ? 2 : 4)
+    const method = list.version > 0 ? list.number(2) & 15 : 0
+    const elsewhere = list.number(2) !== 0
+    const base = list.number(baseSize) + (method === 1 ? (idat?.start ?? size) : 0)
+    const extents: Extent[] = []
+    for (let left = list.number(2); left > 0; left--) {
+      list.number(indexSize)
+      const start = base + list.number(offsetSize)
+      // Without a length it is all there is.
+      extents.push({ start, length: list.number(lengthSize) || Math.max(0, size - start) })
+      if (extents.length > 1 && offsetSize + lengthSize === 0) break
+    }
+    const item = items.get(id)
+    if (item && !elsewhere && method < 2) item.extents = extents
+  }
+}
+
+function readProperties(source: Source, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+  if (!box) return
+  const properties: Box[] = []
+  for (const part of boxesOf(source, limits, box.start, box.end)) {
+    if (part.cut) throw new RangeError('iprp')
+    if (part.type === 'ipco') {
+      for (const property of boxesOf(source, limits, part.start, part.end)) {
+        if (property.cut) throw new RangeError('ipco')
+        properties.push(property)
+      }
+    }
+    if (part.type !== 'ipma') continue
+    const list = listOf(source, part)!
+    for (let left = list.number(4); left > 0; left--) {
+      checkDeadline(limits)
+      const item = items.get(list.number(list.version < 1 ? 2 : 4))
+      for (let links = list.number(1); links > 0; links--) {
+        const index = list.flags & 1 ? list.number(2) & 0x7fff : list.number(1) & 0x7f
+        const property = properties[index - 1]
+        if (index > 0 && !property) throw new RangeError('ipma')
+        if (property) item?.properties.push(property)
+      }
+    }
+  }
+}
+
+function readReferences(source: Source, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+  if (!box) return
+  const width = source.read(box.start, 1)[0] === 0 ? 2 : 4
+  for (const { start, end, type, cut } of boxesOf(source, limits, box.start + 4, box.end)) {
+    if (cut) throw new RangeError('iref')
+    if (type !== 'dimg' && type !== 'auxl') continue
+    const list = new List(source.read(start, Math.min(end - start, maxList)))
+    const item = items.get(list.number(width))
+    const targets = type === 'dimg' ? item?.sources : item?.belongsTo
+    for (let left = list.number(2); left > 0; left--) targets?.push(list.number(width))
+  }
+}
+
+/** The content of a box with a version and flags. */
+function listOf(source: Source, box: { start: number; end: number } | undefined): List | undefined {
+  if (!box) return undefined
+  const list = new List(source.read(box.start, Math.min(box.end - box.start, maxList)))
+  list.head()
+  return list
+}
+
+/** Numbers of any width, one after the other. Throws RangeError at the end. */
+class List {
+  version = 0
+  flags = 0
+  private at = 0
+
+  constructor(private readonly bytes: Buffer) {}
+
+  head(): void {
+    this.version = this.number(1)
+    this.flags = this.number(3)
+  }
+
+  id = () => this.number(this.version === 0 ? 2 : 4)
+
+  number(width: number): number {
+    if (width === 0) return 0
+    const at = this.take(width)
+    return width === 8 ? Number(this.bytes.readBigUInt64BE(at)) : this.bytes.readUIntBE(at, width)
+  }
+
+  text(length: number): string {
+    const at = this.take(length)
+    return this.bytes.toString('latin1', at, at + length)
+  }
+
+  private take(length: number): number {
+    const at = this.at
+    if (length > 8 || at + length > this.bytes.length) throw new RangeError('past the end of a box')
+    this.at += length
+    return at
+  }
+}

@@ -1,0 +1,48 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import type { HeifItem, HeifItems } from './heif-items.js'
+import { type Change, decode } from './vips.js'
+
+// What libheif says of their data; it may also miss something of a tile that only a picture has.
+const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
+
+/** Tiles that are decoded one by one; grids of photographs have some fifty. */
+const decodedTiles = 256
+
+/**
+ * What is wrong with the tiles that a picture is made of. libheif leaves a tile that it cannot decode blank and says nothing, so
+ * each is shown to it as the picture: named the primary item, and not hidden.
+ */
+export async function tileFault(
+  source: Source,
+  limits: ReaderLimits,
+  { primary, primaryBox, items }: HeifItems,
+  changes: Change[],
+): Promise<string | undefined> {
+  const picture = primary === undefined ? undefined : items.get(primary)
+  if (!picture || !primaryBox) return undefined
+  const wide = source.read(primaryBox.start, 1)[0] !== 0
+  let decoded = 0
+  for (const id of new Set(picture.sources)) {
+    checkDeadline(limits)
+    const tile = items.get(id)
+    if (!tile) return `a part of its picture (item ${id}) is missing`
+    if (tile.type !== 'av01') continue
+    if (++decoded > decodedTiles) return undefined
+    const shown = [...changes, { at: primaryBox.start + 4, bytes: numberOf(id, wide ? 4 : 2) }, unhidden(source, tile)]
+    const decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels, changes: shown })
+    if (decoding.outcome === 'refused' && ofData.test(decoding.message))
+      return `a part of its picture (item ${id}) cannot be decoded: ${decoding.message}`
+  }
+  return undefined
+}
+
+function numberOf(value: number, width: 2 | 4): Buffer {
+  const bytes = Buffer.alloc(width)
+  bytes.writeUIntBE(value, 0, width)
+  return bytes
+}
+
+const unhidden = (source: Source, { entry }: HeifItem): Change => ({
+  at: entry + 3,
+  bytes: Buffer.from([source.read(entry + 3, 1)[0]! & 0xfe]),
+})

@@ -1,0 +1,166 @@
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { type Box, boxesOf, findBox } from '../media/boxes.js'
+import { type HeifItem, type HeifItems, readItems } from './heif-items.js'
+import { tileFault } from './heif-tiles.js'
+import { hevcFault } from './hevc.js'
+import { pixelFlood } from './pixels.js'
+import { type Change, decode } from './vips.js'
+
+// What the bundled decoder leaves out: HEVC (patents), and some layouts of AV1.
+const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
+// There is no AV1 that libaom does not decode: it says this of damage.
+const damage = /Bitstream not supported by this decoder/
+
+/** AVIF: box structure and size, then the picture by libvips. */
+export const readAvif: FormatReader = (source, limits) => readHeif(source, limits, 'AVIF', /^(avif|avis|mif1|miaf|MA1A|MA1B)$/)
+
+/** HEIC: its boxes, items and units of HEVC; no decoder for what is in those is bundled, and the report says so. */
+export const readHeic: FormatReader = (source, limits) =>
+  readHeif(source, limits, 'HEIC', /^(heic|heix|hevc|hevx|heim|heis|mif1|msf1)$/)
+
+async function readHeif(source: Source, limits: ReaderLimits, name: 'AVIF' | 'HEIC', brands: RegExp): Promise<FormatVerdict> {
+  const boxes = [...boxesOf(source, limits, 0, source.size)]
+  const fault = faultOf(source, boxes, name, brands)
+  if (fault) return broken(fault)
+  const meta = boxes.find((box) => box.type === 'meta')
+  // An image sequence may come as a film only.
+  if (!meta)
+    return boxes.some((box) => box.type === 'moov')
+      ? sound(['an image sequence: looked at its structure only'])
+      : broken(`the ${name} has no picture in it`)
+  const size = largestSize(source, limits, meta)
+  const evidence = size ? { width: size.width, height: size.height } : {}
+  const flood = size && pixelFlood(name, size.width, size.height, limits)
+  if (flood) return flood
+  const changes = name === 'AVIF' ? brandChanges(source) : []
+  const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await undecoded(source, limits, changes)
+  if (unread && typeof unread !== 'string') return { ...unread, evidence }
+  const items = readItems(source, limits, meta)
+  const problem = unread ? undecodedFault(source, limits, items) : await decodedFault(source, limits, items, changes)
+  if (problem) return broken(`the ${name} cannot be opened: ${problem}`, evidence)
+  return sound(unread ? [`looked at its structure only: ${unread}`] : [], evidence)
+}
+
+type Items = HeifItems | string
+
+const undecodedFault = (source: Source, limits: ReaderLimits, items: Items): string | undefined =>
+  typeof items === 'string' ? items : faultOfPicture(source, limits, items)
+
+/** What libheif overlooks, which other readers do not. */
+async function decodedFault(source: Source, limits: ReaderLimits, items: Items, changes: Change[]): Promise<string | undefined> {
+  if (typeof items === 'string') return undefined
+  const picture = items.primary === undefined ? undefined : items.items.get(items.primary)
+  return (picture && propertyFault(source, picture)) ?? (await tileFault(source, limits, items, changes))
+}
+
+/** libvips looks at the first brand only and does not know those of image sequences, which have a picture like all others. */
+function brandChanges(source: Source): Change[] {
+  const brand = source.read(8, 4).toString('latin1')
+  return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
+}
+
+/** Why the picture was not decoded, where that is not its fault; a verdict where it is. */
+async function undecoded(source: Source, limits: ReaderLimits, changes: Change[]): Promise<string | FormatVerdict | undefined> {
+  const options = { failOn: 'error', maxPixels: limits.maxPixels } as const
+  const decoding = await decode(source, limits, changes.length > 0 ? { ...options, changes } : options)
+  if (decoding.outcome === 'decoded') return undefined
+  if (decoding.outcome === 'too_large') return 'too large to be decoded'
+  if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message
+  return broken(`the picture cannot be decoded: ${decoding.message}`)
+}
+
+function faultOf(source: Source, boxes: Box[], name: string, brands: RegExp): string | undefined {
+  const [first] = boxes
+  if (first?.type !== 'ftyp') return `does not start with the ${name} signature`
+  const list = source.read(first.start, Math.min(first.end - first.start, 256)).toString('latin1')
+  const named = [list.slice(0, 4), ...(list.slice(8).match(/.{4}/gs) ?? [])]
+  if (!named.some((brand) => brands.test(brand))) return `is not marked as ${name}, but as ${named[0]?.replace(/[^ -~]/g, '?')}`
+  const cut = boxes.find((box) => box.cut)
+  return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
+}
+
+/** What is wrong with the picture that a reader shows, and with those that it is made of. Thumbnails and descriptions it can do without. */
+function faultOfPicture(source: Source, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
+  const first = primary === undefined ? undefined : items.get(primary)
+  if (!first) return 'it does not say which of its items is the picture'
+  if (source.read(first.entry + 3, 1)[0]! & 1) return 'its picture is marked as hidden'
+  const wanted = new Set([first, ...transparencyOf(source, first, items)])
+  for (const item of wanted) {
+    checkDeadline(limits)
+    const fault = faultOfItem(source, limits, item)
+    if (fault) return fault
+    for (const id of item.sources) {
+      const part = items.get(id)
+      if (!part) return `a part of its picture (item ${id}) is missing`
+      wanted.add(part)
+    }
+  }
+  return undefined
+}
+
+// What depth and brightness maps are is another matter: readers do without.
+const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
+
+const transparencyOf = (source: Source, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
+  [...items.values()].filter(
+    ({ belongsTo, properties }) =>
+      belongsTo.includes(id) &&
+      properties.some(({ type, start }) => type === 'auxC' && transparency.test(source.read(start + 4, 64).toString('latin1'))),
+  )
+
+// Made of other pictures, and coded by themselves. ISO/IEC 23008-12 and its supplements.
+const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
+const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
+
+/** A grid says how many tiles it has, which is as many as it refers to. */
+function gridFault(source: Source, { extents, sources }: HeifItem): string | undefined {
+  const [place] = extents ?? []
+  if (!place) return 'it does not say how its tiles lie'
+  const bytes = source.read(place.start, place.length)
+  const needed = (bytes[1] ?? 0) & 1 ? 12 : 8
+  if (bytes.length < needed || bytes[0] !== 0) return 'the description of its tiles is damaged'
+  const tiles = (bytes[2]! + 1) * (bytes[3]! + 1)
+  return tiles === sources.length ? undefined : `it has ${sources.length} of ${tiles} tiles`
+}
+
+function faultOfItem(source: Source, limits: ReaderLimits, item: HeifItem): string | undefined {
+  const { type, extents, sources } = item
+  const derived = derivedTypes.has(type)
+  if (!derived && !codedTypes.has(type)) return `its picture is of an unknown kind ('${type.replace(/[^ -~]/g, '?')}')`
+  if (derived && sources.length === 0) return 'it does not say what its picture is made of'
+  if (!extents) return derived ? undefined : 'it does not say where its picture is'
+  if (extents.some(({ start, length }) => start + length > source.size)) return 'its picture lies beyond the end: it is truncated'
+  const odd = propertyFault(source, item)
+  if (odd) return odd
+  if (type === 'grid') return gridFault(source, item)
+  if (derived) return undefined
+  return type === 'hvc1' || type === 'hev1' ? hevcFault(source, limits, item) : undefined
+}
+
+function propertyFault(source: Source, item: HeifItem): string | undefined {
+  const odd = item.properties.find((property) => isImpossible(source, property))
+  return odd && `a property of its picture ('${odd.type}') is damaged`
+}
+
+/** A size of nothing, or another number of channels than there are depths for. */
+function isImpossible(source: Source, { type, start, end }: Box): boolean {
+  const bytes = source.read(start + 4, 8)
+  if (type === 'ispe') return bytes.length < 8 || end - start < 12 || bytes.readUInt32BE(0) === 0 || bytes.readUInt32BE(4) === 0
+  return type === 'pixi' && (bytes.length === 0 || end - start < 5 + bytes[0]!)
+}
+
+/** The largest size that any of its pictures claims (`ispe` properties). */
+function largestSize(source: Source, limits: ReaderLimits, meta: Box): { width: number; height: number } | undefined {
+  const properties = findBox(source, limits, meta.start + 4, meta.end, ['iprp', 'ipco'])
+  if (!properties) return undefined
+  let largest: { width: number; height: number } | undefined
+  for (const box of boxesOf(source, limits, properties.start, properties.end)) {
+    checkDeadline(limits)
+    if (box.type !== 'ispe' || box.end - box.start < 12) continue
+    const bytes = source.read(box.start + 4, 8)
+    if (bytes.length < 8) continue
+    const size = { width: bytes.readUInt32BE(0), height: bytes.readUInt32BE(4) }
+    if (!largest || size.width * size.height > largest.width * largest.height) largest = size
+  }
+  return largest
+}

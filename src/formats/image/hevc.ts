@@ -1,0 +1,137 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import type { Box } from '../media/boxes.js'
+import type { Extent, HeifItem } from './heif-items.js'
+import { areDamaged } from './hevc-parameters.js'
+
+// Kinds of units (ISO/IEC 23008-2 table 7-1) without which nothing can be decoded, and the first that is no slice.
+const [sequenceParameters, pictureParameters, firstNoSlice] = [33, 34, 32]
+const maxConfiguration = 1024 * 1024
+
+/**
+ * A picture of HEVC as far as it can be followed without decoding it: its configuration, then units whose lengths add up, each
+ * with a head that is possible and without the sequences of zeros that the format keeps out of its data. Gives what is wrong.
+ */
+export function hevcFault(source: Source, limits: ReaderLimits, item: HeifItem): string | undefined {
+  const box = item.properties.find(({ type }) => type === 'hvcC')
+  if (!box) return 'it has no decoder configuration (hvcC)'
+  const configuration = readConfiguration(source, box)
+  if (typeof configuration === 'string') return configuration
+  if (!item.extents) return undefined
+  return unitsFault(new Joined(source, item.extents), limits, configuration)
+}
+
+interface Configuration {
+  lengthSize: number
+  kinds: Set<number>
+}
+
+function readConfiguration(source: Source, box: Box): Configuration | string {
+  const bytes = source.read(box.start, Math.min(box.end - box.start, maxConfiguration))
+  if (bytes.length < 23) return 'its decoder configuration (hvcC) is cut off'
+  // Some early encoders wrote version 0.
+  if (bytes[0]! > 1) return `its decoder configuration (hvcC) has an unknown version (${bytes[0]})`
+  const lengthSize = (bytes[21]! & 3) + 1
+  if (lengthSize === 3) return 'its decoder configuration (hvcC) gives an impossible length of lengths'
+  const kinds = new Set<number>()
+  let at = 23
+  for (let arrays = bytes[22]!; arrays > 0; arrays--) {
+    if (at + 3 > bytes.length) return 'the lists of its decoder configuration (hvcC) are cut off'
+    const kind = bytes[at]! & 0x3f
+    let units = bytes.readUInt16BE(at + 1)
+    at += 3
+    for (; units > 0; units--) {
+      const length = at + 2 <= bytes.length ? bytes.readUInt16BE(at) : 0
+      if (length < 3 || at + 2 + length > bytes.length) return 'the lists of its decoder configuration (hvcC) are cut off'
+      const unit = bytes.subarray(at + 2, at + 2 + length)
+      if (headKind(unit[0]!, unit[1]!) !== kind)
+        return 'its decoder configuration (hvcC) holds units of another kind than it says'
+      if (hasBareZeros(unit) || areDamaged(kind, unit)) return 'its decoder configuration (hvcC) is damaged'
+      // What belongs to another layer is not for this picture.
+      if (!isLayered(unit)) kinds.add(kind)
+      at += 2 + length
+    }
+  }
+  return { lengthSize, kinds }
+}
+
+function unitsFault(data: Joined, limits: ReaderLimits, { lengthSize, kinds }: Configuration): string | undefined {
+  const seen = new Set(kinds)
+  let slices = 0
+  let at = 0
+  while (at < data.size) {
+    checkDeadline(limits)
+    const head = data.read(at, lengthSize + 3)
+    if (head.length < lengthSize + 2) return 'its data ends within the head of a unit'
+    const length = head.readUIntBE(0, lengthSize)
+    if (length < 2 || at + lengthSize + length > data.size)
+      return 'the lengths of its units do not add up: it is damaged or truncated'
+    const kind = headKind(head[lengthSize]!, head[lengthSize + 1]!)
+    if (kind === undefined) return 'one of its units has an impossible head'
+    seen.add(kind)
+    if (kind < firstNoSlice && !isLayered(head.subarray(lengthSize))) {
+      const opens = ((head[lengthSize + 2] ?? 0) & 0x80) !== 0
+      if (opens !== (slices === 0)) return slices === 0 ? 'its first slice is missing' : 'its picture starts twice'
+      slices++
+    }
+    const zeros = damagedWithin(data, limits, at + lengthSize, length)
+    if (zeros) return zeros
+    at += lengthSize + length
+  }
+  if (slices === 0) return 'it has no picture data'
+  if (!seen.has(sequenceParameters) || !seen.has(pictureParameters)) return 'the parameters for decoding it are missing'
+  return undefined
+}
+
+const isLayered = (unit: Buffer) => (unit[0]! & 1) !== 0 || unit[1]! >> 3 !== 0
+
+/** The kind of unit, or undefined where no unit starts so: a bit that is always 0, a layer and a time layer that exist. */
+function headKind(first: number, second: number): number | undefined {
+  return first & 0x80 || (second & 7) === 0 ? undefined : first >> 1
+}
+
+const piece = 64 * 1024
+
+function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
+  for (let at = 0; at < length; at += piece) {
+    checkDeadline(limits)
+    // Two bytes of the next piece, so that no sequence falls between two.
+    if (hasBareZeros(data.read(start + at, Math.min(piece + 2, length - at)))) return 'the data of its picture is damaged'
+  }
+  return undefined
+}
+
+/** Encoders put a 3 after two zeros, so that no start mark stands in the data by chance: 0 0 0, 0 0 1 and 0 0 2 are damage. */
+function hasBareZeros(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(pair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(pair, at + 1))
+    if (bytes[at + 2]! < 3) return true
+  return false
+}
+const pair = Buffer.from([0, 0])
+
+/** The extents of an item as one. */
+class Joined {
+  readonly size: number
+
+  constructor(
+    private readonly source: Source,
+    private readonly extents: Extent[],
+  ) {
+    this.size = extents.reduce((sum, { length }) => sum + length, 0)
+  }
+
+  read(offset: number, length: number): Buffer {
+    const parts: Buffer[] = []
+    let skip = offset
+    let wanted = length
+    for (const extent of this.extents) {
+      if (wanted <= 0) break
+      if (skip < extent.length) {
+        const part = this.source.read(extent.start + skip, Math.min(wanted, extent.length - skip))
+        parts.push(part)
+        wanted -= part.length
+      }
+      skip = Math.max(0, skip - extent.length)
+    }
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+  }
+}

@@ -1,0 +1,103 @@
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { areCodes, dataFault, nextMarker } from './jpeg-scan.js'
+import { pixelFlood } from './pixels.js'
+import { decode } from './vips.js'
+
+interface Frame {
+  width: number
+  height: number
+  precision: number
+  /** Last digit of the marker: 0 baseline, 1 extended, 2 progressive, 3 lossless, 9 and 10 arithmetic. */
+  process: number
+}
+
+// What cameras and old encoders write and every viewer shows without a word: not damage.
+const harmless =
+  /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
+const leftOver = /(\d+) extraneous bytes before marker 0x(\w\w)/
+// Processes that browsers do not show either, but medical and technical programs do.
+const unsupported =
+  /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
+
+/** JPEG: the frame header, then every scan by libvips. A missing end and damaged scans are refused, bytes after the image pass. */
+export const readJpeg: FormatReader = async (source, limits) => {
+  const start = source.read(0, 3)
+  if (start.length < 3 || start[0] !== 0xff || start[1] !== 0xd8 || start[2] !== 0xff)
+    return broken('does not start with the JPEG marker')
+  const frame = findFrame(source, limits)
+  if (typeof frame === 'string') return broken(frame)
+  const evidence = { width: frame.width, height: frame.height }
+  const flood = pixelFlood('JPEG', frame.width, frame.height, limits)
+  if (flood) return flood
+  let decoding = await decode(source, limits, { failOn: 'warning', maxPixels: limits.maxPixels })
+  const notes: string[] = []
+  if (decoding.outcome === 'refused' && harmless.test(decoding.message)) {
+    const [, count, code] = leftOver.exec(decoding.message) ?? []
+    if (count && areCodes(source, limits, Number(count), Number.parseInt(code!, 16)))
+      return broken(`the JPEG is damaged: ${decoding.message}`, evidence)
+    notes.push(`repaired by readers: ${decoding.message}`)
+    decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels })
+  }
+  const damage = dataFault(source, limits)
+  if (damage) return broken(`the JPEG is damaged: ${damage}`, evidence)
+  if (decoding.outcome === 'decoded') return sound(notes, evidence)
+  const wholeScan = hasEnd(source, limits)
+  if (decoding.outcome === 'refused' && !(unsupported.test(decoding.message) && wholeScan)) {
+    return broken(`the JPEG is damaged or truncated: ${decoding.message}`, evidence)
+  }
+  if (!wholeScan) return broken('the JPEG ends without its end marker: it is truncated', evidence)
+  return sound(
+    [
+      ...notes,
+      `looked at its structure only: ${decoding.outcome === 'too_large' ? 'too large to be decoded' : decoding.message}`,
+    ],
+    evidence,
+  )
+}
+
+/** Walks the segments to the frame header. */
+function findFrame(source: Source, limits: ReaderLimits): Frame | string {
+  let at = 2
+  for (;;) {
+    checkDeadline(limits)
+    const marker = nextMarker(source, limits, at)
+    if (!marker) return 'the JPEG has no picture in it (no frame header)'
+    const { code, after } = marker
+    if (code === 0xd9) return 'the JPEG ends before its picture starts'
+    if (code === 0xda) return 'the JPEG has image data without a frame header'
+    if (code === 0xd8 || code === 0x01 || (code >= 0xd0 && code <= 0xd7)) {
+      at = after
+      continue
+    }
+    const head = source.read(after, 8)
+    const length = head.length >= 2 ? head.readUInt16BE(0) : 0
+    if (length < 2 || after + length > source.size) return 'the JPEG is cut off in one of its header segments'
+    if (isFrameHeader(code)) return readFrame(code, head, length)
+    at = after + length
+  }
+}
+
+const isFrameHeader = (code: number) => code >= 0xc0 && code <= 0xcf && code !== 0xc4 && code !== 0xc8 && code !== 0xcc
+
+function readFrame(code: number, head: Buffer, length: number): Frame | string {
+  if (length < 8 || head.length < 8) return 'the frame header of the JPEG is cut off'
+  const frame = { precision: head[2] as number, height: head.readUInt16BE(3), width: head.readUInt16BE(5), process: code & 0x0f }
+  // A height of 0 is legal on paper (a DNL marker gives it later), and no program opens it.
+  if (frame.width === 0 || frame.height === 0) return `the JPEG gives an impossible size, ${frame.width}x${frame.height}`
+  const lossless = frame.process === 3 || frame.process === 11
+  if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)
+    return `the JPEG claims ${frame.precision} bits a sample, which do not exist`
+  return frame
+}
+
+/** True where an end marker follows some scan: bytes after it do not matter. */
+function hasEnd(source: Source, limits: ReaderLimits): boolean {
+  let before = false
+  for (const piece of source.pieces(Math.max(2, source.size - 4 * 1024 * 1024))) {
+    checkDeadline(limits)
+    if (before && piece[0] === 0xd9) return true
+    if (piece.includes(Buffer.from([0xff, 0xd9]))) return true
+    before = piece[piece.length - 1] === 0xff
+  }
+  return false
+}

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import { devNull } from 'node:os'
+import sharp from 'sharp'
+import { type Change, type Decoded, type DecodeTask, nothingSaid } from './vips.js'
+
+// One thread and no cache: a process decodes one image at a time and never twice.
+sharp.cache(false)
+sharp.concurrency(1)
+
+/**
+ * Decodes every row of an image, given as bytes or by its path, without keeping them: a PNG without compression, written to
+ * the null device, is the one sink of libvips that asks for all pixels in order and forgets them. One channel is enough, since
+ * channels are decoded together.
+ */
+export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
+  const { failOn, page, pages, maxPixels, seconds, changes } = task
+  try {
+    await sharp(changes ? await changed(image, changes) : image, {
+      failOn,
+      sequentialRead: true,
+      ignoreIcc: true,
+      limitInputPixels: Math.min(maxPixels, Number.MAX_SAFE_INTEGER),
+      ...(page === undefined ? {} : { page }),
+      ...(pages === undefined ? {} : { pages }),
+    })
+      .timeout({ seconds: Math.min(seconds, 3600) })
+      .extractChannel(0)
+      .png({ compressionLevel: 0, palette: false })
+      .toFile(devNull)
+    return { outcome: 'decoded' }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    return /timeout: \d+%/.test(message) ? { outcome: 'too_slow' } : { outcome: 'refused', message: firstWords(message) }
+  }
+}
+
+async function changed(image: Buffer | string, changes: Change[]): Promise<Buffer> {
+  const copy = typeof image === 'string' ? await readFile(image) : Buffer.from(image)
+  for (const { at, bytes } of changes) copy.set(bytes, at)
+  return copy
+}
+
+// libvips repeats itself, one line for each row it could not read, ends with what its sink thinks of it, and counts looking
+// for more at the end of a file among the faults.
+function firstWords(message: string): string {
+  const lines = message
+    .replace(/[^\x20-\x7e\n]/g, '?')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !/unable to write to target|^source: bad seek/.test(line))
+  return [...new Set(lines)].slice(0, 2).join('; ').slice(0, 240) || nothingSaid
+}

@@ -1,0 +1,108 @@
+import { crc32 } from 'node:zlib'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { pixelFlood } from './pixels.js'
+import { decode } from './vips.js'
+
+const signature = Buffer.from('89504e470d0a1a0a', 'hex')
+
+/** Bit depths that each colour type allows. PNG specification §11.2.1 */
+const depths: Record<number, number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] }
+
+interface Header {
+  width: number
+  height: number
+  colourType: number
+}
+
+/** PNG and APNG: chunk order, the CRC of every chunk, and the pixels by libvips. Bytes after IEND pass. */
+export const readPng: FormatReader = async (source, limits) => {
+  if (!source.read(0, 8).equals(signature)) return broken('does not start with the PNG signature')
+  const header = readHeader(source.read(8, 25))
+  if (typeof header === 'string') return broken(header)
+  const evidence = { width: header.width, height: header.height }
+  const flood = pixelFlood('PNG', header.width, header.height, limits)
+  if (flood) return flood
+  const notes: string[] = []
+  const problem = walkChunks(source, limits, header, notes)
+  if (problem) return broken(problem, evidence)
+  return decodePixels(source, limits, notes, evidence)
+}
+
+async function decodePixels(
+  source: Source,
+  limits: ReaderLimits,
+  notes: string[],
+  evidence: Record<string, unknown>,
+): Promise<FormatVerdict> {
+  const decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels })
+  if (decoding.outcome === 'refused') return broken(`the pixels cannot be decoded: ${decoding.message}`, evidence)
+  if (decoding.outcome === 'too_large') notes.push('too large to be decoded: chunks and their checksums only')
+  return sound(notes, evidence)
+}
+
+function readHeader(chunk: Buffer): Header | string {
+  if (chunk.length < 25 || chunk.readUInt32BE(0) !== 13 || chunk.toString('latin1', 4, 8) !== 'IHDR')
+    return 'the PNG does not start with its header (IHDR)'
+  if (crc32(chunk.subarray(4, 21)) !== chunk.readUInt32BE(21)) return 'the checksum of the PNG header (IHDR) is wrong'
+  const width = chunk.readUInt32BE(8)
+  const height = chunk.readUInt32BE(12)
+  const [depth, colourType, compression, filter, interlace] = chunk.subarray(16, 21) as unknown as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  if (width === 0 || height === 0 || width > 0x7fffffff || height > 0x7fffffff)
+    return `the PNG header gives an impossible size, ${width}x${height}`
+  if (!depths[colourType]?.includes(depth))
+    return `the PNG header gives colour type ${colourType} at ${depth} bits, which does not exist`
+  if (compression !== 0 || filter !== 0 || interlace > 1)
+    return 'the PNG header names an unknown compression, filter or interlacing'
+  return { width, height, colourType }
+}
+
+/** What is wrong with the chunks after the header, if anything. */
+function walkChunks(source: Source, limits: ReaderLimits, header: Header, notes: string[]): string | undefined {
+  const seen = new Set<string>()
+  let at = 8
+  let afterData = false
+  while (at < source.size) {
+    checkDeadline(limits)
+    const head = source.read(at, 8)
+    if (head.length < 8) return 'the PNG is cut off in the head of a chunk'
+    const length = head.readUInt32BE(0)
+    const type = head.toString('latin1', 4, 8)
+    if (!/^[A-Za-z]{4}$/.test(type)) return `at byte ${at} of the PNG stands something that is no chunk`
+    if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is cut off in its ${type} chunk`
+    if (!crcMatches(source, limits, at + 4, length + 4)) {
+      // Upper case means that the picture cannot be read without it; readers leave out the other chunks and go on.
+      if (/^[A-Z]/.test(type)) return `the checksum of the PNG's ${type} chunk is wrong`
+      notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
+    }
+    if (type === 'IHDR' && at !== 8) return 'the PNG has two headers'
+    if (type === 'PLTE' && (length === 0 || length % 3 !== 0 || length > 768) && header.colourType === 3)
+      return 'the palette of the PNG has an impossible length'
+    if (type === 'IDAT' && afterData) return 'the image data of the PNG is interrupted by another chunk'
+    if (type !== 'IDAT' && seen.has('IDAT')) afterData = true
+    if (type === 'IDAT' && header.colourType === 3 && !seen.has('PLTE'))
+      return 'the PNG has no palette, though its colour type needs one'
+    seen.add(type)
+    at += 12 + length
+    if (type === 'IEND') {
+      if (!seen.has('IDAT')) return 'the PNG has no image data'
+      if (at < source.size) notes.push(`${source.size - at} bytes after the end of the image`)
+      return undefined
+    }
+  }
+  return 'the PNG ends without its end chunk (IEND): it is truncated'
+}
+
+function crcMatches(source: Source, limits: ReaderLimits, start: number, length: number): boolean {
+  let crc = 0
+  for (const piece of source.pieces(start, start + length)) {
+    checkDeadline(limits)
+    crc = crc32(piece, crc)
+  }
+  return source.read(start + length, 4).readUInt32BE(0) === crc
+}

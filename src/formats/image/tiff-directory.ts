@@ -1,0 +1,110 @@
+import type { Source } from '../format.js'
+
+/** Bytes of one value of each field type. TIFF 6.0 §2, and 13, 16 to 18 from later supplements. */
+const typeSizes: Record<number, number> = {
+  1: 1,
+  2: 1,
+  3: 2,
+  4: 4,
+  5: 8,
+  6: 1,
+  7: 1,
+  8: 2,
+  9: 4,
+  10: 8,
+  11: 4,
+  12: 8,
+  13: 4,
+  16: 8,
+  17: 8,
+  18: 8,
+}
+
+interface Field {
+  type: number
+  count: number
+  /** Where its values stand. */
+  offset: number
+}
+
+/** The byte order and widths of a TIFF, classic or big, and reads of its directories. Nothing is allocated by a count from the file. */
+export class TiffReader {
+  private constructor(
+    private readonly source: Source,
+    private readonly little: boolean,
+    private readonly big: boolean,
+    readonly first: number,
+  ) {}
+
+  static open(source: Source): TiffReader | undefined {
+    const head = source.read(0, 16)
+    const order = head.toString('latin1', 0, 2)
+    if (head.length < 8 || (order !== 'II' && order !== 'MM')) return undefined
+    const little = order === 'II'
+    const version = little ? head.readUInt16LE(2) : head.readUInt16BE(2)
+    if (version === 42) return new TiffReader(source, little, false, little ? head.readUInt32LE(4) : head.readUInt32BE(4))
+    if (version !== 43 || head.length < 16) return undefined
+    return new TiffReader(source, little, true, Number(little ? head.readBigUInt64LE(8) : head.readBigUInt64BE(8)))
+  }
+
+  /** The directory at `offset`: its fields by tag, and where the next one stands (0: none; undefined: cut off). */
+  directory(offset: number): { fields: Map<number, Field>; next: number | undefined } | undefined {
+    const countSize = this.big ? 8 : 2
+    const entrySize = this.big ? 20 : 12
+    const count = this.number(offset, countSize)
+    if (count === undefined || count === 0 || count > 0xffff) return undefined
+    const entries = this.source.read(offset + countSize, count * entrySize)
+    if (entries.length < count * entrySize) return undefined
+    const fields = new Map<number, Field>()
+    for (let index = 0; index < count; index++) {
+      const at = offset + countSize + index * entrySize
+      const field = this.field(entries.subarray(index * entrySize), at)
+      // Readers keep the first of two fields with the same tag.
+      if (!fields.has(field.tag)) fields.set(field.tag, field)
+    }
+    return { fields, next: this.number(offset + countSize + count * entrySize, this.big ? 8 : 4) }
+  }
+
+  private field(entry: Buffer, at: number): Field & { tag: number } {
+    const tag = this.little ? entry.readUInt16LE(0) : entry.readUInt16BE(0)
+    const type = this.little ? entry.readUInt16LE(2) : entry.readUInt16BE(2)
+    const width = this.big ? 8 : 4
+    const count = this.decode(entry, 4, width)
+    const inline = (typeSizes[type] ?? 1) * count <= width
+    const place = at + 4 + width
+    return { tag, type, count, offset: inline ? place : this.decode(entry, 4 + width, width) }
+  }
+
+  /** One value of a field, or undefined where the field or the value is not there. */
+  value(field: Field | undefined, index = 0): number | undefined {
+    if (!field || index >= field.count) return undefined
+    const size = typeSizes[field.type] ?? 0
+    if (![1, 2, 4, 8].includes(size) || [5, 10, 11, 12].includes(field.type)) return undefined
+    return this.number(field.offset + index * size, size)
+  }
+
+  /** Values of a field in order; ends early where the file does. */
+  *values(field: Field): Generator<number> {
+    const size = typeSizes[field.type] ?? 0
+    if (![1, 2, 4, 8].includes(size)) return
+    const step = 8192
+    for (let index = 0; index < field.count; index += step) {
+      const wanted = Math.min(step, field.count - index)
+      const bytes = this.source.read(field.offset + index * size, wanted * size)
+      for (let at = 0; at + size <= bytes.length; at += size) yield this.decode(bytes, at, size)
+      if (bytes.length < wanted * size) return
+    }
+  }
+
+  private number(offset: number, size: number): number | undefined {
+    if (offset < 0 || !Number.isSafeInteger(offset) || offset + size > this.source.size) return undefined
+    return this.decode(this.source.read(offset, size), 0, size)
+  }
+
+  private decode(bytes: Buffer, at: number, size: number): number {
+    if (size === 8) return Number(this.little ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at))
+    return this.little ? bytes.readUIntLE(at, size) : bytes.readUIntBE(at, size)
+  }
+}
+
+export type TiffFields = Map<number, Field>

@@ -1,0 +1,58 @@
+import { DeadlineExceeded, type ReaderLimits, type Source } from '../format.js'
+
+/** Larger images are not handed to libvips: their structure decides, and the report says so. */
+const decodedSize = 128 * 1024 * 1024
+
+export interface DecodeOptions {
+  failOn: 'truncated' | 'error' | 'warning'
+  /** First page to decode, and how many (-1: all of them). */
+  page?: number
+  pages?: number
+  /** Pages times pixels that may pass through; never held at once, so this bounds time and not memory. */
+  maxPixels: number
+  /** Bytes that stand elsewhere in the file than libvips is to see: what makes it decode a part that it would not show. */
+  changes?: Change[]
+}
+
+export interface Change {
+  at: number
+  bytes: Uint8Array
+}
+
+/** What is asked of libvips about the file under test. */
+export interface DecodeTask extends DecodeOptions {
+  /** Time to decode in, in whole seconds. */
+  seconds: number
+}
+
+/** What libvips made of an image: decoded to the last row, refused (and why), or not done in time. */
+export type Decoded = { outcome: 'decoded' } | { outcome: 'refused'; message: string } | { outcome: 'too_slow' }
+
+/** Also: not looked at because it is too large. */
+export type Decoding = Exclude<Decoded, { outcome: 'too_slow' }> | { outcome: 'too_large' }
+
+/** The message of a refusal for which libvips gives no reason. */
+export const nothingSaid = 'no reason given'
+
+export type ImageDecoder = (source: Source, task: DecodeTask) => Promise<Decoded>
+
+let decoder: ImageDecoder | undefined
+
+/**
+ * Names who decodes. libvips is native code: what kills it kills its process, so it does not run in the service's own.
+ * Workers ask their pool, which asks a child process.
+ */
+export function decodeImagesWith(named: ImageDecoder): void {
+  decoder = named
+}
+
+/** Decodes every row of the file under test, whose pixels nobody keeps. Throws `DeadlineExceeded`. */
+export async function decode(source: Source, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
+  if (source.size > decodedSize) return { outcome: 'too_large' }
+  const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
+  if (seconds <= 0) throw new DeadlineExceeded('the image takes too long to read')
+  if (!decoder) throw new Error('nobody is named to decode images')
+  const decoded = await decoder(source, { ...options, seconds })
+  if (decoded.outcome === 'too_slow') throw new DeadlineExceeded('the image takes too long to decode')
+  return decoded
+}

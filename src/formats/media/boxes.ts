@@ -1,0 +1,50 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+
+/** A box (atom) of an ISO base media file: where its payload starts and ends. */
+export interface Box {
+  type: string
+  start: number
+  end: number
+  /** True where the box claims more bytes than whatever holds it has. */
+  cut: boolean
+  /** True where it has no length of its own: it reaches to the end of the file. */
+  open: boolean
+}
+
+/** The boxes between `start` and `end`, one by one. Ends early where something stands that is no box (a cut box of type ''). */
+export function* boxesOf(source: Source, limits: ReaderLimits, start: number, end: number): Generator<Box> {
+  // Fewer than eight bytes at the end are padding: QuickTime ends lists with four zero bytes.
+  for (let at = start; at + 8 <= end; ) {
+    checkDeadline(limits)
+    const head = source.read(at, 16)
+    const type = head.toString('latin1', 4, 8)
+    let size = head.readUInt32BE(0)
+    let headSize = 8
+    if (size === 1) {
+      if (head.length < 16) return
+      size = Number(head.readBigUInt64BE(8))
+      headSize = 16
+    }
+    // Size 0 means "to the end", which only the last box of a file may say.
+    const open = size === 0
+    if (open) size = end - at
+    if (size < headSize) {
+      yield { type: '', start: at, end, cut: true, open: false }
+      return
+    }
+    yield { type, start: at + headSize, end: Math.min(at + size, end), cut: at + size > end, open }
+    at += size
+  }
+}
+
+/** Only the last box of a file may do without a length. Zeros, with which QuickTime ends some lists, are no box. */
+export const isEndless = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
+
+/** The first box at `path`, below the boxes between `start` and `end`. */
+export function findBox(source: Source, limits: ReaderLimits, start: number, end: number, path: string[]): Box | undefined {
+  const [wanted, ...rest] = path
+  for (const box of boxesOf(source, limits, start, end)) {
+    if (box.type === wanted) return rest.length === 0 ? box : findBox(source, limits, box.start, box.end, rest)
+  }
+  return undefined
+}

@@ -1,0 +1,39 @@
+import type { Source } from '../format.js'
+
+/** An element of EBML (Matroska, WebM): its id, and where its content lies. */
+export interface Element {
+  id: number
+  start: number
+  /** Undefined: its length was not known when it was written (streams). */
+  end?: number
+}
+
+/** Id and length at `at`: numbers whose first byte tells, by its leading zeros, how long they are. Undefined where no element stands. */
+export function elementAt(source: Source, at: number): Element | undefined {
+  const head = source.read(at, 12)
+  const first = head[0]
+  if (!first) return undefined
+  const idLength = Math.clz32(first) - 23
+  const second = head[idLength]
+  if (idLength > 4 || !second) return undefined
+  const sizeLength = Math.clz32(second) - 23
+  if (head.length < idLength + sizeLength) return undefined
+  let size = second & (0xff >> sizeLength)
+  let unknown = size === 0xff >> sizeLength
+  for (let index = 1; index < sizeLength; index++) {
+    const byte = head[idLength + index] as number
+    size = size * 256 + byte
+    if (byte !== 0xff) unknown = false
+  }
+  const start = at + idLength + sizeLength
+  return { id: head.readUIntBE(0, idLength), start, ...(unknown ? {} : { end: start + size }) }
+}
+
+/** A number or a length of the kind that EBML and Matroska's lacing use; undefined where it is cut off or longer than four bytes. */
+export function shortNumber(bytes: Buffer, at: number): { value: number; length: number } | undefined {
+  const first = bytes[at]
+  if (!first) return undefined
+  const length = Math.clz32(first) - 23
+  if (length > 4 || at + length > bytes.length) return undefined
+  return { value: bytes.readUIntBE(at, length) - 2 ** (7 * length), length }
+}

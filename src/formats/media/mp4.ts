@@ -1,0 +1,136 @@
+import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound, trapped } from '../format.js'
+import { type Box, boxesOf, findBox, isEndless } from './boxes.js'
+import { playsInPart } from './cut.js'
+import { fragmentFault, fragmentTracks } from './mp4-fragments.js'
+import { checkTrack } from './mp4-track.js'
+
+// Where one of these is cut off, something of the film is missing.
+const needed = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
+const printable = /^[\x20-\x7e\xa9]{4}$/
+
+interface Top {
+  boxes: Box[]
+  notes: string[]
+  /** The type of the box that the end of the file cuts off. */
+  cut?: string
+}
+
+/** What the tracks of a movie header come to. */
+interface Movie {
+  fault?: string
+  outside?: string
+  promised: number
+  there: number
+}
+
+/** MP4, M4A and QuickTime, fragmented ones too: boxes that fit, a movie header with tracks, and samples that lie inside the file and can be told apart. */
+export const readMp4: FormatReader = (source, limits) => {
+  const top = readTop(source, limits)
+  if (!('boxes' in top)) return top
+  const { boxes, notes } = top
+  const movie = boxes.find((box) => box.type === 'moov')
+  const fragments = boxes.filter((box) => box.type === 'moof')
+  const evidence: Record<string, unknown> = {
+    boxes: [...new Set(boxes.map((box) => box.type))].slice(0, 20),
+    fragments: fragments.length,
+  }
+  if (!movie) return broken('has no movie header (moov): players cannot open it', evidence)
+  if (findBox(source, limits, movie.start, movie.end, ['cmov']))
+    return sound([...notes, 'its movie header is compressed: looked at its structure only'], evidence)
+  const found = checkMovie(source, limits, movie, evidence)
+  if (found.fault) return broken(found.fault, evidence)
+  const media = boxes.filter((box) => box.type === 'mdat')
+  if (fragments.length > 0) {
+    const fault = checkFragments(source, limits, movie, fragments)
+    if (fault) return broken(fault, evidence)
+    if (media.length === 0) return broken('has fragments (moof) without their data (mdat): it is truncated', evidence)
+  }
+  return whole({ source, top, found, fragments, media, evidence })
+}
+
+/** What is missing at the end, and whether anything is left to play. */
+function whole(film: {
+  source: Source
+  top: Top
+  found: Movie
+  fragments: Box[]
+  media: Box[]
+  evidence: Record<string, unknown>
+}): FormatVerdict {
+  const { top, found, fragments, media, evidence } = film
+  const { notes, cut } = top
+  if (!cut && !found.outside) return sound(notes, evidence)
+  const missing = cut ? `it is truncated in its '${cut}' box` : `it is truncated: ${found.outside}`
+  const plays = found.promised > 0 ? found.there > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
+  if (!plays) return broken(`${missing}, and nothing of its sound or pictures is there`, evidence)
+  // Data that is whole was thinned out on purpose: players leave such samples out.
+  if (!cut && media.length > 0 && !media.some((box) => box.open))
+    return sound([...notes, `${found.outside}; players leave such samples out`], evidence)
+  return playsInPart(missing, notes, evidence)
+}
+
+function readTop(source: Source, limits: ReaderLimits): Top | FormatVerdict {
+  const boxes: Box[] = []
+  const notes: string[] = []
+  let headed = false
+  for (const box of boxesOf(source, limits, 0, source.size)) {
+    const named = printable.test(box.type)
+    const fits = named && !box.cut
+    if (!fits && boxes.length === 0 && !needed.has(box.type))
+      return broken('does not start with a box of an MP4 or QuickTime file')
+    const missed = !fits && (needed.has(box.type) || !playable(boxes))
+    if (missed && named && headed && box.type !== 'moov') {
+      // Data that is cut off plays as far as it goes; of other boxes players need the whole.
+      if (box.type === 'mdat') boxes.push(box)
+      return { boxes, notes, cut: box.type }
+    }
+    if (missed)
+      return broken(
+        box.cut && named
+          ? `is truncated in its '${box.type}' box`
+          : `after the '${boxes.at(-1)?.type}' box stands something that is no box`,
+      )
+    if (!fits) {
+      notes.push('bytes after the last whole box')
+      break
+    }
+    if (boxes.length >= limits.maxEntries) return trapped('box_flood', `has more than ${limits.maxEntries} boxes`)
+    if (box.type === 'moov') headed = true
+    boxes.push(box)
+  }
+  return boxes.length > 0 ? { boxes, notes } : broken('is too short for an MP4 or QuickTime file')
+}
+
+const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && boxes.some((box) => box.type === 'mdat')
+
+function checkMovie(source: Source, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
+  const found: Movie = { promised: 0, there: 0 }
+  let tracks = 0
+  let header = false
+  for (const box of boxesOf(source, limits, movie.start, movie.end)) {
+    if (box.cut || isEndless(box))
+      return { ...found, fault: `its movie header is damaged: the '${shownType(box.type)}' box does not fit` }
+    if (box.type === 'mvhd') header = true
+    if (box.type !== 'trak') continue
+    tracks++
+    const track = checkTrack(source, limits, box)
+    if (track.fault) return { ...found, fault: `track ${tracks} is damaged: ${track.fault}` }
+    found.outside ??= track.outside
+    found.promised += track.promised
+    found.there += track.there
+  }
+  evidence.tracks = tracks
+  if (!header) return { ...found, fault: 'its movie header has no general part (mvhd)' }
+  return tracks === 0 ? { ...found, fault: 'has no tracks' } : found
+}
+
+/** Players stop where a fragment does not make sense: only the first ones decide whether they open the film at all. */
+function checkFragments(source: Source, limits: ReaderLimits, movie: Box, fragments: Box[]): string | undefined {
+  const tracks = fragmentTracks(source, limits, movie)
+  if (tracks.size === 0) return 'its movie header does not announce fragments (mvex)'
+  const [first] = fragments
+  const fault = first && fragmentFault(source, limits, first, tracks)
+  return fault && `its first fragment is damaged: ${fault}`
+}
+
+const shownType = (type: string) => type.replace(/[^ -~]/g, '?')

@@ -1,0 +1,58 @@
+import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { crc32Table } from './crc.js'
+
+export interface Page {
+  length: number
+  first: boolean
+  last: boolean
+  /** Some sound ends on it: headers stand at the position 0, and pages inside a packet at -1. */
+  plays: boolean
+  serial: number
+  /** The first bytes of its content. */
+  start: string
+}
+
+/** The page at `at`, or why there is none. */
+export function readPage(source: Source, limits: ReaderLimits, at: number): Page | string {
+  const head = source.read(at, 27 + 255)
+  if (head.length < 4 || head.toString('latin1', 0, 4) !== 'OggS' || (head[4] ?? 0) !== 0) return 'no page'
+  const segments = head[26]
+  if (segments === undefined || head.length < 27 + segments) return 'cut off'
+  let length = 27 + segments
+  for (let index = 0; index < segments; index++) length += head[27 + index] as number
+  const bytes = source.read(at, length)
+  if (bytes.length < length) return 'cut off'
+  checkDeadline(limits)
+  if (pageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is wrong'
+  const flags = bytes[5] as number
+  return {
+    length,
+    first: (flags & 2) !== 0,
+    last: (flags & 4) !== 0,
+    plays: bytes.readBigInt64LE(6) > 0n,
+    serial: bytes.readUInt32LE(14),
+    start: bytes.toString('latin1', 27 + segments, 27 + segments + 8),
+  }
+}
+
+/** Where the next page with a right checksum starts, from just after `from`; -1 where none does.. */
+export function nextPage(source: Source, limits: ReaderLimits, from: number): number {
+  const window = 16_384
+  for (let offset = from + 1; offset < source.size; offset += window) {
+    checkDeadline(limits)
+    const bytes = source.read(offset, Math.min(window + 4, source.size - offset))
+    for (let at = bytes.indexOf('OggS', 0, 'latin1'); at >= 0 && at < window; at = bytes.indexOf('OggS', at + 1, 'latin1'))
+      if (typeof readPage(source, limits, offset + at) !== 'string') return offset + at
+  }
+  return -1
+}
+
+/** Over the whole page, with its own place counted as zero. */
+function pageCrc(bytes: Buffer): number {
+  let crc = 0
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = index >= 22 && index < 26 ? 0 : (bytes[index] as number)
+    crc = ((crc << 8) ^ (crc32Table[(crc >>> 24) ^ byte] as number)) >>> 0
+  }
+  return crc
+}

@@ -1,0 +1,103 @@
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { playsInPart } from './cut.js'
+import { nextPage, type Page, readPage } from './ogg-page.js'
+import { afterId3 } from './tags.js'
+
+/** What the first page of a stream starts with, the codec's name, and what its second one starts with where that is fixed. */
+const codecs: [RegExp, string, RegExp?][] = [
+  [/^\x01vorbis/, 'vorbis', /^\x03vorbis/],
+  [/^OpusHead/, 'opus', /^OpusTags/],
+  [/^Speex {3}/, 'speex'],
+  [/^\x7fFLAC/, 'flac'],
+  [/^\x80theora/, 'theora', /^\x81theora/],
+  [/^fishead/, 'skeleton'],
+]
+// More streams than this at once are not told apart.
+const maxStreams = 1000
+
+/**
+ * Ogg: pages by their checksums. The headers of a stream, up to the first page with sound, must be whole; further on players
+ * skip a damaged page and go on at the next, and so do we where more is sound than damaged.
+ */
+export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).run()
+
+class PageWalk {
+  private readonly streams: string[] = []
+  /** Streams whose second page is still to come, by serial number: what it must start with. */
+  private readonly awaited = new Map<number, RegExp | undefined>()
+  private readonly known = new Set<number>()
+  private pages = 0
+  private bodies = 0
+  private played = 0
+  private ended = false
+  private good = 0
+  private lost = 0
+  private damage: string | undefined
+
+  constructor(
+    private readonly source: Source,
+    private readonly limits: ReaderLimits,
+  ) {}
+
+  run(): FormatVerdict {
+    const { source, limits } = this
+    for (let at = afterId3(source); at < source.size; ) {
+      checkDeadline(limits)
+      const page = readPage(source, limits, at)
+      if (typeof page !== 'string') {
+        const fault = this.take(page)
+        if (fault) return broken(fault, this.facts())
+        at += page.length
+        continue
+      }
+      if (this.pages === 0) return broken('does not start with a page of an Ogg file', this.facts())
+      if (this.played === 0) return broken(`the Ogg is damaged after page ${this.pages}: ${page}`, this.facts())
+      const next = nextPage(source, limits, at)
+      if (next < 0 && this.ended && page === 'no page') return this.verdict([`${source.size - at} bytes after the last page`])
+      const end = next < 0 ? source.size : next
+      // The end of the file in the middle of a page is no damage.
+      if (page !== 'cut off' || next >= 0) this.lost += end - at
+      this.damage ??=
+        page === 'cut off' && next < 0 ? 'its last page is cut off: it is truncated' : `after page ${this.pages} it is damaged`
+      at = end
+    }
+    return this.verdict([])
+  }
+
+  private take(page: Page): string | undefined {
+    if (this.pages === 0 && !page.first) return 'the Ogg does not start with the start of a stream'
+    if (page.first) this.open(page)
+    else {
+      this.bodies++
+      if (this.played === 0 && !this.known.has(page.serial) && this.known.size < maxStreams)
+        return `the Ogg has pages of stream ${page.serial} before that stream starts`
+      const second = this.awaited.get(page.serial)
+      if (second && !second.test(page.start))
+        return `the Ogg lacks a header of its ${this.streams[0]} stream: players cannot open it`
+      this.awaited.delete(page.serial)
+    }
+    if (page.plays) this.played++
+    this.ended = page.last
+    this.pages++
+    this.good += page.length
+    return undefined
+  }
+
+  private open(page: Page): void {
+    const known = codecs.find(([pattern]) => pattern.test(page.start))
+    if (this.streams.length < 64) this.streams.push(known?.[1] ?? 'unknown')
+    if (this.known.size >= maxStreams) return
+    this.known.add(page.serial)
+    this.awaited.set(page.serial, known?.[2])
+  }
+
+  private facts = () => ({ streams: [...new Set(this.streams)], pages: this.pages })
+
+  private verdict(notes: string[]): FormatVerdict {
+    if (this.bodies === 0 || (this.played === 0 && !this.ended))
+      return broken('the Ogg ends before its sound starts: it is truncated', this.facts())
+    if (this.lost > this.good) return broken(`the Ogg is damaged: ${this.lost} bytes of it are no pages`, this.facts())
+    if (this.damage) return playsInPart(this.damage, notes, this.facts())
+    return sound(this.ended ? notes : [...notes, 'the end mark is missing; players do without it'], this.facts())
+  }
+}

@@ -1,0 +1,192 @@
+import {
+  broken,
+  checkDeadline,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+  type Source,
+  sound,
+  trapped,
+} from '../format.js'
+import { playsInPart } from './cut.js'
+import { type Element, elementAt, shortNumber } from './ebml.js'
+import { elementsIn, playableTracks } from './webm-tracks.js'
+
+const id = {
+  ebml: 0x1a45dfa3,
+  readVersion: 0x42f7,
+  docType: 0x4282,
+  segment: 0x18538067,
+  tracks: 0x1654ae6b,
+  cluster: 0x1f43b675,
+  group: 0xa0,
+  block: 0xa1,
+  simpleBlock: 0xa3,
+}
+
+/** The large parts of a segment. Seeing one ends a cluster of unknown length, and players start again at one after damage. */
+const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
+
+/** WebM and Matroska: tracks that can be played, and blocks of them in clusters. Unknown lengths, as streams have them, pass. */
+export const readWebm: FormatReader = (source, limits) => {
+  const header = elementAt(source, 0)
+  if (header?.id !== id.ebml || header.end === undefined)
+    return broken('does not start with the header of a WebM or Matroska file')
+  const { type, readVersion } = readHeader(source, limits, header)
+  if (type !== 'webm' && type !== 'matroska')
+    return broken(`is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
+  if (readVersion > 1) return broken(`is written in version ${readVersion} of EBML, which no player reads`)
+  let at = header.end
+  // Readers skip what stands between the header and the segment (Void, CRC-32).
+  for (let skipped = 0; skipped < 16; skipped++) {
+    const element = elementAt(source, at)
+    if (!element) return broken('has no segment: it is truncated')
+    if (element.id === id.segment) return new SegmentWalk(source, limits, element).run()
+    if (element.end === undefined || element.end > source.size) break
+    at = element.end
+  }
+  return broken('has no segment: players cannot open it')
+}
+
+function readHeader(source: Source, limits: ReaderLimits, header: Element): { type: string; readVersion: number } {
+  const found = { type: '', readVersion: 1 }
+  for (let at = header.start; at < (header.end ?? 0); ) {
+    checkDeadline(limits)
+    const element = elementAt(source, at)
+    if (element?.end === undefined) break
+    const bytes = source.read(element.start, Math.min(element.end - element.start, 32))
+    if (element.id === id.docType) found.type = bytes.toString('latin1').replace(/\0+$/, '')
+    if (element.id === id.readVersion && bytes.length > 0) found.readVersion = bytes.readUIntBE(0, Math.min(bytes.length, 6))
+    at = element.end
+  }
+  return found
+}
+
+class SegmentWalk {
+  private tracks: Set<number> | undefined
+  private trackFault: string | undefined
+  private clusters = 0
+  private blocks = 0
+  private elements = 0
+  /** Bytes of blocks, and bytes that are no elements. */
+  private played = 0
+  private lost = 0
+  private damage: string | undefined
+  private readonly end: number
+
+  constructor(
+    private readonly source: Source,
+    private readonly limits: ReaderLimits,
+    private readonly segment: Element,
+  ) {
+    this.end = Math.min(segment.end ?? source.size, source.size)
+  }
+
+  run(): FormatVerdict {
+    for (let at = this.segment.start; at < this.end; ) {
+      const next = this.part(at)
+      if (this.flooded()) return trapped('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
+      if (typeof next === 'number') {
+        at = next
+        continue
+      }
+      this.damage ??= next.problem
+      const found = this.resume(next.at)
+      this.lost += found - next.at
+      at = found
+    }
+    return this.verdict()
+  }
+
+  private verdict(): FormatVerdict {
+    const { segment, source, damage } = this
+    const cut = segment.end !== undefined && segment.end > source.size
+    const missing = cut ? `it is truncated: ${source.size} of ${segment.end} bytes are there` : damage && `it ${damage}`
+    if (!this.tracks) return broken(this.trackFault ?? (missing ? `${missing}; it has no tracks` : 'has no tracks'), this.facts())
+    if (missing && this.blocks === 0) return broken(`${missing}, and nothing of its sound or pictures is there`, this.facts())
+    if (this.clusters > 0 && this.blocks === 0)
+      return broken('has no block of sound or pictures that belongs to a track', this.facts())
+    if (this.lost > this.played) return broken(`${missing}, and most of it is lost`, this.facts())
+    const notes = this.clusters === 0 ? ['has no sound or picture in it'] : []
+    if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
+    return missing ? playsInPart(missing, notes, this.facts()) : sound(notes, this.facts())
+  }
+
+  private flooded = () => this.elements > this.limits.maxEntries * 100
+  private facts = () => ({ tracks: this.tracks?.size ?? 0, clusters: this.clusters, blocks: this.blocks })
+
+  /** Reads the large part at `at` and gives where the next one starts, or what is wrong and where. */
+  private part(at: number): number | { problem: string; at: number } {
+    const element = this.next(at, this.end)
+    if (typeof element === 'string') return { problem: element, at }
+    if (element.id === id.cluster) {
+      this.clusters++
+      return this.walkCluster(element)
+    }
+    if (element.end === undefined) return { problem: 'is damaged: an element of unknown length stands where none may', at }
+    if (element.id === id.tracks && !this.tracks) {
+      const tracks = playableTracks(this.source, this.limits, element)
+      if (typeof tracks === 'string') this.trackFault ??= tracks
+      else this.tracks = tracks
+    }
+    return element.end
+  }
+
+  /** The element at `at`, which must fit before `end`. */
+  private next(at: number, end: number): Element | string {
+    if ((++this.elements & 255) === 1) checkDeadline(this.limits)
+    const element = elementAt(this.source, at)
+    if (!element)
+      return at + 12 > end
+        ? 'is cut off in the head of an element'
+        : `is damaged: at byte ${at} stands something that is no element`
+    const fits = element.end === undefined || element.end <= end
+    // A cluster that the end of the file cuts off plays up to there.
+    if (!fits && element.id !== id.cluster) return `is damaged or truncated: the element at byte ${at} does not fit`
+    return element
+  }
+
+  /** Where the cluster ends: at its length, or before the next large part. */
+  private walkCluster(cluster: Element): number | { problem: string; at: number } {
+    const end = Math.min(cluster.end ?? this.end, this.end)
+    let at = cluster.start
+    while (at < end && !this.flooded()) {
+      const element = this.next(at, end)
+      if (typeof element === 'string') return { problem: element, at }
+      if (cluster.end === undefined && parts.has(element.id)) return at
+      if (element.end === undefined) return { problem: 'is damaged: an element of unknown length stands where none may', at }
+      this.count(element)
+      at = element.end
+    }
+    return (cluster.end ?? end) > this.end ? { problem: 'is damaged or truncated: its last cluster does not fit', at } : at
+  }
+
+  private count(element: Element): void {
+    const block = element.id === id.group ? this.blockOf(element) : element
+    if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
+    const number = shortNumber(this.source.read(block.start, 4), 0)
+    // Tracks may be told of behind the clusters.
+    if (!number || (this.tracks && !this.tracks.has(number.value))) return
+    this.blocks++
+    this.played += block.end - block.start
+  }
+
+  private blockOf(group: Element): Element | undefined {
+    for (const element of elementsIn(this.source, this.limits, group))
+      if (typeof element !== 'string' && element.id === id.block) return element
+    return undefined
+  }
+
+  /** Where the next cluster or other large part starts, after damage at `from`; the end of the segment where there is none. */
+  private resume(from: number): number {
+    const window = 4096
+    for (let offset = from + 1; offset < this.end; offset += window) {
+      checkDeadline(this.limits)
+      const bytes = this.source.read(offset, Math.min(window + 4, this.end - offset))
+      for (let index = 0; index + 4 <= bytes.length && index < window; index++)
+        if ((bytes[index] as number) < 0x20 && (bytes[index] as number) >= 0x10 && parts.has(bytes.readUInt32BE(index)))
+          return offset + index
+    }
+    return this.end
+  }
+}

@@ -1,0 +1,26 @@
+import type { Source } from '../format.js'
+
+/** Numbers out of several tables, each through a window of its own, so that a table of any length takes no memory. */
+export class WindowReader {
+  private readonly windows = new Map<string, { start: number; bytes: Buffer }>()
+
+  constructor(private readonly source: Source) {}
+
+  /** The number of `size` bytes (1, 2, 4 or 8) at `offset`; 0 beyond the end of the file. */
+  read(table: string, offset: number, size: number): number {
+    let window = this.windows.get(table)
+    if (!window || offset < window.start || offset + size > window.start + window.bytes.length) {
+      window = { start: offset, bytes: this.source.read(offset, 16384) }
+      this.windows.set(table, window)
+    }
+    if (offset + size > window.start + window.bytes.length) return 0
+    const at = offset - window.start
+    return size === 8 ? Number(window.bytes.readBigUInt64BE(at)) : window.bytes.readUIntBE(at, size)
+  }
+}
+
+/** The number of four bytes at `offset`; 0 beyond the end of the file. */
+export function number32(source: Source, offset: number): number {
+  const bytes = source.read(offset, 4)
+  return bytes.length === 4 ? bytes.readUInt32BE(0) : 0
+}

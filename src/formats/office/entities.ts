@@ -1,0 +1,37 @@
+import { trap } from '../archive/refusal.js'
+import type { PartSink } from '../archive/zip/member.js'
+import { XmlEntities } from '../text/xml-entities.js'
+import { Trap } from '../trap.js'
+
+const looked = 64 * 1024
+
+/** True for the members of a document that programs parse as XML, whether or not we do. */
+export const isXmlPart = (name: string): boolean => /\.(xml|rels|vml|xhtml|html|htm|opf|ncx|rdf)$/i.test(name)
+
+/**
+ * Looks at the start of a part that is not parsed here for entities that explode. Whatever else is in it is not judged:
+ * users' own XML and pages of books may be any XML, or none.
+ */
+export class EntityWatch implements PartSink {
+  private start: Buffer = Buffer.alloc(0)
+
+  constructor(private readonly name: string) {}
+
+  write(piece: Buffer): void {
+    if (this.start.length < looked) this.start = Buffer.concat([this.start, piece.subarray(0, looked - this.start.length)])
+  }
+
+  end(): void {
+    // UTF-16 without its zeros is close enough: markup is ASCII.
+    const text = this.start.toString('latin1').replaceAll('\0', '')
+    const at = text.search(/<!DOCTYPE/i)
+    if (at < 0) return
+    try {
+      if (new XmlEntities(text.slice(at), 0).tooHeavy)
+        throw trap('xml_entities', `the part ${this.name.slice(0, 100)} defines XML entities that expand without measure`)
+    } catch (error) {
+      if (!(error instanceof Trap)) throw error
+      throw trap(error.trap, `in the part ${this.name.slice(0, 100)} ${error.message}`)
+    }
+  }
+}

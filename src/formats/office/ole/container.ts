@@ -1,0 +1,212 @@
+import { damaged, Refusal, trap } from '../../archive/refusal.js'
+import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+import { entrySize, type OleEntry, readOleDirectory } from './directory.js'
+import { type OleLayout, OleStream } from './stream.js'
+
+const signature = Buffer.from('d0cf11e0a1b11ae1', 'hex')
+const endOfChain = 0xfffffffe
+const free = 0xffffffff
+const largestRegularSector = 0xfffffffa
+const miniUnit = 64
+
+/**
+ * The names in the directory of a compound file, from its root downwards; null where it cannot be read.
+ * Cheap: tells doc, xls, ppt and encrypted OOXML (`EncryptedPackage`) apart.
+ */
+export function listOleStreams(source: Source): OleEntry[] | null {
+  try {
+    return new OleContainer(source).entries
+  } catch (error) {
+    if (error instanceof Refusal) return null
+    throw error
+  }
+}
+
+/** A compound file opened for reading ([MS-CFB]); throws a `Refusal` where header, allocation table or directory are damaged. */
+export class OleContainer {
+  readonly entries: OleEntry[]
+  private readonly sectorSize: number
+  private readonly sectorCount: number
+  private readonly fat: Uint32Array
+  private readonly miniCutoff: number
+  private readonly miniFatStart: number
+  private readonly root: OleEntry
+  // Read when first needed, so that recognising a type stays cheap.
+  private miniFat?: Uint32Array
+  private miniStream?: Uint32Array
+
+  constructor(private readonly source: Source) {
+    const header = Buffer.from(source.read(0, 512))
+    if (header.length < 512 || !header.subarray(0, 8).equals(signature))
+      throw damaged('the file does not start as a compound file (OLE) does')
+    const shift = header.readUInt16LE(30)
+    if (header.readUInt16LE(28) !== 0xfffe || (shift !== 9 && shift !== 12) || header.readUInt16LE(32) !== 6)
+      throw damaged('the header of the compound file is damaged')
+    this.sectorSize = 1 << shift
+    this.sectorCount = Math.max(0, Math.ceil(source.size / this.sectorSize) - 1)
+    this.miniCutoff = header.readUInt32LE(56)
+    this.miniFatStart = header.readUInt32LE(64) === 0 ? endOfChain : header.readUInt32LE(60)
+    this.fat = this.readFat(header)
+    const { entries, root } = this.readDirectory(header.readUInt32LE(48))
+    this.entries = entries
+    this.root = root
+  }
+
+  /** The stream of this name at the root, whatever the case of its letters. */
+  find(name: string): OleEntry | undefined {
+    const wanted = name.toLowerCase()
+    return this.entries.find(
+      (entry) => entry.kind === 'stream' && entry.parents.length === 0 && entry.name.toLowerCase() === wanted,
+    )
+  }
+
+  /** Opens a stream: its whole chain of sectors is followed first, so that missing ones show at once. */
+  open(entry: OleEntry): OleStream {
+    const layout = this.layout(entry)
+    const { sectors, place, unit, size } = layout
+    for (const [index, sector] of sectors.entries()) {
+      // The padding behind the last byte may be missing, and often is.
+      const end = place(sector) + Math.min(unit, size - index * unit)
+      if (end > this.source.size) throw damaged(`the stream '${entry.name}' reaches beyond the end of the file`)
+    }
+    return new OleStream(this.source, layout)
+  }
+
+  /** Opens every stream and refuses sectors that belong to two: a circle, or chains that run into each other. */
+  openAll(limits: ReaderLimits, except?: OleEntry): void {
+    const used = { mini: new Set<number>(), regular: new Uint8Array((this.sectorCount >> 3) + 1) }
+    for (const entry of this.entries) {
+      checkDeadline(limits)
+      if (entry.kind !== 'stream' || entry === except) continue
+      const { sectors, unit } = this.layout(entry)
+      for (const [index, sector] of sectors.entries()) {
+        if (!isUsed(used, unit === miniUnit, sector)) continue
+        if (sectors.subarray(0, index).includes(sector))
+          throw trap('ole_circle', `the stream '${entry.name}' of the compound file runs in a circle`)
+        throw damaged(`the stream '${entry.name}' of the compound file runs into another one`)
+      }
+      this.open(entry)
+    }
+  }
+
+  private layout(entry: OleEntry): OleLayout {
+    const mini = entry.size < this.miniCutoff
+    const unit = mini ? miniUnit : this.sectorSize
+    const count = Math.ceil(entry.size / unit)
+    const of = `the stream '${entry.name}'`
+    if (count === 0) return { size: 0, unit, sectors: new Uint32Array(0), place: () => 0 }
+    return {
+      size: entry.size,
+      unit,
+      sectors: mini ? follow(this.readMiniFat(), entry.firstSector, count, of) : this.chain(entry.firstSector, count, of),
+      place: mini ? (sector) => this.miniPosition(sector, of) : (sector) => (sector + 1) * this.sectorSize,
+    }
+  }
+
+  private readFat(header: Buffer): Uint32Array {
+    const perSector = this.sectorSize / 4
+    const sectors: number[] = []
+    for (let at = 76; at < 512; at += 4) if (!this.addFatSector(sectors, header.readUInt32LE(at))) break
+    let next = header.readUInt32LE(68)
+    for (let hops = 0; next < largestRegularSector; hops++) {
+      if (hops > this.sectorCount) throw trap('ole_circle', 'the allocation table of the compound file runs in a circle')
+      const sector = this.sector(next, 'the allocation table')
+      for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
+      next = sector.readUInt32LE((perSector - 1) * 4)
+    }
+    // A missing part of the table shows where a chain runs into it.
+    const announced = sectors.slice(0, header.readUInt32LE(44))
+    const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
+    for (const [index, number] of announced.entries()) fill(fat, index * perSector, this.sector(number, 'the allocation table'))
+    return fat
+  }
+
+  private addFatSector(list: number[], number: number): boolean {
+    if (number >= largestRegularSector) return false
+    if (list.length > this.sectorCount) throw damaged('the allocation table of the compound file is larger than the file')
+    list.push(number)
+    return true
+  }
+
+  /** A whole sector of the file's own tables. */
+  private sector(number: number, of: string): Buffer {
+    const bytes = this.source.read((number + 1) * this.sectorSize, this.sectorSize)
+    if (number >= this.sectorCount || bytes.length < this.sectorSize)
+      throw damaged(`${of} of the compound file reaches beyond the end of the file`)
+    return bytes
+  }
+
+  /** The first `count` sectors of a chain, all of them inside the file. */
+  private chain(first: number, count: number, of: string): Uint32Array {
+    if (count > this.sectorCount) throw damaged(`${of} of the compound file is larger than the file`)
+    return follow(this.fat, first, count, of)
+  }
+
+  /** All sectors of a chain whose length nothing announces. */
+  private wholeChain(first: number, of: string): number[] {
+    const sectors: number[] = []
+    for (let at = first; at < largestRegularSector; at = this.fat[at] ?? free) {
+      if (sectors.length >= this.sectorCount) throw trap('ole_circle', `${of} of the compound file runs in a circle`)
+      if (at >= this.sectorCount) throw damaged(`${of} of the compound file points beyond the end of the file`)
+      sectors.push(at)
+    }
+    return sectors
+  }
+
+  private readMiniFat(): Uint32Array {
+    if (this.miniFat) return this.miniFat
+    const of = 'the small allocation table'
+    const sectors = this.wholeChain(this.miniFatStart, of)
+    this.miniFat = new Uint32Array((sectors.length * this.sectorSize) / 4)
+    for (const [index, number] of sectors.entries()) fill(this.miniFat, (index * this.sectorSize) / 4, this.sector(number, of))
+    return this.miniFat
+  }
+
+  private miniPosition(miniSector: number, of: string): number {
+    this.miniStream ??= this.chain(this.root.firstSector, Math.ceil(this.root.size / this.sectorSize), 'the mini stream')
+    const offset = miniSector * miniUnit
+    const sector = this.miniStream[Math.floor(offset / this.sectorSize)]
+    if (sector === undefined) throw damaged(`${of} lies outside the mini stream of the compound file`)
+    return (sector + 1) * this.sectorSize + (offset % this.sectorSize)
+  }
+
+  private readDirectory(first: number): { entries: OleEntry[]; root: OleEntry } {
+    const sectors = this.wholeChain(first, 'the directory')
+    const perSector = this.sectorSize / entrySize
+    return readOleDirectory((id) => {
+      const sector = sectors[Math.floor(id / perSector)]
+      if (sector === undefined) throw damaged('the directory of the compound file points outside itself')
+      const at = (id % perSector) * entrySize
+      return this.sector(sector, 'the directory').subarray(at, at + entrySize)
+    }, this.sectorSize)
+  }
+}
+
+function fill(table: Uint32Array, from: number, bytes: Buffer): void {
+  for (let at = 0; at + 4 <= bytes.length && from + at / 4 < table.length; at += 4) table[from + at / 4] = bytes.readUInt32LE(at)
+}
+
+/** The first `count` links of a chain. */
+function follow(table: Uint32Array, first: number, count: number, of: string): Uint32Array {
+  if (count > table.length) throw damaged(`${of} of the compound file is longer than its allocation table`)
+  const sectors = new Uint32Array(count)
+  let at = first
+  for (let index = 0; index < count; index++) {
+    if (at >= table.length) throw damaged(`${of} of the compound file ends too early`)
+    sectors[index] = at
+    at = table[at]!
+  }
+  return sectors
+}
+
+function isUsed(used: { mini: Set<number>; regular: Uint8Array }, mini: boolean, sector: number): boolean {
+  if (mini) {
+    if (used.mini.has(sector)) return true
+    used.mini.add(sector)
+    return false
+  }
+  const bit = 1 << (sector & 7)
+  if (used.regular[sector >> 3]! & bit) return true
+  used.regular[sector >> 3]! |= bit
+  return false
+}

@@ -1,0 +1,65 @@
+import { damaged, trap } from '../../archive/refusal.js'
+
+/** A stream or storage of a compound file (old Office). */
+export interface OleEntry {
+  name: string
+  kind: 'storage' | 'stream' | 'root'
+  /** Names of the storages above it, outermost first; empty for what lies at the root. */
+  parents: string[]
+  size: number
+  firstSector: number
+}
+
+/** Bytes of one entry of the directory. */
+export const entrySize = 128
+
+const noStream = 0xffffffff
+// Word and Excel stay far below; a directory beyond is made to cost time.
+const mostEntries = 100_000
+const mostStorages = 100
+
+/** What the directory holds ([MS-CFB] 2.6), by its trees from the root; `read` gives the entry of an id. */
+export function readOleDirectory(read: (id: number) => Buffer, sectorSize: number): { root: OleEntry; entries: OleEntry[] } {
+  const bytes = read(0)
+  const root = readEntry(bytes, [], sectorSize)
+  if (root.kind !== 'root') throw damaged('the directory of the compound file has no root')
+  return { root, entries: walk(bytes.readUInt32LE(76), read, sectorSize) }
+}
+
+/** Depth first through the red-black trees, without recursion; every id at most once. */
+function walk(rootChild: number, read: (id: number) => Buffer, sectorSize: number): OleEntry[] {
+  const entries: OleEntry[] = []
+  const seen = new Set<number>()
+  const open: { id: number; parents: string[] }[] = [{ id: rootChild, parents: [] }]
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { id, parents } = next
+    if (id === noStream) continue
+    if (seen.has(id)) throw trap('ole_circle', 'the directory of the compound file runs in a circle')
+    if (seen.size >= mostEntries) throw trap('ole_entries', `the compound file has more than ${mostEntries} streams`)
+    if (parents.length > mostStorages) throw trap('nesting', `the compound file has storages more than ${mostStorages} deep`)
+    seen.add(id)
+    const bytes = read(id)
+    const entry = readEntry(bytes, parents, sectorSize)
+    entries.push(entry)
+    open.push({ id: bytes.readUInt32LE(68), parents }, { id: bytes.readUInt32LE(72), parents })
+    if (entry.kind === 'storage') open.push({ id: bytes.readUInt32LE(76), parents: [...parents, entry.name] })
+  }
+  return entries
+}
+
+const kinds: Record<number, OleEntry['kind']> = { 1: 'storage', 2: 'stream', 5: 'root' }
+
+function readEntry(bytes: Buffer, parents: string[], sectorSize: number): OleEntry {
+  const kind = kinds[bytes.readUInt8(66)]
+  const nameLength = bytes.readUInt16LE(64)
+  if (!kind || nameLength > 64) throw damaged('an entry in the directory of the compound file is damaged')
+  // Version 3 writers leave rubbish in the upper half of the size.
+  const high = sectorSize === 512 ? 0 : bytes.readUInt32LE(124)
+  return {
+    name: bytes.toString('utf16le', 0, Math.max(0, nameLength - 2)),
+    kind,
+    parents,
+    size: bytes.readUInt32LE(120) + high * 0x1_0000_0000,
+    firstSector: bytes.readUInt32LE(116),
+  }
+}

@@ -1,0 +1,65 @@
+import { damaged, decided, Refusal } from '../../archive/refusal.js'
+import { type FormatReader, sound } from '../../format.js'
+import { OleContainer } from './container.js'
+import type { OleEntry } from './directory.js'
+import { readOlder } from './older.js'
+import { checkPresentation } from './presentation.js'
+import { checkWordDocument } from './word.js'
+import { checkWorkbook } from './workbook.js'
+
+export { listOleStreams } from './container.js'
+export type { OleEntry } from './directory.js'
+
+export type OleKind = 'doc' | 'xls' | 'ppt'
+
+/** What is found out about a document's main stream. */
+export interface OleFacts {
+  stream: string
+  encrypted: boolean
+  notes?: string[]
+}
+
+const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
+  doc: checkWordDocument,
+  xls: checkWorkbook,
+  ppt: checkPresentation,
+}
+
+/** Word, Excel and PowerPoint until 2003: a sound compound file, all its streams whole, and a main stream that opens. */
+export const readOle =
+  (kind: OleKind): FormatReader =>
+  (source, limits) =>
+    decided(() => {
+      const older = readOlder(source)
+      if (older) return older
+      const container = new OleContainer(source)
+      container.openAll(limits)
+      const facts = mainStreams[kind](container)
+      const notes = facts.encrypted ? ['the document is password-protected: only its structure was checked'] : []
+      return sound([...notes, ...(facts.notes ?? [])], { main_stream: facts.stream, streams: container.entries.length })
+    })
+
+/** A docx, xlsx or pptx behind a password: a compound file that holds the encrypted package ([MS-OFFCRYPTO] 2.3). */
+export const readEncryptedOoxml: FormatReader = (source, limits) =>
+  decided(() => {
+    const container = new OleContainer(source)
+    const info = container.find('EncryptionInfo')
+    const content = container.find('EncryptedPackage')
+    if (!info || !content) throw damaged('the compound file holds no encrypted package')
+    if (container.open(info).read(0, 8).length < 8) throw damaged('the encryption of the package is not described')
+    container.openAll(limits, content)
+    const notes = ['the document is password-protected: only its container was checked']
+    // Whether what is left of a ciphertext can be opened, only the password's owner can find out.
+    if (!isWhole(container, content)) notes.push('the encrypted content is shorter than announced')
+    return sound(notes, { streams: container.entries.length })
+  })
+
+function isWhole(container: OleContainer, entry: OleEntry): boolean {
+  try {
+    container.open(entry)
+    return true
+  } catch (error) {
+    if (error instanceof Refusal && !error.isTrap) return false
+    throw error
+  }
+}

@@ -1,0 +1,47 @@
+import { damaged, trap } from '../../archive/refusal.js'
+import type { OleContainer } from './container.js'
+import type { OleFacts } from './ole.js'
+import type { OleStream } from './stream.js'
+
+const currentUserAtom = 0x0ff6
+const userEditAtom = 0x0ff5
+const persistDirectory = 0x1772
+const encryptedToken = 0xf3d1c4df
+
+/** The presentation's stream, entered as PowerPoint does: current user, last edit, persist directories ([MS-PPT] 2.1.2). */
+export function checkPresentation(container: OleContainer): OleFacts {
+  const entry = container.find('PowerPoint Document')
+  const older = container.find('PP40')
+  if (!entry && older)
+    return {
+      stream: older.name,
+      encrypted: false,
+      notes: ['a presentation of PowerPoint 95 or older: only its container was checked'],
+    }
+  if (!entry) throw damaged("the compound file has no stream 'PowerPoint Document', so it is no PowerPoint presentation")
+  const document = container.open(entry)
+  const userEntry = container.find('Current User')
+  if (!userEntry) throw damaged("the stream 'Current User', by which PowerPoint enters the presentation, is missing")
+  const user = container.open(userEntry).read(0, 20)
+  if (user.length < 20 || user.readUInt16LE(2) !== currentUserAtom)
+    throw damaged("the stream 'Current User' of the presentation is damaged")
+  const encrypted = user.readUInt32LE(12) === encryptedToken
+  followEdits(document, user.readUInt32LE(16))
+  return { stream: entry.name, encrypted }
+}
+
+/** Each saving has an edit that names the one before it, further towards the start. */
+function followEdits(document: OleStream, last: number): void {
+  const seen = new Set<number>()
+  for (let offset = last; offset !== 0 || seen.size === 0; ) {
+    if (seen.has(offset)) throw trap('ole_circle', 'the edits of the presentation run in a circle')
+    seen.add(offset)
+    const edit = document.read(offset, 28)
+    if (edit.length < 28 || edit.readUInt16LE(2) !== userEditAtom)
+      throw damaged('an edit of the presentation is not where it should be')
+    const directory = document.read(edit.readUInt32LE(20), 8)
+    if (directory.length < 8 || directory.readUInt16LE(2) !== persistDirectory)
+      throw damaged('the directory of the presentation is not where it should be')
+    offset = edit.readUInt32LE(16)
+  }
+}

@@ -1,0 +1,40 @@
+import { damaged } from '../../archive/refusal.js'
+import type { Source } from '../../format.js'
+
+/** Where the pieces of a stream lie in the file. */
+export interface OleLayout {
+  size: number
+  /** Bytes of a sector: 64 for small streams. */
+  unit: number
+  sectors: Uint32Array
+  /** A sector's place in the file. */
+  place: (sector: number) => number
+}
+
+/** Random access to one stream of a compound file. */
+export class OleStream {
+  constructor(
+    private readonly source: Source,
+    private readonly layout: OleLayout,
+  ) {}
+
+  get size(): number {
+    return this.layout.size
+  }
+
+  /** Up to `length` bytes from `offset`; shorter at the end of the stream. */
+  read(offset: number, length: number): Buffer {
+    const { unit, sectors, place, size } = this.layout
+    const end = Math.min(size, offset + length)
+    const parts: Buffer[] = []
+    for (let at = offset; at < end; ) {
+      const within = at % unit
+      const wanted = Math.min(unit - within, end - at)
+      const part = this.source.read(place(sectors[Math.floor(at / unit)]!) + within, wanted)
+      if (part.length < wanted) throw damaged('a stream of the compound file reaches beyond the end of the file')
+      parts.push(Buffer.from(part))
+      at += wanted
+    }
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+  }
+}

@@ -1,0 +1,50 @@
+import { damaged } from '../../archive/refusal.js'
+import type { OleContainer } from './container.js'
+import type { OleFacts } from './ole.js'
+import type { OleStream } from './stream.js'
+
+const word97 = 0xa5ec
+const word95 = 0xa5dc
+const encryptedFlag = 0x0100
+const tableFlag = 0x0200
+
+/** The WordDocument stream: its file information block and, since Word 97, the piece table that it points to ([MS-DOC] 2.5). */
+export function checkWordDocument(container: OleContainer): OleFacts {
+  const entry = container.find('WordDocument')
+  if (!entry) throw damaged('the compound file has no stream WordDocument, so it is no Word document')
+  const document = container.open(entry)
+  const base = document.read(0, 32)
+  if (base.length < 32) throw damaged('the stream WordDocument is too short for a Word document')
+  const magic = base.readUInt16LE(0)
+  const version = base.readUInt16LE(2)
+  if (magic !== word97 && magic !== word95) throw damaged('the stream WordDocument does not start as a Word document does')
+  const flags = base.readUInt16LE(10)
+  const encrypted = (flags & encryptedFlag) !== 0
+  // Word 6 and 95 keep everything in this one stream.
+  if (magic === word97 && version >= 0x00c1) checkTable(container, document, flags & tableFlag ? '1Table' : '0Table', encrypted)
+  return { stream: entry.name, encrypted }
+}
+
+function checkTable(container: OleContainer, document: OleStream, name: string, encrypted: boolean): void {
+  const entry = container.find(name)
+  if (!entry) throw damaged(`the stream ${name}, which the Word document needs, is missing`)
+  const table = container.open(entry)
+  // All but the first bytes of the file information block is encrypted as well.
+  if (encrypted) return
+  const place = document.read(0x1a2, 8)
+  if (place.length < 8) throw damaged('the file information block of the Word document is cut off')
+  const offset = place.readUInt32LE(0)
+  const length = place.readUInt32LE(4)
+  if (offset + length > table.size) throw damaged('the piece table of the Word document lies outside its stream')
+  if (length === 0) return
+  checkPieces(table, offset, offset + length)
+}
+
+/** Formatting runs (1) may come before the piece table (2), which must fill the rest. */
+function checkPieces(table: OleStream, start: number, end: number): void {
+  let at = start
+  for (let head = table.read(at, 5); head[0] === 1 && at + 3 <= end; head = table.read(at, 5)) at += 3 + head.readUInt16LE(1)
+  const head = table.read(at, 5)
+  if (head.length < 5 || head[0] !== 2 || at + 5 + head.readUInt32LE(1) > end)
+    throw damaged('the piece table of the Word document is damaged')
+}

@@ -1,0 +1,71 @@
+import { damaged } from '../../archive/refusal.js'
+import type { OleContainer } from './container.js'
+import type { OleFacts } from './ole.js'
+import type { OleStream } from './stream.js'
+
+const bofRecords = new Set([0x0809, 0x0409, 0x0209, 0x0009])
+const eof = 0x000a
+const filePass = 0x002f
+const boundSheet = 0x0085
+// Real workbooks have some thousand records before their first sheet.
+const mostRecords = 5_000_000
+
+/** The Workbook stream (Book until Excel 95): its records up to the end of the globals, and where each sheet starts. */
+export function checkWorkbook(container: OleContainer): OleFacts {
+  const entry = container.find('Workbook') ?? container.find('Book')
+  if (!entry) throw damaged('the compound file has neither a stream Workbook nor Book, so it is no Excel workbook')
+  const stream = container.open(entry)
+  const start = stream.read(0, 4)
+  if (start.length < 4 || !bofRecords.has(start.readUInt16LE(0)))
+    throw damaged(`the stream ${entry.name} does not start as an Excel workbook does`)
+  const { sheets, encrypted } = readGlobals(stream)
+  for (const position of sheets) {
+    const head = stream.read(position, 4)
+    if (head.length < 4 || !bofRecords.has(head.readUInt16LE(0)))
+      throw damaged('a sheet of the Excel workbook is not where its directory says')
+  }
+  return { stream: entry.name, encrypted }
+}
+
+function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean } {
+  const records = new Records(stream)
+  const sheets: number[] = []
+  let encrypted = false
+  for (let count = 0; count < mostRecords; count++) {
+    const record = records.next()
+    if (!record) throw damaged('the Excel workbook ends in the middle of its records')
+    if (record.type === eof) return { sheets, encrypted }
+    if (record.type === filePass) encrypted = true
+    if (record.type === boundSheet && record.length >= 4) sheets.push(records.uint32(record.at))
+  }
+  throw damaged('the Excel workbook has no end of its globals')
+}
+
+/** Walks a stream of BIFF records through a window, so that small ones do not cost a read each. */
+class Records {
+  private window: Buffer = Buffer.alloc(0)
+  private windowAt = 0
+  private position = 0
+
+  constructor(private readonly stream: OleStream) {}
+
+  next(): { type: number; length: number; at: number } | undefined {
+    const head = this.bytes(this.position, 4)
+    if (head.length < 4) return undefined
+    const record = { type: head.readUInt16LE(0), length: head.readUInt16LE(2), at: this.position + 4 }
+    this.position = record.at + record.length
+    return this.position > this.stream.size ? undefined : record
+  }
+
+  uint32(at: number): number {
+    return this.bytes(at, 4).readUInt32LE(0)
+  }
+
+  private bytes(at: number, length: number): Buffer {
+    if (at < this.windowAt || at + length > this.windowAt + this.window.length) {
+      this.window = this.stream.read(at, 64 * 1024)
+      this.windowAt = at
+    }
+    return this.window.subarray(at - this.windowAt, at - this.windowAt + length)
+  }
+}

@@ -1,0 +1,148 @@
+import { TextDecoder } from 'node:util'
+import { SaxesParser } from 'saxes'
+import { damaged, Refusal, trap } from '../archive/refusal.js'
+import type { PartSink } from '../archive/zip/member.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+
+/** An element as it opens; names keep their prefixes off. */
+export interface XmlElement {
+  name: string
+  attributes: Record<string, string>
+}
+
+interface PartOptions {
+  limits: ReaderLimits
+  /** Local name of the root element, where only one is right. */
+  root?: string
+  /** Office refuses any document type declaration in its parts; others only those that define entities. */
+  doctype: 'refused' | 'without entities'
+  element?: (element: XmlElement) => void
+}
+
+// Beyond this a part's damage shows in its checksum, and parsing on would only cost time.
+const parsedAtMost = 64 * 1024 * 1024
+// A parser holds text, comments and attributes whole until they end.
+const longestRun = 16 * 1024 * 1024
+const longestPrologue = 2 * 1024 * 1024
+const sniffed = 256
+
+/** An XML part of an office document, parsed while it is unpacked; refuses what is not well-formed. */
+export class XmlPart implements PartSink {
+  private readonly parser = new SaxesParser({ xmlns: false, position: false })
+  private decoder?: TextDecoder
+  private start: Buffer | undefined = Buffer.alloc(0)
+  private depth = 0
+  private parsed = 0
+  private sinceEvent = 0
+  private rootSeen = false
+
+  constructor(
+    private readonly name: string,
+    private readonly options: PartOptions,
+  ) {
+    this.parser.on('opentag', ({ name: tag, attributes }) => this.open(tag, attributes as Record<string, string>))
+    this.parser.on('closetag', () => {
+      this.depth--
+      this.sinceEvent = 0
+    })
+    this.parser.on('doctype', (text) => this.doctype(text))
+  }
+
+  write(piece: Buffer): void {
+    if (this.parsed > parsedAtMost) return
+    this.parsed += piece.length
+    if (this.start === undefined) {
+      this.parse(piece)
+      return
+    }
+    this.start = Buffer.concat([this.start, piece])
+    if (this.start.length >= sniffed) this.begin()
+  }
+
+  end(): void {
+    if (this.parsed > parsedAtMost) return
+    if (this.start !== undefined) this.begin()
+    this.guarded(() => {
+      this.parser.write(this.decoder!.decode())
+      this.parser.close()
+    })
+    if (!this.rootSeen) throw damaged(`the part ${this.name} holds no XML`)
+  }
+
+  private begin(): void {
+    const start = this.start!
+    this.start = undefined
+    const encoding = encodingOf(start)
+    try {
+      this.decoder = new TextDecoder(encoding, { fatal: true })
+    } catch {
+      throw damaged(`the part ${this.name} is written in the encoding '${encoding.slice(0, 40)}', which is unknown`)
+    }
+    this.parse(start)
+  }
+
+  private parse(piece: Buffer): void {
+    checkDeadline(this.options.limits)
+    this.sinceEvent += piece.length
+    // A document type declaration is held letter by letter, which takes many times its size.
+    const longest = this.rootSeen ? longestRun : longestPrologue
+    if (this.sinceEvent > longest)
+      throw trap('xml_size', `the part ${this.name} has a single piece of more than ${longest} bytes`)
+    this.guarded(() => this.parser.write(this.decoder!.decode(piece, { stream: true })))
+  }
+
+  /** What the parser and the decoder throw is the part's fault. */
+  private guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (error instanceof Refusal) throw error
+      throw damaged(`the part ${this.name} is not well-formed XML: ${(error as Error).message.slice(0, 200)}`)
+    }
+  }
+
+  private open(tag: string, attributes: Record<string, string>): void {
+    this.sinceEvent = 0
+    if (++this.depth > this.options.limits.maxDepth) {
+      throw trap('xml_depth', `the part ${this.name} has elements more than ${this.options.limits.maxDepth} deep`)
+    }
+    const name = local(tag)
+    const { root, element } = this.options
+    if (!this.rootSeen && root !== undefined && name !== root)
+      throw damaged(`the part ${this.name} is a <${name.slice(0, 40)}>, not a <${root}>`)
+    this.rootSeen = true
+    element?.({ name, attributes })
+  }
+
+  private doctype(text: string): void {
+    if (this.options.doctype === 'refused')
+      throw trap('xml_doctype', `the part ${this.name} declares a document type, as XML bombs do`)
+    if (/<!ENTITY/i.test(text)) throw trap('xml_entities', `the part ${this.name} defines XML entities`)
+  }
+}
+
+/** Parses a part that is small and at hand. */
+export function parseXml(name: string, bytes: Buffer, options: PartOptions): void {
+  const part = new XmlPart(name, options)
+  part.write(bytes)
+  part.end()
+}
+
+/** An attribute by its local name: prefixes differ between writers. */
+export function attribute(element: XmlElement, name: string): string | undefined {
+  const key = Object.keys(element.attributes).find((candidate) => local(candidate) === name)
+  return key === undefined ? undefined : element.attributes[key]
+}
+
+const local = (name: string) => name.slice(name.indexOf(':') + 1)
+
+/** Byte order mark, else the shape of the first bytes, else the declaration (XML 1.0, appendix F). */
+function encodingOf(start: Buffer): string {
+  const hex = start.toString('hex', 0, 4)
+  if (hex.startsWith('efbbbf')) return 'utf-8'
+  if (hex.startsWith('fffe') || hex.startsWith('3c00')) return 'utf-16le'
+  if (hex.startsWith('feff') || hex.startsWith('003c')) return 'utf-16be'
+  const declared = /^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start.toString('latin1', 0, sniffed))?.[1]
+  // Declared as UTF-16 but written in single bytes: the declaration must be wrong.
+  return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared
+}

@@ -1,0 +1,182 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+
+// TypeScript knows WebAssembly only together with the browser's whole library.
+interface WasmTable {
+  set(index: number, value: unknown): void
+}
+interface WasmInstance {
+  exports: Record<string, unknown>
+}
+type WasmModule = object
+interface Wasm {
+  compile(bytes: Uint8Array): Promise<WasmModule>
+  instantiate(module: WasmModule, imports: object): Promise<WasmInstance>
+}
+const wasm = (globalThis as unknown as { WebAssembly: Wasm }).WebAssembly
+
+/** The calls of PDFium that are used. The package's own wrapper leaves out LoadCustomDocument, which reads a file in place. */
+interface Pdfium {
+  _FPDF_InitLibraryWithConfig(config: number): void
+  _FPDF_LoadCustomDocument(access: number, password: number): number
+  _FPDF_GetLastError(): number
+  _FPDF_GetPageCount(document: number): number
+  _FPDF_LoadPage(document: number, index: number): number
+  _FPDF_ClosePage(page: number): void
+  _FPDF_CloseDocument(document: number): void
+  wasmExports: { malloc(size: number): number; free(pointer: number): void; __indirect_function_table: WasmTable }
+  HEAPU8: Uint8Array
+}
+
+type Imports = Record<string, Record<string, (...values: number[]) => number>>
+type Load = (options: Record<string, unknown>) => Promise<Pdfium>
+
+/** What a document may take; PDFium gives up beyond it, instead of the process. */
+const heapLimit = 512 * 1024 * 1024
+
+// (module (type (func (param i32 i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0))):
+// a table of WebAssembly takes only functions of WebAssembly, so this one hands its arguments to ours.
+const bridge = Buffer.from('0061736d0100000001090160047f7f7f7f017f02070101650166000007050101660000', 'hex')
+
+// FPDF_ERR_PASSWORD, and FPDF_ERR_SECURITY: protected by something that is no password.
+const protections = [4, 5]
+
+/** `document` is 0 where it could not be opened. */
+export interface Opened {
+  document: number
+  password: boolean
+}
+
+/** One PDFium. A trap (an abort, memory over the limit, a deadline inside a read) leaves it in pieces: `alive` is false, make another. */
+export class PdfEngine {
+  private static module: Promise<WasmModule> | undefined
+  private source: Source | undefined
+  private limits: ReaderLimits | undefined
+  private access = 0
+  alive = true
+
+  private constructor(
+    private readonly pdfium: Pdfium,
+    private readonly memory: { refused: boolean },
+  ) {}
+
+  static async start(): Promise<PdfEngine> {
+    PdfEngine.module ??= compile()
+    const module = await PdfEngine.module
+    const { PDFiumModule } = (await import('@hyzyla/pdfium')) as unknown as { PDFiumModule: Load }
+    const memory = { refused: false }
+    const pdfium = await PDFiumModule({
+      print: () => {},
+      printErr: () => {},
+      instantiateWasm: (imports: Imports, done: (instance: WasmInstance) => void) => {
+        limitHeap(
+          imports,
+          () => pdfium?.HEAPU8.length ?? 0,
+          () => (memory.refused = true),
+        )
+        wasm.instantiate(module, imports).then(done)
+        return {}
+      },
+    })
+    pdfium._FPDF_InitLibraryWithConfig(0)
+    const engine = new PdfEngine(pdfium, memory)
+    await engine.connect()
+    return engine
+  }
+
+  /** Opens the source in place: PDFium asks for the blocks that it wants. */
+  open(source: Source, limits: ReaderLimits): Opened {
+    this.source = source
+    this.limits = limits
+    const document = this.guard(() => this.pdfium._FPDF_LoadCustomDocument(this.describe(source.size), 0))
+    return { document, password: document === 0 && protections.includes(this.pdfium._FPDF_GetLastError()) }
+  }
+
+  pageCount = (document: number) => this.guard(() => this.pdfium._FPDF_GetPageCount(document))
+
+  /** True where the page can be opened, its contents included. */
+  loadsPage(document: number, index: number): boolean {
+    return this.guard(() => {
+      const page = this.pdfium._FPDF_LoadPage(document, index)
+      if (page) this.pdfium._FPDF_ClosePage(page)
+      return page !== 0
+    })
+  }
+
+  close(document: number): void {
+    if (document && this.alive) this.guard(() => this.pdfium._FPDF_CloseDocument(document))
+    this.source = undefined
+  }
+
+  /** True once a document wanted more memory than it may take. */
+  get starved(): boolean {
+    return this.memory.refused
+  }
+
+  /** Memory that PDFium took is never given back, so an engine that grew is not worth keeping. */
+  get grown(): boolean {
+    return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
+  }
+
+  private guard<T>(call: () => T): T {
+    try {
+      return call()
+    } catch (error) {
+      this.alive = false
+      throw error
+    }
+  }
+
+  /** FPDF_FILEACCESS: length, read function, parameter. Slot 0 of the table is free, since no C function has the address 0. */
+  private describe(size: number): number {
+    const heap = new DataView(this.pdfium.HEAPU8.buffer)
+    heap.setUint32(this.access, size, true)
+    heap.setUint32(this.access + 4, 0, true)
+    heap.setUint32(this.access + 8, 0, true)
+    return this.access
+  }
+
+  private async connect(): Promise<void> {
+    const { wasmExports } = this.pdfium
+    this.access = wasmExports.malloc(12)
+    const instance = await wasm.instantiate(await wasm.compile(bridge), { e: { f: this.readBlock } })
+    wasmExports.__indirect_function_table.set(0, instance.exports.f)
+  }
+
+  private readBlock = (_parameter: number, position: number, target: number, length: number): number => {
+    const { source, limits } = this
+    if (!source || !limits) return 0
+    checkDeadline(limits)
+    const start = position >>> 0
+    const size = length >>> 0
+    if (start + size > source.size) return 0
+    if (size <= 32 * 1024) {
+      this.pdfium.HEAPU8.set(source.read(start, size), target >>> 0)
+      return 1
+    }
+    let at = target >>> 0
+    for (const piece of source.pieces(start, start + size, Math.min(size, 1024 * 1024))) {
+      this.pdfium.HEAPU8.set(piece, at)
+      at += piece.length
+    }
+    return at - (target >>> 0) === size ? 1 : 0
+  }
+}
+
+function compile(): Promise<WasmModule> {
+  const path = createRequire(import.meta.url).resolve('@hyzyla/pdfium/pdfium.wasm')
+  return readFile(path).then((bytes) => wasm.compile(bytes))
+}
+
+function limitHeap(imports: Imports, heapSize: () => number, refused: () => void): void {
+  for (const group of Object.values(imports)) {
+    const resize = group.emscripten_resize_heap
+    if (!resize) continue
+    group.emscripten_resize_heap = (size) => {
+      if (size >>> 0 <= Math.max(heapLimit, heapSize())) return resize(size)
+      refused()
+      return 0
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  broken,
+  checkDeadline,
+  DeadlineExceeded,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+  type Source,
+  sound,
+  trapped,
+} from '../format.js'
+import { PdfEngine } from './engine.js'
+import { pageTreeInCircles } from './page-tree.js'
+import { rootCanBeFound } from './root.js'
+
+/** Pages that are opened, spread over the document; the others are counted. */
+const openedPages = 24
+/** PDFium counts bytes with 31 bits. */
+const engineLimit = 0x7fffffff
+/** Readers look this far for the header. */
+const headerWindow = 1024
+
+let engine: PdfEngine | undefined
+
+/** PDF: as Chrome opens it (PDFium), repairs included, but for those that only guesses can make. Protected documents are sound; at least one page must open. */
+export const readPdf: FormatReader = async (source, limits) => {
+  const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
+  if (start < 0) return broken('has no PDF header in its first 1024 bytes')
+  if (source.size > engineLimit)
+    return hasEnd(source)
+      ? sound(['looked at its structure only: larger than 2 GiB'])
+      : broken('the PDF has no end mark: it is truncated')
+  const circle = pageTreeInCircles(source, limits)
+  if (circle) return trapped('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
+  const verdict = await openDocument(source, limits)
+  return verdict.sound && !rootCanBeFound(source, start, limits)
+    ? broken('the cross-reference stream of the PDF is damaged or cut off, and there is no trailer to repair it from')
+    : verdict
+}
+
+async function openDocument(source: Source, limits: ReaderLimits): Promise<FormatVerdict> {
+  if (!engine?.alive || engine.grown || engine.starved) engine = await PdfEngine.start()
+  const running = engine
+  let document = 0
+  try {
+    const opened = running.open(source, limits)
+    document = opened.document
+    if (opened.document === 0)
+      return opened.password
+        ? sound(['protected by a password: its pages were not looked at'], { encrypted: true })
+        : broken('PDFium, the PDF engine of Chrome, cannot open it')
+    return countPages(running, document, limits)
+  } catch (error) {
+    if (error instanceof DeadlineExceeded) throw error
+    if (running.starved) return trapped('pdf_memory', 'opening its pages takes more memory than a document may have')
+    // WebAssembly.RuntimeError and RangeError: the engine aborted or ran out of its memory.
+    return broken(
+      `PDFium, the PDF engine of Chrome, breaks down on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
+    )
+  } finally {
+    if (running.alive) closeQuietly(running, document)
+  }
+}
+
+function countPages(running: PdfEngine, document: number, limits: ReaderLimits): FormatVerdict {
+  const pages = running.pageCount(document)
+  if (pages < 1) return broken('the PDF has no pages', { pages: 0 })
+  const step = Math.max(1, Math.floor(pages / openedPages))
+  let looked = 0
+  let opened = 0
+  for (let index = 0; index < pages && looked < openedPages; index += step) {
+    checkDeadline(limits)
+    looked++
+    if (running.loadsPage(document, index)) opened++
+  }
+  const evidence = { pages, pages_opened: opened }
+  if (opened === 0) return broken(`none of the ${pages} pages of the PDF can be opened`, evidence)
+  return sound(opened < looked ? [`${looked - opened} of the ${looked} pages that were tried cannot be opened`] : [], evidence)
+}
+
+// Closing a damaged document may break the engine as well; the verdict stands.
+function closeQuietly(running: PdfEngine, document: number): void {
+  try {
+    running.close(document)
+  } catch {
+    running.alive = false
+  }
+}
+
+const hasEnd = (source: Source) => source.read(Math.max(0, source.size - 2048), 2048).includes('%%EOF')

@@ -1,0 +1,74 @@
+import { listZipEntries } from './archive/zip/directory.js'
+import type { Recognition } from './detect/detect.js'
+import { pdfHeaderAt } from './detect/detect.js'
+import { endsAsZip } from './detect/zip.js'
+import type { ReaderLimits, Source } from './format.js'
+
+const webPage = /<(!doctype\s+html|html|head|body|script|iframe|svg)[\s>]/i
+
+export interface Polyglot {
+  trap: 'polyglot'
+  problem: string
+}
+
+/**
+ * A PDF that another program would open as something else, or the reverse: made to be harmless to whoever looks and harmful
+ * to whoever opens. Archives and pages that lie *inside* of a PDF (attachments) or of an archive do not count.
+ */
+export function polyglot(source: Source, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
+  const header = pdfHeaderAt(source)
+  if (header < 0) return undefined
+  const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
+  if (isPdf) return pdfAnd(source, header, limits)
+  if (recognised.kind === 'text') return webPageAndPdf(source, header)
+  if (startsAsZip(source)) return zipAndPdf(source, header)
+  return recognised.kind === 'binary' && noContainer.has(recognised.type) ? mediumAndPdf(source, recognised.type) : undefined
+}
+
+// What has no room for a whole PDF but on purpose: archives and compound files may start with one.
+const noContainer = new Set(
+  'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
+    ' ',
+  ),
+)
+
+function mediumAndPdf(source: Source, type: string): Polyglot | undefined {
+  return endsAsPdf(source) ? found(`the ${type.toUpperCase()} file is a PDF as well`) : undefined
+}
+
+const endsAsPdf = (source: Source): boolean =>
+  /startxref\s+\d+\s+%%EOF/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
+
+const found = (problem: string): Polyglot => ({ trap: 'polyglot', problem })
+
+function pdfAnd(source: Source, header: number, limits: ReaderLimits): Polyglot | undefined {
+  if (endsAsZip(source, limits) || zipBehind(source, limits)) return found('the PDF is a ZIP archive as well')
+  const start = source.read(0, 4096).toString('latin1')
+  const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
+  const preamble = start.slice(0, firstObject ? header + firstObject.index : start.length)
+  if (webPage.test(preamble)) return found('the PDF is an HTML page as well')
+  const tail = source.read(Math.max(0, source.size - 4096), 4096).toString('latin1')
+  const end = tail.lastIndexOf('%%EOF')
+  return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is an HTML page as well') : undefined
+}
+
+/** An archive behind the document's end, which more bytes behind it do not hide. Attachments lie before that end. */
+function zipBehind(source: Source, limits: ReaderLimits): boolean {
+  const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
+  const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
+  return end > tail.lastIndexOf('%%EOF', undefined, 'latin1') && (listZipEntries(source, limits)?.length ?? 0) > 0
+}
+
+const startsAsZip = (source: Source): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
+
+/** A stored member may be a PDF; a header in front of or beside the members makes the whole file one. */
+function zipAndPdf(source: Source, header: number): Polyglot | undefined {
+  const local = source.read(0, 30)
+  const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)
+  return header < dataStart ? found('the ZIP archive is a PDF as well') : undefined
+}
+
+function webPageAndPdf(source: Source, header: number): Polyglot | undefined {
+  if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
+  return endsAsPdf(source) ? found('the HTML page is a PDF as well') : undefined
+}

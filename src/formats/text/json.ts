@@ -1,0 +1,40 @@
+import {
+  broken,
+  checkDeadline,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+  type Source,
+  sound,
+  trapped,
+} from '../format.js'
+import { JsonScanner } from './json-scanner.js'
+import { decoded, textSign } from './text.js'
+
+/** JSON (RFC 8259), read as it streams by: no value is built, so that neither size nor nesting costs memory. */
+export const readJson: FormatReader = (source, limits) => judge(source, limits, false)
+
+/** JSON Lines: one value after another, each on a line of its own. */
+export const readJsonLines: FormatReader = (source, limits) => judge(source, limits, true)
+
+function judge(source: Source, limits: ReaderLimits, many: boolean): FormatVerdict {
+  const sign = textSign(source)
+  if (sign && sign.bom === 0 && sign.encoding !== 'utf-8' && sign.encoding !== 'legacy')
+    return broken(`it is ${sign.encoding.toUpperCase()} without a byte-order mark, and JSON is UTF-8`)
+  const scanner = new JsonScanner(limits.maxDepth, many)
+  for (const piece of utf8Pieces(source, sign?.encoding ?? 'utf-8', sign?.bom ?? 0)) {
+    checkDeadline(limits)
+    scanner.take(piece)
+    if (scanner.fault) break
+  }
+  const fault = scanner.fault ?? scanner.end()
+  if (!fault) return sound([], { encoding: sign?.encoding ?? 'utf-8', values: scanner.values, depth: scanner.deepest })
+  const message = `${fault.problem} at byte ${fault.at + (sign?.bom ?? 0)}`
+  return fault.tooDeep ? trapped('json_nesting', message, { depth: scanner.deepest }) : broken(message)
+}
+
+// RFC 8259 wants UTF-8; UTF-16 with a byte-order mark, as Windows programs write it, is opened by theirs all the same.
+function* utf8Pieces(source: Source, encoding: string, bom: number): Iterable<Buffer> {
+  if (encoding === 'utf-8' || encoding === 'legacy') return yield* source.pieces(bom)
+  for (const text of decoded(source.pieces(bom), encoding, false)) yield Buffer.from(text, 'utf8')
+}

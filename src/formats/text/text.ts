@@ -1,0 +1,183 @@
+import { isUtf8 } from 'node:buffer'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { isOddControl, oddControls } from './odd-controls.js'
+
+/** `legacy` is any one- or multi-byte encoding from before Unicode: nobody can tell them apart for certain, all of them open. */
+export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
+
+export interface TextSign {
+  encoding: TextEncoding
+  /** Bytes of the byte-order mark. */
+  bom: number
+}
+
+const sampleSize = 16 * 1024
+
+/** How the content reads as text, judged on its beginning; null where it is binary. */
+export function textSign(source: Source): TextSign | null {
+  const sample = source.read(0, sampleSize)
+  const marked = byMark(sample)
+  if (marked) return plausible(sample.subarray(marked.bom), marked.encoding) ? marked : null
+  const trimmed = sample.length === source.size ? withoutPadding(sample) : sample
+  const encoding = withoutMark(trimmed)
+  return encoding ? { encoding, bom: 0 } : null
+}
+
+function byMark(bytes: Buffer): TextSign | null {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return { encoding: 'utf-8', bom: 3 }
+  if (bytes[0] === 0xff && bytes[1] === 0xfe)
+    return bytes.length >= 4 && !bytes[2] && !bytes[3] ? { encoding: 'utf-32le', bom: 4 } : { encoding: 'utf-16le', bom: 2 }
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return { encoding: 'utf-16be', bom: 2 }
+  if (!bytes[0] && !bytes[1] && bytes[2] === 0xfe && bytes[3] === 0xff) return { encoding: 'utf-32be', bom: 4 }
+  return null
+}
+
+function withoutMark(sample: Buffer): TextEncoding | null {
+  const odd = oddControls(sample)
+  if (isUtf8(wholeCharacters(sample)) && odd <= sample.length / 50) return 'utf-8'
+  if (odd <= sample.length / 200) return 'legacy'
+  return (
+    (['utf-16le', 'utf-16be', 'utf-32le', 'utf-32be'] as const).find(
+      (encoding) => hasZerosOf(encoding, sample) && plausible(sample, encoding),
+    ) ?? null
+  )
+}
+
+/** Latin letters leave a zero in nearly every unit: where these lie tells width and order. */
+function hasZerosOf(encoding: TextEncoding, sample: Buffer): boolean {
+  const width = encoding.startsWith('utf-32') ? 4 : 2
+  const little = encoding.endsWith('le')
+  const units = Math.floor(sample.length / width)
+  let fitting = 0
+  for (let unit = 0; unit < units; unit++) {
+    const at = unit * width
+    if (
+      width === 2 ? !sample[little ? at + 1 : at] : little ? !sample[at + 2] && !sample[at + 3] : !sample[at] && !sample[at + 1]
+    )
+      fitting++
+  }
+  return units > 1 && fitting > units * 0.7
+}
+
+function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
+  if (encoding === 'utf-8') return oddControls(bytes) <= bytes.length / 50
+  let text: string
+  try {
+    text = [...decoded([bytes.subarray(0, bytes.length - (bytes.length % 4))], encoding, false)].join('')
+  } catch {
+    return false
+  }
+  if (text.length === 0) return true
+  let odd = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code < 128 ? isOddControl(code) : code === 0xfffd || code === 0xfffe || code === 0xffff) odd++
+  }
+  return odd <= text.length / 50
+}
+
+/** Some writers fill the last block with zeros. */
+const withoutPadding = (bytes: Buffer): Buffer => {
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end--
+  return bytes.subarray(0, end)
+}
+
+/** Without a UTF-8 character that the end of the sample cuts in two. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!
+    if ((byte & 0xc0) === 0x80) continue
+    const width = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+    return width > back ? bytes.subarray(0, bytes.length - back) : bytes
+  }
+  return bytes
+}
+
+/** The text of `pieces`, in pieces. With `fatal` a byte that is none of the encoding throws a TypeError. `label` is any name that TextDecoder knows. */
+export function* decoded(pieces: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
+  if (label === 'utf-32le' || label === 'utf-32be') return yield* decodedWide(pieces, label === 'utf-32le', fatal)
+  const decoder = new TextDecoder(label === 'legacy' ? 'windows-1252' : label, { fatal, ignoreBOM: false })
+  for (const piece of pieces) yield decoder.decode(piece, { stream: true })
+  yield decoder.decode()
+}
+
+function* decodedWide(pieces: Iterable<Buffer>, little: boolean, fatal: boolean): Iterable<string> {
+  for (const piece of pieces) {
+    const points: string[] = []
+    for (let at = 0; at + 4 <= piece.length; at += 4) {
+      const code = little ? piece.readUInt32LE(at) : piece.readUInt32BE(at)
+      if (code > 0x10ffff && fatal) throw new TypeError('not UTF-32')
+      points.push(code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code))
+    }
+    yield points.join('')
+  }
+}
+
+/** Plain text: every byte must be a character of one encoding. */
+export const readText: FormatReader = (source, limits) => {
+  if (source.size === 0) return sound(['the file is empty'], { encoding: 'none' })
+  const sign = textSign(source)
+  if (!sign) return broken('the content is binary, not text in any usual encoding')
+  if (sign.encoding === 'utf-8' || sign.encoding === 'legacy') return readBytes(source, limits, sign)
+  return readWide(source, limits, sign)
+}
+
+function readBytes(source: Source, limits: ReaderLimits, sign: TextSign) {
+  const seen = surveyBytes(source, limits)
+  if (seen.utf8 && seen.odd <= source.size / 50) return sound(notesOn(sign), { encoding: 'utf-8' })
+  // A mark promises UTF-8, but editors show the rest all the same, one wrong character at a time.
+  if (seen.odd <= source.size / 200)
+    return sound([`not UTF-8${sign.bom ? ' in spite of its byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
+  return broken(`the text ends in binary data: ${seen.odd} control characters, the first at byte ${seen.firstOdd}`, {
+    control_characters: seen.odd,
+  })
+}
+
+function surveyBytes(source: Source, limits: ReaderLimits): { utf8: boolean; odd: number; firstOdd: number } {
+  let utf8 = true
+  let odd = 0
+  let firstOdd = -1
+  let at = 0
+  let carry: Buffer = Buffer.alloc(0)
+  for (const piece of source.pieces(0, lastOfText(source))) {
+    checkDeadline(limits)
+    const here = oddControls(piece)
+    if (here > 0 && firstOdd < 0) firstOdd = at + piece.findIndex(isOddControl)
+    odd += here
+    at += piece.length
+    if (!utf8) continue
+    const bytes = carry.length > 0 ? Buffer.concat([carry, piece]) : piece
+    const whole = wholeCharacters(bytes)
+    utf8 = isUtf8(whole)
+    carry = Buffer.from(bytes.subarray(whole.length))
+  }
+  return { utf8: utf8 && carry.length === 0, odd, firstOdd }
+}
+
+/** Where the text ends: zeros that fill the last block (up to 4 KiB) are no part of it. */
+function lastOfText(source: Source): number {
+  const from = Math.max(0, source.size - 4096)
+  return from + withoutPadding(source.read(from, 4096)).length
+}
+
+function readWide(source: Source, limits: ReaderLimits, sign: TextSign) {
+  const width = sign.encoding.startsWith('utf-32') ? 4 : 2
+  const notes = notesOn(sign)
+  if (source.size % width !== 0) notes.push('the last character is cut in two')
+  let odd = 0
+  let length = 0
+  for (const text of decoded(source.pieces(sign.bom), sign.encoding, false)) {
+    checkDeadline(limits)
+    length += text.length
+    for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) === 0xfffd || isOddControl(text.charCodeAt(at))) odd++
+  }
+  if (odd > Math.max(1, length / 50))
+    return broken(`the text is not ${sign.encoding.toUpperCase()}: ${odd} of ${length} characters are none`, {
+      encoding: sign.encoding,
+    })
+  return sound(notes, { encoding: sign.encoding })
+}
+
+const notesOn = (sign: TextSign): string[] =>
+  sign.bom > 0 ? [`starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []

@@ -1,0 +1,88 @@
+import { Trap } from '../trap.js'
+
+// As Expat decides: text may grow a hundredfold, and only growth beyond 8 MiB is looked at.
+const freeGrowth = 8 * 1024 * 1024
+const worstGrowth = 100
+const deepestEntity = 100
+
+interface Declaration {
+  value: string
+  external: boolean
+}
+
+/**
+ * The entities that a DOCTYPE declares. They are weighed, never expanded: what a reference would grow to is added up,
+ * and nothing outside of the file is ever fetched.
+ */
+export class XmlEntities {
+  /** The document may name entities that only an external DTD declares: then nobody who does not fetch it can call them wrong. */
+  readonly mayBeElsewhere: boolean
+  readonly external: string[] = []
+  private readonly general = new Map<string, Declaration>()
+  private readonly parameters = new Map<string, Declaration>()
+  private readonly weights = new Map<Declaration, number>()
+  private total = 0
+
+  constructor(
+    doctype: string,
+    private readonly fileSize: number,
+  ) {
+    const subset = doctype.includes('[') ? doctype.slice(doctype.indexOf('[')) : ''
+    this.mayBeElsewhere = /^\s*\S+\s+(SYSTEM|PUBLIC)\b/.test(doctype.slice(0, 1000)) || /%[\w.:-]+;/.test(subset)
+    this.declare(subset)
+    for (const [name, entity] of this.general) this.weigh(name, entity, this.general, 0)
+    for (const [name, entity] of this.parameters) this.weigh(name, entity, this.parameters, 0)
+    for (const [, name] of subset.matchAll(/%([\w.:-]+);/g)) this.use(this.parameters.get(name!))
+  }
+
+  /** What stands for `&name;`: nothing, once it is weighed; undefined where it is not declared. */
+  replacement(name: string): string | undefined {
+    const entity = this.general.get(name)
+    if (!entity) return this.mayBeElsewhere ? '' : undefined
+    this.use(entity)
+    return ''
+  }
+
+  /** True where a single reference would grow beyond all measure. */
+  get tooHeavy(): boolean {
+    return [...this.general.values()].some((entity) => (this.weights.get(entity) ?? 0) > freeGrowth)
+  }
+
+  private declare(subset: string): void {
+    const text = subset.replace(/<!--.*?-->/gs, '')
+    for (const match of text.matchAll(/<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(SYSTEM|PUBLIC)\b)/g)) {
+      const table = match[1] ? this.parameters : this.general
+      const name = match[2]!
+      // XML 1.0, 4.2: the first declaration binds.
+      if (table.has(name)) continue
+      table.set(name, { value: match[3] ?? match[4] ?? '', external: match[5] !== undefined })
+      if (match[5]) this.external.push(name)
+    }
+  }
+
+  private weigh(name: string, entity: Declaration, table: Map<string, Declaration>, depth: number): number {
+    const known = this.weights.get(entity)
+    if (known === -1) throw new Trap('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
+    if (known !== undefined) return known
+    if (depth > deepestEntity) throw new Trap('xml_entity_expansion', `entities are nested more than ${deepestEntity} deep`)
+    this.weights.set(entity, -1)
+    let weight = entity.value.length
+    const reference = table === this.general ? /&([^#;\s][^;\s]*);/g : /%([\w.:-]+);/g
+    for (const [, inner] of entity.value.matchAll(reference)) {
+      const declared = table.get(inner!)
+      if (declared) weight += this.weigh(inner!, declared, table, depth + 1)
+    }
+    this.weights.set(entity, weight)
+    return weight
+  }
+
+  private use(entity: Declaration | undefined): void {
+    this.total += entity ? (this.weights.get(entity) ?? 0) : 0
+    if (this.total > freeGrowth && this.total > this.fileSize * worstGrowth) {
+      throw new Trap(
+        'xml_entity_expansion',
+        `entities would expand to more than ${Math.floor(freeGrowth / 1048576)} MiB, ${worstGrowth} times the file`,
+      )
+    }
+  }
+}

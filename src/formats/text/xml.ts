@@ -1,0 +1,129 @@
+import { SaxesParser } from 'saxes'
+import {
+  broken,
+  checkDeadline,
+  DeadlineExceeded,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+  type Source,
+  sound,
+  trapped,
+} from '../format.js'
+import { Trap } from '../trap.js'
+import { decoded, textSign } from './text.js'
+import { XmlEntities } from './xml-entities.js'
+
+const longestPrologue = 2 * 1024 * 1024
+const mostAttributes = 10_000
+
+/** What a well-formed document is. */
+export interface XmlFacts {
+  root: string
+  rootNamespace: string | undefined
+  scripted: boolean
+  notes: string[]
+}
+
+/** XML (any vocabulary): well-formed, in the encoding that it declares; entities weighed, nothing fetched. */
+export const readXml: FormatReader = (source, limits) => judge(source, limits, () => undefined)
+
+/** SVG: well-formed XML with the root that browsers and image programs ask for. */
+export const readSvg: FormatReader = (source, limits) =>
+  judge(source, limits, (facts) => (isSvg(facts) ? undefined : `the root element is '${facts.root.slice(0, 50)}', not 'svg'`))
+
+export const isSvg = (facts: XmlFacts): boolean => facts.root.replace(/^[^:]*:/, '') === 'svg'
+
+function judge(source: Source, limits: ReaderLimits, objection: (facts: XmlFacts) => string | undefined): FormatVerdict {
+  try {
+    const facts = parseXml(source, limits)
+    const problem = objection(facts)
+    if (problem) return broken(problem, { root: facts.root })
+    const notes = facts.scripted ? [...facts.notes, 'contains a script'] : facts.notes
+    return sound(notes, { root: facts.root.slice(0, 100) })
+  } catch (error) {
+    if (error instanceof Trap) return trapped(error.trap, error.message)
+    if (error instanceof DeadlineExceeded) throw error
+    return broken(`not well-formed XML: ${told(error)}`)
+  }
+}
+
+/** Throws what the parser complains of, a TypeError for bytes outside the encoding, or a `Trap`. */
+export function parseXml(source: Source, limits: ReaderLimits): XmlFacts {
+  const sign = textSign(source)
+  if (!sign) throw new Error('the content is binary')
+  const facts: XmlFacts = { root: '', rootNamespace: undefined, scripted: false, notes: [] }
+  const parser = new SaxesParser({ xmlns: false, position: true })
+  watch(parser, facts, limits, source.size)
+  const label =
+    sign.encoding === 'utf-8' || sign.encoding === 'legacy'
+      ? declaredEncoding(source.read(sign.bom, 1024), sign.bom > 0)
+      : sign.encoding
+  let prologue = 0
+  for (const text of decoded(source.pieces(sign.bom), label, true)) {
+    checkDeadline(limits)
+    // The parser holds a document type declaration letter by letter, which takes many times its size.
+    if (facts.root === '' && (prologue += text.length) > longestPrologue)
+      throw new Trap('xml_prologue', `more than ${longestPrologue} characters come before the root element`)
+    parser.write(text)
+  }
+  parser.close()
+  return facts
+}
+
+function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size: number): void {
+  let depth = 0
+  parser.on('error', (error) => {
+    throw error
+  })
+  parser.on('doctype', (text) => useEntities(parser, new XmlEntities(text, size), facts))
+  let attributes = 0
+  parser.on('attribute', () => {
+    if (++attributes > mostAttributes) throw new Trap('xml_attributes', `an element has more than ${mostAttributes} attributes`)
+  })
+  parser.on('opentag', (tag) => {
+    attributes = 0
+    if (depth === 0) {
+      facts.root = tag.name
+      facts.rootNamespace = (tag.attributes as Record<string, string>).xmlns
+    }
+    if (/^(.*:)?script$/i.test(tag.name)) facts.scripted = true
+    if (++depth > limits.maxDepth) throw new Trap('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
+  })
+  parser.on('closetag', () => {
+    depth--
+  })
+}
+
+// The parser looks every `&name;` up in this object: so each use is weighed where it happens.
+function useEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
+  if (entities.external.length > 0)
+    facts.notes.push(`refers to ${entities.external.length} external entities, which were not fetched`)
+  const plain = parser.ENTITIES
+  parser.ENTITIES = new Proxy(plain, {
+    get: (target, name) => (typeof name === 'string' ? (target[name] ?? entities.replacement(name)) : undefined),
+  })
+}
+
+const codePage = /^(?:cs)?(?:x-)?(?:ibm|cp|dos|mac|koi|iso-?8859|windows|hp|tis|viscii|georgian|armscii)[-_]?[a-z0-9_-]*$/
+
+/** The encoding that the XML declaration names, UTF-8 where it names none. A byte-order mark outweighs it. */
+function declaredEncoding(start: Buffer, marked: boolean): string {
+  if (marked) return 'utf-8'
+  const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(start.toString('latin1'))?.[1]?.toLowerCase()
+  // The bytes have shown that it is not UTF-16, whatever it says: programs that re-encode forget the declaration.
+  if (!declared || declared.startsWith('utf-16') || declared.startsWith('ucs')) return 'utf-8'
+  try {
+    return new TextDecoder(declared).encoding
+  } catch {
+    // Code pages of DOS, IBM and the Macintosh: parsers know them, and in all of them markup is ASCII, which is what counts.
+    if (codePage.test(declared)) return 'latin1'
+    throw new Error(`the encoding '${declared.slice(0, 40)}' is not known`)
+  }
+}
+
+function told(error: unknown): string {
+  if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'bytes that are not of its encoding'
+  const message = error instanceof Error ? error.message : String(error)
+  return message.slice(0, 200)
+}

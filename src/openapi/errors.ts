@@ -1,0 +1,169 @@
+import { type ErrorCode, httpStatus } from '../errors.js'
+import type { Json } from './schemas.js'
+
+/** What any call may be told, however right it is. */
+const always: ErrorCode[] = [
+  'unauthenticated',
+  'forbidden',
+  'rate_limited',
+  'internal_server_error',
+  'database_unavailable',
+  'overloaded',
+]
+
+const ofUploads: ErrorCode[] = [
+  'not_found',
+  'conflict',
+  'size_exceeded',
+  'unsupported_media_type',
+  'scanner_unavailable',
+  'storage_unavailable',
+]
+
+// What only these operations may be told: no type of the schema says it.
+const ofOperation: Record<string, ErrorCode[]> = {
+  CreateApiKey: ['conflict'],
+  EnableApiKey: ['conflict'],
+  DisableApiKey: ['conflict'],
+  RevokeApiKey: ['conflict'],
+  RotateApiKey: ['conflict'],
+  CreateContext: ['conflict'],
+  DeleteContext: ['conflict'],
+  CreateDownloadUrl: ['storage_unavailable'],
+  UploadFile: [
+    ...ofUploads,
+    'invalid_extension',
+    'blank_file',
+    'corrupt_file',
+    'virus_detected',
+    'scan_incomplete',
+    'quota_exceeded',
+  ],
+  ValidateFile: ofUploads,
+}
+
+/** What a route's codes depend on, besides its operation. */
+export interface Refusable {
+  operation: string
+  body?: 'json' | 'multipart' | undefined
+  idempotent: boolean
+  /** Whether any input can be at fault. */
+  judged: boolean
+  /** Whether the path names a thing that may not be there. */
+  named: boolean
+}
+
+/** The codes that a route may answer with, in the order of their status. */
+export function codesOf({ operation, body, idempotent, judged, named }: Refusable): ErrorCode[] {
+  const codes = new Set<ErrorCode>([...always, ...(ofOperation[operation] ?? [])])
+  if (judged || body || idempotent) codes.add('bad_user_input')
+  if (named) codes.add('not_found')
+  if (body) codes.add('unsupported_media_type')
+  if (idempotent) codes.add('idempotency_mismatch')
+  // The table's own order settles it among codes of one status.
+  return (Object.keys(httpStatus) as ErrorCode[]).filter((code) => codes.has(code))
+}
+
+/** Responses that have a name, one for each set of codes that some route has under one status. */
+export class ErrorResponses {
+  readonly all: Record<string, Json> = {}
+
+  /** The error part of an operation's `responses`. */
+  of(codes: readonly ErrorCode[]): Record<string, Json> {
+    const byStatus = new Map<number, ErrorCode[]>()
+    for (const code of codes) byStatus.set(httpStatus[code], [...(byStatus.get(httpStatus[code]) ?? []), code])
+    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#refer(status, of)]))
+  }
+
+  #refer(status: number, codes: ErrorCode[]): Json {
+    const name = codes.join('.')
+    this.all[name] ??= response(status, codes)
+    return { $ref: `#/components/responses/${name}` }
+  }
+}
+
+function response(status: number, codes: ErrorCode[]): Json {
+  const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
+  return {
+    description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n'),
+    headers: {
+      'X-Request-Id': header('X-Request-Id'),
+      ...(status === 401 && { 'WWW-Authenticate': header('WWW-Authenticate') }),
+      ...((status === 429 || status === 503) && { 'Retry-After': header('Retry-After') }),
+    },
+    content: {
+      'application/json': { schema: envelope(codes) },
+      'application/problem+json': { schema: problem(status, codes) },
+    },
+  }
+}
+
+const object = (properties: Record<string, Json>): Json => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+})
+
+const requestId: Json = { type: 'string', description: 'The same as X-Request-Id.' }
+
+const envelope = (codes: ErrorCode[]): Json =>
+  object({
+    status: { const: 'ERROR' },
+    message: { type: 'string', description: 'What is wrong, and what would be right, for people.' },
+    error: object({ code: { type: 'string', enum: codes }, details: detailsOf(codes) }),
+    request_id: requestId,
+    timestamp: { type: 'string', format: 'date-time' },
+  })
+
+const problem = (status: number, codes: ErrorCode[]): Json => ({
+  ...object({
+    type: { type: 'string', format: 'uri', enum: codes.map((code) => `urn:assay:error:${code}`) },
+    title: { type: 'string' },
+    status: { const: status },
+    detail: { type: 'string' },
+    instance: { type: 'string', format: 'uri' },
+    code: { type: 'string', enum: codes },
+    details: detailsOf(codes),
+  }),
+  description: 'RFC 9457, where the client accepts it.',
+})
+
+const fieldFaults: Json = object({
+  fields: {
+    type: 'array',
+    minItems: 1,
+    items: object({ field: { type: 'string' }, message: { type: 'string' } }),
+    description: 'All faults at once, in the spelling of the request.',
+  },
+})
+
+const detailsOf = (codes: ErrorCode[]): Json =>
+  codes.length === 1 && codes[0] === 'bad_user_input'
+    ? fieldFaults
+    : { type: 'object', additionalProperties: true, description: 'The same for programs.' }
+
+const meanings: Record<ErrorCode, string> = {
+  bad_user_input: 'a field, a parameter or the body is at fault.',
+  unauthenticated: 'no, an unknown, a malformed, disabled, revoked or expired credential.',
+  forbidden: 'the credential lacks the scope or is restricted to other contexts, or its tenant is suspended.',
+  not_found: 'there is no such thing in this tenant.',
+  method_not_allowed: 'the path has other methods.',
+  conflict: 'it exists already, its state does not allow it, or the key of this Idempotency-Key was made before.',
+  idempotency_mismatch: 'the Idempotency-Key was used with another body.',
+  size_exceeded: 'more bytes than the context allows.',
+  unsupported_media_type: 'the body is of another type.',
+  invalid_extension: 'the extension is not allowed, or the content is of another type.',
+  blank_file: 'no bytes, or nothing but blanks.',
+  corrupt_file: 'the usual programs cannot open it, or it is a trap.',
+  virus_detected: 'the scanner named a signature.',
+  scan_incomplete: 'the scanner could not look at all of it.',
+  quota_exceeded: 'it does not fit the quota of the context or of the tenant.',
+  rate_limited: 'too many calls; see Retry-After.',
+  internal_server_error: 'a fault of ours; it was logged under the request id.',
+  scanner_unavailable: 'the scanner cannot be asked; nothing was stored.',
+  storage_unavailable: 'the store cannot be used; nothing was stored.',
+  database_unavailable:
+    'the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.',
+  overloaded: 'too much waits already; try again.',
+}

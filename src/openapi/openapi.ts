@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import type { GraphQLSchema } from 'graphql'
+import { scopes } from '../auth/actor.js'
+import { loadOperations } from '../rest/operations.js'
+import { routes } from '../rest/routes.js'
+import { ErrorResponses } from './errors.js'
+import { describeExports } from './exports.js'
+import { DescribedOperation, type Shared } from './operation.js'
+import { type Json, NamedSchemas } from './schemas.js'
+
+export const apiPrefix = '/api/v1'
+
+/** The OpenAPI 3.1 document: derived from the route table, the stored documents and the schema, so that it cannot differ from them. */
+export function openApiDocument(schema: GraphQLSchema): Json {
+  const shared: Shared = { schema, named: new NamedSchemas(), errors: new ErrorResponses() }
+  const operations = loadOperations(schema)
+  const describedBy = (name: string) => new DescribedOperation(shared, operations.get(name)!)
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const path = (paths[apiPrefix + route.path] ??= {})
+    path[route.method.toLowerCase()] = { tags: [tagOf(route.path)], ...describedBy(route.operation).describe(route) }
+  }
+  for (const [path, operation] of Object.entries(describeExports(describedBy)))
+    paths[apiPrefix + path] = { get: { tags: [tagOf(path)], ...operation } }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Assay', version: packageVersion(), description: introduction },
+    servers: [{ url: '/' }],
+    tags: Object.keys(tags).map((name) => ({ name, description: tags[name] })),
+    paths,
+    components: {
+      schemas: shared.named.all,
+      responses: shared.errors.all,
+      parameters,
+      headers,
+      securitySchemes: { bearer },
+    },
+    security: [{ bearer: [] }],
+  }
+}
+
+const introduction = `File storage that tests every file before it keeps it.
+
+Every answer is JSON, in one of two envelopes: \`status\` is \`SUCCESS\` or \`ERROR\`. A failure carries \`error.code\`, which never changes its meaning, and \`error.details\`. With \`Accept: application/problem+json\` failures come as RFC 9457. An unknown path is 404 \`not_found\`, another method 405 \`method_not_allowed\` with \`Allow\`; wherever there is GET there is HEAD. Times are ISO 8601 in UTC.
+
+The same is served as GraphQL at \`/graphql\`.`
+
+const tags: Record<string, string> = {
+  'api-keys': 'Who may call, and what.',
+  contexts: 'Sets of upload rules.',
+  files: 'Upload, test, find, hand out and delete files.',
+  stats: 'Statistics, charts and the call log.',
+  'audit-logs': 'Who changed what.',
+  tenant: 'The tenant that the credential belongs to.',
+}
+
+const tagOf = (path: string): string => path.split('/')[1]!
+
+const bearer: Json = {
+  type: 'http',
+  scheme: 'bearer',
+  description: `An API key (\`assay_…\`), or a dashboard user's token from GraphQL's \`signIn\`. Scopes: ${scopes.join(', ')}; \`admin\` implies the others.`,
+}
+
+const parameters: Record<string, Json> = {
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: 'The same request twice under one key is done once: for 24 hours the first answer is given again.',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  },
+}
+
+const header = (description: string, schema: Json): Json => ({ description, schema })
+
+const headers: Record<string, Json> = {
+  'X-Request-Id': header('The request: in the logs, and in failures.', { type: 'string', pattern: '^req_[0-9a-z]{26}$' }),
+  RateLimit: header('What is left of the limit that is closest: `"key";r=119999;t=60`.', { type: 'string' }),
+  'RateLimit-Policy': header('That limit: `"key";q=120000;w=60`.', { type: 'string' }),
+  'Retry-After': header('Seconds after which trying again makes sense.', { type: 'string', pattern: '^\\d+$' }),
+  'Content-Disposition': header('A file name to save it under.', { type: 'string', pattern: '^attachment;' }),
+  'WWW-Authenticate': header('`Bearer`.', { type: 'string' }),
+}
+
+function packageVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return version
+}

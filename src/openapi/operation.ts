@@ -1,0 +1,178 @@
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLSchema,
+  isEnumType,
+  isInputObjectType,
+  isNonNullType,
+  type OperationDefinitionNode,
+} from 'graphql'
+import type { Access } from '../graphql/requires.js'
+import type { Operation } from '../rest/operations.js'
+import type { Route } from '../rest/routes.js'
+import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
+import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull, plain } from './schemas.js'
+
+/** Where the parts go that several operations share. */
+export interface Shared {
+  schema: GraphQLSchema
+  named: NamedSchemas
+  errors: ErrorResponses
+}
+
+interface Input {
+  name: string
+  required: boolean
+  target: InputTarget
+}
+
+/** A stored document, with what its root field and its variables mean in the schema. */
+export class DescribedOperation {
+  readonly name: string
+  readonly access: Access
+  readonly field: GraphQLField<unknown, unknown>
+  readonly inputs: readonly Input[]
+  readonly #shared: Shared
+  readonly #node: FieldNode
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
+
+  constructor(shared: Shared, operation: Operation) {
+    this.#shared = shared
+    this.name = operation.name
+    this.access = operation.access
+    const [definition, ...fragments] = operation.document.definitions as [OperationDefinitionNode, ...FragmentDefinitionNode[]]
+    this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]))
+    this.#node = definition.selectionSet.selections[0] as FieldNode
+    const root = definition.operation === 'mutation' ? shared.schema.getMutationType() : shared.schema.getQueryType()
+    this.field = root!.getFields()[this.#node.name.value]!
+    const paths = new Map([...operation.spelling].map(([path, name]) => [name, path]))
+    this.inputs = operation.variables.map(({ name, type }) => ({
+      name,
+      required: isNonNullType(type),
+      target: this.#target(paths.get(name)!),
+    }))
+  }
+
+  /** The REST face of it. */
+  describe(route: Route): Json {
+    const inPath = this.inputs.filter(({ name }) => route.path.includes(`{${name}}`))
+    const others = this.inputs.filter((input) => !inPath.includes(input))
+    const query = route.body ? [] : others
+    const idempotent = route.method === 'POST' && this.field.args.some(({ name }) => name === 'idempotencyKey')
+    return {
+      ...this.head(route.summary, [plain(this.field.description)]),
+      parameters: [
+        ...inPath.map((input) => this.parameter(input, 'path')),
+        ...query.map((input) => this.parameter(input, 'query')),
+        ...(idempotent ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+      ],
+      ...(route.body && { requestBody: this.#body(route, others) }),
+      responses: {
+        [String(route.status ?? 200)]: success(envelope(route, this.answer()), idempotent),
+        ...this.refusals({
+          operation: this.name,
+          body: route.body,
+          idempotent,
+          judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
+          // Of an entity without entries the list is empty.
+          named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
+        }),
+      },
+    }
+  }
+
+  /** What every operation begins with. */
+  head(summary: string, sentences: string[]): Json {
+    const scope = this.access === 'any' ? 'Any valid credential.' : `Requires the scope \`${this.access}\`.`
+    const tenantWide = this.field.extensions.tenantWide === true ? ['Not for a key that is restricted to some contexts.'] : []
+    return {
+      operationId: this.name.charAt(0).toLowerCase() + this.name.slice(1),
+      summary,
+      description: [...sentences, scope, ...tenantWide].filter((sentence) => sentence !== '').join('\n\n'),
+      security: [{ bearer: this.access === 'any' ? [] : [this.access] }],
+      'x-required-scope': this.access === 'any' ? null : this.access,
+    }
+  }
+
+  parameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
+    const { description, ...schema } = inputSchema(this.#shared.named, target)
+    return { name, in: place, ...(description !== undefined && { description }), required: required || place === 'path', schema }
+  }
+
+  /** The schema of `data`. */
+  answer(): Json {
+    return new AnswerSchemas(this.#shared.named, this.#fragments).of(this.field.type, this.#node.selectionSet)
+  }
+
+  refusals(facts: Refusable): Record<string, Json> {
+    return this.#shared.errors.of(codesOf(facts))
+  }
+
+  /** The argument, or the field of an argument, that a variable is put into: `pageSize`, `input.maxFileSizeMb`. */
+  #target(path: string): InputTarget {
+    const [first, ...rest] = path.split('.')
+    let target: InputTarget = this.field.args.find(({ name }) => name === first)!
+    for (const name of rest) {
+      const type = isNonNullType(target.type) ? target.type.ofType : target.type
+      if (!isInputObjectType(type)) throw new Error(`${this.name}: '${path}' is no path of input objects.`)
+      target = type.getFields()[name]!
+    }
+    return target
+  }
+
+  #body(route: Route, inputs: Input[]): Json {
+    const required = inputs.filter((input) => input.required).map(({ name }) => name)
+    // A member that is null counts as left out, but for a change, where null would have to mean something.
+    const nullable = route.body === 'json' && route.method !== 'PATCH'
+    const properties = Object.fromEntries(
+      inputs.map((input) => {
+        const schema = inputSchema(this.#shared.named, input.target)
+        return [input.name, nullable && !input.required ? orNull(schema) : schema]
+      }),
+    )
+    const schema = { type: 'object', properties, required, additionalProperties: false }
+    return {
+      required: required.length > 0,
+      content:
+        route.body === 'json'
+          ? { 'application/json': { schema } }
+          : { 'multipart/form-data': { schema, ...encodings(properties) } },
+    }
+  }
+}
+
+const isEnum = ({ type }: InputTarget) => isEnumType(isNonNullType(type) ? type.ofType : type)
+
+// A part that is an object is its JSON text.
+function encodings(properties: Record<string, Json>): Json {
+  const objects = Object.keys(properties).filter((name) => properties[name]!.type === 'object')
+  return objects.length > 0
+    ? { encoding: Object.fromEntries(objects.map((name) => [name, { contentType: 'application/json' }])) }
+    : {}
+}
+
+function envelope(route: Route, data: Json): Json {
+  const properties: Record<string, Json> = {
+    status: { const: 'SUCCESS' },
+    ...(route.message !== undefined && { message: { type: 'string' } }),
+    data,
+    ...(route.timestamp !== false && { timestamp: { type: 'string', format: 'date-time' } }),
+  }
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
+}
+
+function success(schema: Json, idempotent: boolean): Json {
+  return {
+    description: idempotent ? 'Done; or, with an Idempotency-Key that was used for the same before, that answer again.' : 'Done.',
+    headers: successHeaders,
+    content: { 'application/json': { schema } },
+  }
+}
+
+export const successHeaders: Json = Object.fromEntries(
+  ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+)
+
+/** The items of a list operation's page. */
+export const itemsOf = (page: Json): Json => (page as { properties: { data: { items: Json } } }).properties.data.items

@@ -1,0 +1,160 @@
+import { connect, type Socket } from 'node:net'
+import type { ClamdAddress } from './address.js'
+
+/** Milliseconds. */
+export interface ClamdDeadlines {
+  connectMs: number
+  /** Without the daemon taking another byte, while the content is being sent. */
+  idleMs: number
+  /** From the last byte sent to the answer: clamd's own MaxScanTime is 120 s. */
+  answerMs: number
+  /** All of it. */
+  overallMs: number
+}
+
+/** The line to a daemon failed: another daemon, or the same one later, may answer. */
+export class ClamdFault extends Error {
+  override readonly name = 'ClamdFault'
+  /** It took the connection and said nothing: asking it again would only cost as long again. */
+  readonly mute: boolean
+  /** How the line ended, where it was not given up: nobody took the connection, or it was closed before a whole answer had been read. */
+  readonly line: 'refused' | 'cut' | undefined
+
+  constructor(message: string, options: { mute?: boolean; line?: 'refused' | 'cut'; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.mute = options.mute ?? false
+    this.line = options.line
+  }
+}
+
+// clamd's replies are a line; whatever goes on without an end is not a clamd.
+const longestAnswer = 64 * 1024
+
+/** The way to the daemon, as a sender sees it. */
+export interface Line {
+  /** Resolves when more may be written, or when the exchange is over. Never rejects: the exchange does. */
+  write(bytes: Buffer): Promise<void>
+  /** The same for the last that will be written: the daemon sees an end, and can still answer. */
+  end(bytes: Buffer): Promise<void>
+  readonly over: boolean
+}
+
+/** One connection, one question, one answer: resolves with the line that comes back, rejects with `ClamdFault` or the signal's reason. */
+export function exchange(
+  address: ClamdAddress,
+  deadlines: ClamdDeadlines,
+  signal: AbortSignal | undefined,
+  sender: (line: Line) => Promise<void>,
+): Promise<string> {
+  if (signal?.aborted) return Promise.reject(signal.reason)
+  return new Promise((resolve, reject) => new Exchange(address, deadlines, signal, { resolve, reject }).run(sender))
+}
+
+interface Outcome {
+  resolve(answer: string): void
+  reject(reason: unknown): void
+}
+
+/** Settles exactly once, and leaves neither timer nor socket. */
+class Exchange implements Line {
+  over = false
+  readonly #address: ClamdAddress
+  readonly #deadlines: ClamdDeadlines
+  readonly #signal: AbortSignal | undefined
+  readonly #outcome: Outcome
+  readonly #socket: Socket
+  readonly #overall: NodeJS.Timeout
+  #patience: NodeJS.Timeout | undefined
+  #received: Buffer = Buffer.alloc(0)
+  #failure: Error | undefined
+  #connected = false
+  #writable: (() => void) | undefined
+
+  constructor(address: ClamdAddress, deadlines: ClamdDeadlines, signal: AbortSignal | undefined, outcome: Outcome) {
+    this.#address = address
+    this.#deadlines = deadlines
+    this.#signal = signal
+    this.#outcome = outcome
+    this.#socket = connect(address.connect)
+    this.#overall = setTimeout(() => this.#fail(this.#mute(deadlines.overallMs)), deadlines.overallMs)
+    signal?.addEventListener('abort', this.#aborted, { once: true })
+  }
+
+  run(sender: (line: Line) => Promise<void>): void {
+    this.#wait(this.#deadlines.connectMs)
+    this.#socket.on('data', (chunk) => this.#hear(chunk))
+    this.#socket.on('drain', () => {
+      this.#wait(this.#deadlines.idleMs)
+      this.#writable?.()
+    })
+    this.#socket.on('error', (error) => {
+      this.#failure = error
+    })
+    // Judged at the close and not at the error: the daemon's last word may lie between an EPIPE and the close.
+    this.#socket.on('close', () => this.#fail(this.#brokenOff()))
+    this.#socket.on('connect', () => {
+      this.#connected = true
+      this.#wait(this.#deadlines.idleMs)
+      sender(this).then(
+        () => this.#wait(this.#deadlines.answerMs),
+        (error) => this.#fail(error),
+      )
+    })
+  }
+
+  write(bytes: Buffer): Promise<void> {
+    if (this.over || this.#socket.destroyed) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#writable = resolve
+      if (this.#socket.write(bytes)) resolve()
+    })
+  }
+
+  async end(bytes: Buffer): Promise<void> {
+    if (!this.over && !this.#socket.destroyed) this.#socket.end(bytes)
+  }
+
+  #hear(chunk: Buffer): void {
+    this.#received = Buffer.concat([this.#received, chunk])
+    const end = this.#received.indexOf(0)
+    if (end >= 0) this.#settle(() => this.#outcome.resolve(this.#received.toString('utf8', 0, end).trim()))
+    else if (this.#received.length > longestAnswer)
+      this.#fail(new ClamdFault(`${this.#address.label} talks without an end: it is no clamd`))
+  }
+
+  #wait(ms: number): void {
+    clearTimeout(this.#patience)
+    if (!this.over) this.#patience = setTimeout(() => this.#fail(this.#mute(ms)), ms)
+  }
+
+  #settle(tell: () => void): void {
+    if (this.over) return
+    this.over = true
+    clearTimeout(this.#patience)
+    clearTimeout(this.#overall)
+    this.#signal?.removeEventListener('abort', this.#aborted)
+    this.#socket.destroy()
+    this.#writable?.()
+    tell()
+  }
+
+  #fail(reason: unknown): void {
+    this.#settle(() => this.#outcome.reject(reason))
+  }
+
+  readonly #aborted = () => this.#fail(this.#signal?.reason)
+
+  #mute(ms: number): ClamdFault {
+    return new ClamdFault(`${this.#address.label} gave no sign of life for ${ms} ms`, { mute: true })
+  }
+
+  #brokenOff(): ClamdFault {
+    const { code } = (this.#failure ?? {}) as NodeJS.ErrnoException
+    const because = code ? ` (${code})` : ''
+    if (!this.#connected)
+      return new ClamdFault(`${this.#address.label} takes no connection${because}`, { line: 'refused', cause: this.#failure })
+    const half = this.#received.toString('latin1', 0, 60).replace(/[^ -~]/g, '?')
+    const when = half ? `after half an answer, '${half}'` : 'without an answer'
+    return new ClamdFault(`${this.#address.label} closed the connection ${when}${because}`, { line: 'cut', cause: this.#failure })
+  }
+}

@@ -1,0 +1,40 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { fileSource, memorySource } from '../look-source.js'
+import { lookAt } from '../unpack.js'
+import type { ScanVerdict } from '../virus-scanner.js'
+import { FaultyRules, type Find, openEngine } from './engine.js'
+import type { WorkerAnswer, WorkerJob, WorkerSetup } from './messages.js'
+import { Cancelled } from './stopped.js'
+
+const port = parentPort!
+const setup = workerData as WorkerSetup
+const cancelled = new Int32Array(setup.cancelled)
+const say = (answer: WorkerAnswer) => port.postMessage(answer)
+
+try {
+  const engine = await openEngine(setup.kind, setup.operators)
+  port.on('message', (job: WorkerJob) => void judge(job, engine.find))
+  say({ kind: 'ready', version: engine.version, rules: engine.rules })
+} catch (error) {
+  if (!(error instanceof FaultyRules)) throw error
+  say({ kind: 'faulty-rules', message: error.message })
+}
+
+async function judge(job: WorkerJob, find: Find): Promise<void> {
+  try {
+    say({ kind: 'verdict', id: job.id, verdict: await look(job, find) })
+  } catch (error) {
+    say({ kind: 'fault', id: job.id, message: String((error as Error).message), cancelled: error instanceof Cancelled })
+  }
+}
+
+async function look(job: WorkerJob, find: Find): Promise<ScanVerdict> {
+  const source = job.path === undefined ? memorySource(asBuffer(job.bytes!)) : fileSource(job.path, job.size)
+  try {
+    return await lookAt(source, { find, limits: setup.limits, cancelled: () => Atomics.load(cancelled, 0) === job.id })
+  } finally {
+    source.close()
+  }
+}
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,0 +1,94 @@
+import http from 'node:http'
+import https from 'node:https'
+import { pipeline, type Readable, Transform } from 'node:stream'
+import { BucketAnswer, unavailable } from './deadline.js'
+
+export interface BucketRequest {
+  method: 'GET' | 'PUT' | 'DELETE'
+  url: string
+  headers: Record<string, string | number>
+  body?: Buffer
+  signal?: AbortSignal
+}
+
+/** Connections of each kind that are kept for the next call; more are closed as soon as they have nothing to do. */
+export const idleConnections = 32
+
+export interface BucketReply {
+  status: number
+  headers: http.IncomingHttpHeaders
+  body: http.IncomingMessage
+}
+
+/**
+ * Requests that carry content, on connections of our own. The library's streams are not used for them: a download that is
+ * cut short never settles, one that its reader drops destroys the connections of every other call in the process, and an
+ * upload cannot be cancelled. Everything else goes through the library.
+ */
+export class BucketConnection {
+  readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
+  readonly #https = new https.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
+
+  constructor(private readonly idleMs: number) {}
+
+  /** Answers with the head as soon as it is there; the body then fails by itself when it stands still. */
+  send(request: BucketRequest): Promise<BucketReply> {
+    const client = request.url.startsWith('https:') ? https : http
+    const agent = this.agentFor(request.url)
+    return new Promise((resolve, reject) => {
+      const { method, signal } = request
+      const headers = { ...request.headers, 'Content-Length': request.body?.byteLength ?? 0 }
+      const outgoing = client.request(request.url, { method, headers, agent, signal }, (body) => {
+        body.on('error', () => {})
+        resolve({ status: body.statusCode ?? 0, headers: body.headers, body })
+      })
+      outgoing.setTimeout(this.idleMs, () =>
+        outgoing.destroy(Object.assign(new Error(`silent for ${this.idleMs} ms`), { code: 'ETIMEDOUT' })),
+      )
+      outgoing.on('error', reject)
+      outgoing.end(request.body)
+    })
+  }
+
+  /** The agent of connections to `url`. */
+  agentFor(url: string): http.Agent {
+    return url.startsWith('https:') ? this.#https : this.#http
+  }
+
+  close(): void {
+    this.#http.destroy()
+    this.#https.destroy()
+  }
+}
+
+/** The whole of a small answer. */
+export async function textOf(reply: BucketReply): Promise<string> {
+  let text = ''
+  for await (const piece of reply.body.setEncoding('utf8')) {
+    text += piece
+    if (text.length > 1_000_000) throw new BucketAnswer(reply.status, 'an answer of more than a million characters')
+  }
+  if (!reply.body.complete) throw Object.assign(new Error('the answer was cut short'), { code: 'ECONNRESET' })
+  return text
+}
+
+/** The body as it comes, ending in `storageUnavailable` where it has not `length` bytes. */
+export function contentOf(reply: BucketReply, content: { doing: string; length: number }): Readable {
+  const { doing, length } = content
+  let seen = 0
+  const counted = new Transform({
+    highWaterMark: 256 * 1024,
+    transform(piece: Buffer, _encoding, done) {
+      seen += piece.length
+      done(null, piece)
+    },
+    flush(done) {
+      done(seen === length ? null : unavailable(doing, new Error(`${seen} of ${length} bytes came`)))
+    },
+    destroy(error, done) {
+      done(error && unavailable(doing, error))
+    },
+  })
+  // The callback is the pipeline's end, told through `counted`; whoever drops that closes the connection.
+  return pipeline(reply.body, counted, () => {})
+}

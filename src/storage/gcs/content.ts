@@ -1,0 +1,48 @@
+import type { CRC32C } from '@google-cloud/storage'
+import type { Content } from '../../body/content.js'
+import { storageUnavailable } from '../../errors.js'
+import { BucketAnswer } from './deadline.js'
+
+/** An object, as the bucket describes it: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
+export interface ObjectFacts {
+  size: number
+  crc32c: string
+  generation: string
+  /** Which upload of ours made it (`put`). */
+  upload?: unknown
+}
+
+/** Half an answer, or a proxy's page with status 200, is none: the library hands on as text what it cannot parse. Asked again. */
+export function objectFacts(resource: unknown): ObjectFacts {
+  const { size, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
+  if (!/^\d+$/.test(String(size)) || !crc32c || !generation)
+    throw new BucketAnswer(502, 'an answer that does not describe an object')
+  const { upload } = (metadata ?? {}) as { upload?: unknown }
+  return { size: Number(size), crc32c: String(crc32c), generation: String(generation), upload }
+}
+
+/**
+ * The bytes from `start` to before `end`, those from `hashed` on put into `crc32c`: piece by piece as they are read, since
+ * the sum of 8 MiB at once would hold up the event loop.
+ */
+export async function readHashed(
+  content: Content,
+  part: { start: number; end: number; hashed: number },
+  crc32c: CRC32C,
+): Promise<Buffer> {
+  const { start, end, hashed } = part
+  const pieces: Buffer[] = []
+  let at = start
+  for await (const piece of end > start ? piecesOf(content, start, end) : []) {
+    pieces.push(piece)
+    if (at + piece.length > hashed) crc32c.update(piece.subarray(Math.max(0, hashed - at)))
+    at += piece.length
+  }
+  if (at === end) return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+  throw storageUnavailable(
+    `The upload ended at byte ${at} when it was read again, where ${end} were received; nothing was stored.`,
+  )
+}
+
+const piecesOf = (content: Content, start: number, end: number): Iterable<Buffer> | AsyncIterable<Buffer> =>
+  content.bytes ? [content.bytes.subarray(start, end)] : content.stream({ start, end: end - 1 })

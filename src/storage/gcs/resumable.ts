@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CRC32C, type File } from '@google-cloud/storage'
+import type { Content } from '../../body/content.js'
+import { faultPoint } from '../../fault-points.js'
+import { BlobExists } from '../blob-storage.js'
+import type { GcsAccess } from './access.js'
+import { type BucketReply, textOf } from './connection.js'
+import { type ObjectFacts, objectFacts, readHashed } from './content.js'
+import { answerOf, statusOf, unavailable } from './deadline.js'
+
+/** What the bucket says it keeps, and the CRC32C that we have sent. */
+export interface StoredObject extends ObjectFacts {
+  expectedCrc32c: string
+}
+
+export interface ResumableUpload {
+  file: File
+  path: string
+  content: Content
+  upload: { contentType: string; id: string }
+  signal?: AbortSignal
+  access: GcsAccess
+  /** Of what is at the path now. */
+  facts(): Promise<ObjectFacts | null>
+}
+
+/** A multiple of 256 KiB, as the protocol asks for; held in memory while it is under way. */
+const chunkSize = 8 * 1024 * 1024
+const maxStalls = 4
+
+/**
+ * Sends a large upload in chunks, each repeated from where the bucket has got to. The session is the library's; the chunks
+ * are ours, since a content can be read again from anywhere, and an upload that is given up must stop, and be cancelled.
+ * https://cloud.google.com/storage/docs/performing-resumable-uploads
+ */
+export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
+  const session = await openSession(upload)
+  faultPoint('bucket.session')
+  try {
+    return await sendAll(upload, session)
+  } catch (error) {
+    // Best effort: a session that is not cancelled expires by itself and never becomes an object.
+    await cancel(upload, session).catch(() => {})
+    throw error
+  }
+}
+
+async function openSession({ file, path, content, upload, access, signal }: ResumableUpload): Promise<string> {
+  return access.call({ doing: `keep '${path}'`, signal }, async () => {
+    try {
+      const [uri] = await file.createResumableUpload({
+        metadata: { contentType: upload.contentType, contentLength: content.size, metadata: { upload: upload.id } },
+        preconditionOpts: { ifGenerationMatch: 0 },
+      })
+      return uri
+    } catch (error) {
+      throw statusOf(error) === 412 ? new BlobExists(path) : error
+    }
+  })
+}
+
+async function sendAll(upload: ResumableUpload, session: string): Promise<StoredObject> {
+  const { content, path, access, signal } = upload
+  const crc32c = new CRC32C()
+  let hashed = 0
+  let stalls = 0
+  for (let offset = 0; ; ) {
+    const end = Math.min(offset + chunkSize, content.size)
+    const chunk = await readHashed(content, { start: offset, end, hashed }, crc32c)
+    hashed = Math.max(hashed, end)
+    const part = { session, offset, chunk, crc32c: crc32c.toString() }
+    const answer = await sendChunk(upload, part).catch((error) => {
+      if (end < content.size) throw error
+      return ourOwn(upload, error)
+    })
+    if ('stored' in answer) return { ...answer.stored, expectedCrc32c: crc32c.toString() }
+    if (answer.received > hashed)
+      throw unavailable(`keep '${path}'`, new Error(`the bucket says that it has ${answer.received} bytes of ${hashed} sent`))
+    faultPoint('bucket.chunk')
+    stalls = answer.received > offset ? 0 : stalls + 1
+    if (stalls > maxStalls) throw unavailable(`keep '${path}'`, new Error(`the upload stands still at byte ${offset}`))
+    if (stalls > 0) await sleep(access.limits.pauseMs * 2 ** stalls, undefined, { signal }).catch(() => signal?.throwIfAborted())
+    offset = answer.received
+  }
+}
+
+/** Sends it once; where the answer fails, asks how far the bucket has got. Each chunk has the call's time for itself, so the whole is bounded by its size. */
+async function sendChunk(upload: ResumableUpload, part: Part): Promise<Answer> {
+  const { path, access, signal, content } = upload
+  let sent = false
+  return access.call({ doing: `keep '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
+    const headers = sent ? { 'Content-Range': `bytes */${content.size}` } : headersOf(part, content.size)
+    const body = sent ? undefined : part.chunk
+    sent = true
+    return readAnswer(
+      await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }),
+      path,
+    )
+  })
+}
+
+/** The last answer may have been lost, and the session forgotten since: then the object at the path is this very upload's. */
+async function ourOwn({ upload, facts }: ResumableUpload, error: Error): Promise<Answer> {
+  const status = statusOf((error.cause as Error | undefined)?.cause)
+  const there = error instanceof BlobExists || status === 404 || status === 410 ? await facts() : null
+  if (there === null || there.upload !== upload.id) throw error
+  return { stored: there }
+}
+
+interface Part {
+  session: string
+  offset: number
+  chunk: Buffer
+  /** Of everything up to the chunk's end. */
+  crc32c: string
+}
+
+function headersOf({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
+  const end = offset + chunk.length
+  const range = { 'Content-Range': `bytes ${offset}-${end - 1}/${size}` }
+  // With the last chunk the bucket refuses by itself what did not arrive as it was sent.
+  return end === size ? { ...range, 'X-Goog-Hash': `crc32c=${crc32c}` } : range
+}
+
+async function cancel({ access }: ResumableUpload, session: string): Promise<void> {
+  const reply = await access.connection.send({ method: 'DELETE', url: session, headers: {}, signal: AbortSignal.timeout(2000) })
+  reply.body.resume()
+}
+
+type Answer = { stored: ObjectFacts } | { received: number }
+
+async function readAnswer(reply: BucketReply, path: string): Promise<Answer> {
+  const text = await textOf(reply)
+  if (reply.status === 308) {
+    const range = /-(\d+)$/.exec(String(reply.headers.range ?? ''))
+    return { received: range ? Number(range[1]) + 1 : 0 }
+  }
+  if (reply.status === 412) throw new BlobExists(path)
+  if (reply.status !== 200 && reply.status !== 201) throw answerOf(reply, text)
+  return { stored: objectFacts(parsed(text)) }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,251 @@
+import { constants } from 'node:fs'
+import { access, link, mkdir, open, readFile, rename, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { Content } from '../../body/content.js'
+import { AssayError, notFound, storageUnavailable } from '../../errors.js'
+import { faultPoint } from '../../fault-points.js'
+import { BlobExists, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
+import type { DownloadUrls } from '../signed-url.js'
+import { DurableDirectories } from './durable-directories.js'
+import { listPaths, markerFile, placeOf, prunable, temporaryDirectory } from './layout.js'
+import { removeStaleFiles, temporaryPath, writeDurably } from './temporary-files.js'
+
+const readSize = 256 * 1024
+const closedWindowMs = 60 * 60 * 1000
+
+/** Blobs in a directory of a local or mounted disk, which several processes may use at once. How they lie there: local-layout.ts. */
+export class LocalStorage implements BlobStorage {
+  readonly kind = 'local'
+  readonly description: string
+  readonly #directories: DurableDirectories
+  readonly #temporary: string
+
+  private constructor(
+    private readonly root: string,
+    readonly urls: DownloadUrls,
+  ) {
+    this.description = `directory ${root}`
+    this.#directories = new DurableDirectories(root)
+    this.#temporary = join(root, temporaryDirectory)
+  }
+
+  /** Makes the directory where there is none, and clears what killed processes left in it. */
+  static async open(root: string, urls: DownloadUrls): Promise<LocalStorage> {
+    const store = new LocalStorage(root, urls)
+    await faults(`use '${root}' as its directory`, async () => {
+      await mkdir(store.#temporary, { recursive: true, mode: 0o700 })
+      await writeFile(join(root, markerFile), 'Blobs of Assay. Keep this file: it shows that the store is mounted.\n', {
+        flag: 'a',
+        mode: 0o600,
+      })
+      await store.#directories.sync(root)
+      await removeStaleFiles(store.#temporary)
+    })
+    return store
+  }
+
+  /** The file that holds the blob, for whoever serves it. */
+  fileOf(path: string): string {
+    return join(this.root, placeOf(path))
+  }
+
+  async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
+    const target = this.fileOf(path)
+    await faults(`keep '${path}'`, async () => {
+      const source = await this.#source(content, options.signal)
+      const discard = source.ours ? () => unlink(source.file).catch(() => {}) : async () => {}
+      try {
+        await this.#directories.make(dirname(target))
+        options.signal?.throwIfAborted()
+        faultPoint('store.durable')
+        await this.#linkNew(source.file, target, path)
+        faultPoint('store.placed')
+      } catch (error) {
+        await discard()
+        throw error
+      }
+      const [synced] = await Promise.allSettled([this.#directories.sync(dirname(target)), discard()])
+      if (synced.status === 'fulfilled') return
+      await unlink(target).catch(() => {})
+      throw synced.reason
+    })
+  }
+
+  async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
+    if (range && range.start > range.end) throw new RangeError(`No bytes from ${range.start} to ${range.end}.`)
+    return this.#found(path, async (file) => {
+      const handle = await open(file, 'r')
+      return handle.createReadStream({ highWaterMark: readSize, ...range })
+    })
+  }
+
+  async size(path: string): Promise<number | null> {
+    try {
+      return await this.#found(path, async (file) => (await stat(file)).size)
+    } catch (error) {
+      if (error instanceof AssayError && error.code === 'not_found') return null
+      throw error
+    }
+  }
+
+  async remove(path: string): Promise<void> {
+    const file = this.fileOf(path)
+    await faults(`remove '${path}'`, async () => {
+      const before = await stat(file).catch(ignoring('ENOENT'))
+      if (!before) return this.#assertMounted()
+      await unlink(file).catch(ignoring('ENOENT'))
+      await this.#directories.sync(dirname(file)).catch(ignoring('ENOENT'))
+      if (Date.now() - before.mtimeMs > closedWindowMs) await this.#prune(path)
+    })
+  }
+
+  async *list(after?: string): AsyncGenerator<StoredBlob> {
+    const paths = listPaths(this.root, after)
+    while (true) {
+      const next = await faults('list its blobs', async () => {
+        await this.#assertMounted()
+        return paths.next()
+      })
+      if (next.done) return
+      const facts = await faults('list its blobs', () => stat(this.fileOf(next.value)).catch(ignoring('ENOENT')))
+      if (facts) yield { path: next.value, size: facts.size, storedAt: facts.mtime }
+    }
+  }
+
+  signDownload(grant: DownloadGrant): Promise<string> {
+    return this.urls.sign(grant.fileId, grant.expiresInSeconds)
+  }
+
+  async ready(): Promise<void> {
+    const probe = temporaryPath(this.#temporary)
+    await faults('write and read its directory', async () => {
+      await this.#assertMounted()
+      await writeDurably(probe, [Buffer.from(probe)])
+      const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
+      if (read !== probe) throw storageUnavailable(`The store at '${this.root}' does not read what was written to it.`)
+    })
+  }
+
+  async close(): Promise<void> {}
+
+  /** A file of this disk with all its bytes on it. */
+  async #source(content: Content, signal?: AbortSignal): Promise<{ file: string; ours: boolean }> {
+    if (content.path !== undefined && (await this.#onThisDisk(content.path))) {
+      await content.synced
+      await assertWhole(content.path, { size: content.size, sync: content.synced === undefined })
+      return { file: content.path, ours: false }
+    }
+    const file = temporaryPath(this.#temporary)
+    const written = await writeDurably(file, content.bytes ? [content.bytes] : content.stream(), signal)
+    if (written === content.size) return { file, ours: true }
+    await unlink(file)
+    throw storageUnavailable(`Only ${written} of the upload's ${content.size} bytes could be read; nothing was stored.`)
+  }
+
+  async #onThisDisk(path: string): Promise<boolean> {
+    const [theirs, ours] = await Promise.all([stat(path), stat(this.#temporary)])
+    return theirs.dev === ours.dev
+  }
+
+  // A hard link is the rename that never overwrites.
+  async #linkNew(source: string, target: string, path: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await link(source, target)
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        if (code === 'EEXIST') throw new BlobExists(path)
+        if (code === 'EPERM' || code === 'ENOTSUP' || code === 'EMLINK') return reserveAndRename(source, target, path)
+        // Another process pruned the directory as empty.
+        if (code !== 'ENOENT' || attempt === 3) throw error
+        this.#directories.forget(dirname(target))
+        await this.#directories.make(dirname(target))
+      }
+    }
+  }
+
+  async #prune(path: string): Promise<void> {
+    for (const place of prunable(placeOf(path))) {
+      const directory = join(this.root, place)
+      this.#directories.forget(directory)
+      // Not empty: it stays, and what is above it too.
+      if (
+        !(await rmdir(directory).then(
+          () => true,
+          () => false,
+        ))
+      )
+        return
+    }
+  }
+
+  async #found<T>(path: string, use: (file: string) => Promise<T>): Promise<T> {
+    return faults(`read '${path}'`, async () => {
+      const result = await use(this.fileOf(path)).catch(ignoring('ENOENT'))
+      if (result !== undefined) return result
+      await this.#assertMounted()
+      throw notFound('blob', path)
+    })
+  }
+
+  // "No such file" is only true where the store itself is there.
+  async #assertMounted(): Promise<void> {
+    await access(join(this.root, markerFile), constants.F_OK)
+  }
+}
+
+async function assertWhole(path: string, { size, sync }: { size: number; sync: boolean }): Promise<void> {
+  const handle = await open(path, 'r+')
+  try {
+    const facts = await handle.stat()
+    if (facts.size !== size)
+      throw storageUnavailable(
+        `The upload's temporary file has ${facts.size} bytes where ${size} were received; nothing was stored.`,
+      )
+    if (sync) await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+// For file systems without hard links: whoever could create the name may rename over it.
+async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
+  const reserved = await open(target, 'wx', 0o600).catch((error) => {
+    throw error.code === 'EEXIST' ? new BlobExists(path) : error
+  })
+  await reserved.close()
+  await rename(source, target).catch(async (error) => {
+    await unlink(target).catch(() => {})
+    throw error
+  })
+}
+
+const ignoring =
+  (code: string) =>
+  (error: NodeJS.ErrnoException): undefined => {
+    if (error.code !== code) throw error
+  }
+
+/** What the system refuses is the store's outage; whatever else went wrong stays what it is. */
+async function faults<T>(doing: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
+    throw storageUnavailable(`The file store cannot ${doing} at the moment (${reason(code)}).`, error)
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the disk is read-only',
+  EACCES: 'no permission',
+  ENOENT: 'its directory is not there',
+  EMFILE: 'too many open files',
+  EIO: 'the disk reports an error',
+}
+
+const reason = (code: string) => reasons[code] ?? code

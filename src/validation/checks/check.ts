@@ -1,0 +1,94 @@
+import type { Content } from '../../body/content.js'
+import type { BlockReason } from '../../errors.js'
+import type { EngineIdentity, ScanVerdict } from '../../scanner/virus-scanner.js'
+import type { Casualty, Findings } from '../findings.js'
+
+/** What a context asks of a file: the part of it that validation needs. */
+export interface ValidationRules {
+  contextKey: string
+  /** Lower-case, without the dot. */
+  allowedExtensions: string[]
+  maxFileSizeMb: number
+  rejectBlankFiles: boolean
+  rejectCorruptFiles: boolean
+  scanForViruses: boolean
+}
+
+/** One file under test. */
+export interface Submission {
+  /** Already cleaned (contract §4). */
+  originalFilename: string
+  rules: ValidationRules
+  /** Absent where the upload was cut off at the limit: then `sizeBytes` is what had been read by then. */
+  content?: Content
+  sizeBytes: number
+  signal: AbortSignal
+  /** The tenant, whose files take turns with those of others. */
+  owner?: string
+}
+
+export type CheckOutcome = 'passed' | 'failed' | 'skipped' | 'incomplete'
+
+/** What the checks know of one file. What costs time is asked for once, by whoever asks first. */
+export interface FileUnderTest {
+  readonly submission: Submission
+  /** The last one of the name, lower-case, without the dot; '' where there is none. */
+  readonly extension: string
+  /** True where the upload was cut off, or is larger than the context allows: then its content is not looked at. */
+  readonly tooLarge: boolean
+  /** What a worker found in the content. */
+  findings(): Promise<Findings | Casualty>
+  /** Every scanner's verdict, in the order in which they are configured. */
+  scans(): Promise<Scan[]>
+}
+
+export interface Scan {
+  engine: EngineIdentity
+  verdict: ScanVerdict
+  durationMs: number
+}
+
+export interface CheckVerdict {
+  outcome: CheckOutcome
+  message: string
+  /** Small, in snake_case: it goes into the report and into the error's details as it is. */
+  evidence?: Record<string, unknown>
+  /** Where it was measured closer to the work than around the check. */
+  durationMs?: number
+}
+
+/** One check (contract §6): decides one block reason. */
+export type Check = (file: FileUnderTest) => CheckVerdict | Promise<CheckVerdict>
+
+/** One line of the validation report (contract §6). */
+export interface CheckReport {
+  check: BlockReason
+  outcome: CheckOutcome
+  message: string
+  evidence: Record<string, unknown>
+  durationMs: number
+}
+
+/** The validation report (contract §6), kept with every attempt. */
+export interface ValidationReport {
+  outcome: 'accepted' | 'rejected'
+  reason: BlockReason | 'scan_incomplete' | null
+  /** Always all five, in the order in which they are judged. */
+  checks: CheckReport[]
+  /** What the content is found to be, else what the extension stands for; null where neither tells. */
+  detectedContentType: string | null
+  sizeBytes: number
+  /** `sha256:` and the digest; null where the content was cut off. */
+  checksum: string | null
+  /** Null where the context has no file scanned. */
+  engine: EngineIdentity | null
+  /** ISO 8601. */
+  validatedAt: string
+}
+
+/** The validation engine: the same for uploads, dry runs and the command line. */
+export interface Validator {
+  /** Throws `scannerUnavailable`, or `overloaded` where too many wait; every other outcome is a report. */
+  validate(submission: Submission): Promise<ValidationReport>
+  close(): Promise<void>
+}

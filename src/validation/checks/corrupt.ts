@@ -1,0 +1,49 @@
+import type { Casualty, SoundnessFinding } from '../findings.js'
+import type { Check, CheckVerdict } from './check.js'
+
+/** A usual program for the type can open it, and it is no bomb and no trick. */
+export const corrupt: Check = async (file) => {
+  const { rules } = file.submission
+  const findings = await file.findings()
+  // Whatever the context says about damage: a file that kills its reader is not kept.
+  if ('casualty' in findings) return afterCasualty(findings)
+  if (!rules.rejectCorruptFiles) return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts damaged files.` }
+  if (!findings.soundness) return { outcome: 'skipped', message: 'The content was not looked at.' }
+  return afterReading(findings.soundness, file.extension)
+}
+
+function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {
+  const evidence = { reader, ...verdict.evidence }
+  if (!verdict.sound) {
+    const named = verdict.trap
+      ? `The file is a trap (${verdict.trap})`
+      : `Not a sound ${extension ? `.${extension}` : ''} file`.replace('  ', ' ')
+    return {
+      outcome: 'failed',
+      message: `${named}: ${verdict.problem.replace(/\.$/, '')}.`,
+      evidence: verdict.trap ? { ...evidence, trap: verdict.trap } : evidence,
+      durationMs,
+    }
+  }
+  const notes = verdict.notes ?? []
+  const message = reader ? `The ${reader} reader opens it` : 'No reader knows this type, so it was not opened'
+  return {
+    outcome: 'passed',
+    message: `${[message, ...notes].join('; ')}.`,
+    evidence: notes.length > 0 ? { ...evidence, notes } : evidence,
+    durationMs,
+  }
+}
+
+const stories: Record<Casualty['casualty'], string> = {
+  died: 'the worker that read it died, and so did a fresh worker',
+  hung: 'it was not read within the deadline, nor by a fresh worker',
+  out_of_memory: "reading it took more than a worker's memory, in a fresh worker too",
+}
+
+const afterCasualty = ({ casualty, durationMs }: Casualty): CheckVerdict => ({
+  outcome: 'failed',
+  message: `The file cannot be read safely: ${stories[casualty]}.`,
+  evidence: { worker: casualty, attempts: 2 },
+  durationMs,
+})

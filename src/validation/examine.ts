@@ -1,0 +1,124 @@
+import { type Recognition, recognise } from '../formats/detect/detect.js'
+import { mimeOf, mimeOfExtension, standsFor, textTypeFor } from '../formats/extensions.js'
+import {
+  broken,
+  DeadlineExceeded,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+  type Source,
+  sound,
+  TooLarge,
+  trapped,
+} from '../formats/format.js'
+import { loadReader, readerName } from '../formats/index.js'
+import { polyglot } from '../formats/polyglot.js'
+import { isBlank } from './blankness.js'
+import type { Findings, Job, SoundnessFinding } from './findings.js'
+import { limitsFor } from './limits.js'
+
+/** Replaces the reader of an extension; only what runs workers for tests hands any in. */
+export type ReaderOverrides = Record<string, FormatReader>
+
+/**
+ * Looks at one file, in the order of the checks, and no further than the first that will fail. Runs in a worker.
+ * `began` is told of each check, which has a deadline of its own.
+ */
+export async function examine(source: Source, job: Job, overrides: ReaderOverrides, began: () => void): Promise<Findings> {
+  const limits = () => limitsFor(job.size, job.deadlineMs)
+  const recognition = await timed(() => recogniseAs(source, limits()))
+  const findings: Findings = {
+    recognition: { ...recognition.result, durationMs: recognition.durationMs },
+    blankness: null,
+    soundness: null,
+  }
+  if (!recognition.result.fits) return findings
+  if (job.blank) {
+    began()
+    const blank = await timed(() => isBlank(source, limits()))
+    findings.blankness = { blank: blank.result, durationMs: blank.durationMs }
+    if (blank.result) return findings
+  }
+  if (job.corrupt) {
+    began()
+    const soundness = await timed(() => judge(source, recognition.result.recognised, limits(), overrides))
+    findings.soundness = { ...soundness.result, durationMs: soundness.durationMs }
+  }
+  return findings
+}
+
+async function timed<T>(work: () => T | Promise<T>): Promise<{ result: T; durationMs: number }> {
+  const start = performance.now()
+  const result = await work()
+  return { result, durationMs: Math.round((performance.now() - start) * 100) / 100 }
+}
+
+async function recogniseAs(source: Source, limits: ReaderLimits) {
+  const recognised = await recognise(source, limits)
+  const { extension } = source
+  if (recognised.kind === 'binary') {
+    const { type } = recognised
+    return { recognised, type, mime: recognised.mime ?? mimeOf(type, extension), fits: standsFor(extension, type) }
+  }
+  if (recognised.kind !== 'text') return { recognised, type: null, mime: null, fits: true }
+  const type = (await otherTextType(source, limits)) ?? 'text'
+  // Text is what its name says, where that is a kind of text.
+  const mime = type !== 'text' ? mimeOf(type, type) : textTypeFor(extension) ? mimeOfExtension(extension) : 'text/plain'
+  return { recognised, type, mime, fits: type === 'text' }
+}
+
+/** XML that is called .json, or the reverse: only what really parses as the other is recognised as it. */
+async function otherTextType(source: Source, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
+  const named = textTypeFor(source.extension)
+  const first = source
+    .read(0, 256)
+    .toString('latin1')
+    .replace(/[^\x21-\x7e]/g, '')[0]
+  const other =
+    first === '<' && (named === 'json' || named === 'jsonl')
+      ? 'xml'
+      : (first === '{' || first === '[') && (named === 'xml' || named === 'svg')
+        ? 'json'
+        : undefined
+  const reader = other && (await loadReader(other))
+  return reader && (await guarded(() => reader(source, limits))).sound ? other : undefined
+}
+
+async function judge(
+  source: Source,
+  recognised: Recognition,
+  limits: ReaderLimits,
+  overrides: ReaderOverrides,
+): Promise<Omit<SoundnessFinding, 'durationMs'>> {
+  const twoFaced = polyglot(source, recognised, limits)
+  if (twoFaced) return { verdict: trapped(twoFaced.trap, twoFaced.problem), reader: null }
+  const name = readerName(source.extension, recognised)
+  const reader = overrides[source.extension] ?? (name && (await loadReader(name)))
+  if (!reader) return { verdict: bySignature(source, recognised), reader: null }
+  return { verdict: await guarded(() => reader(source, limits)), reader: name ?? source.extension }
+}
+
+/** Types without a reader: their first bytes are all that is looked at. */
+function bySignature(source: Source, recognised: Recognition): FormatVerdict {
+  if (recognised.kind === 'binary') return sound(['checked for its signature only'])
+  if (signed.has(source.extension)) return broken(`it does not start as a .${source.extension} file does`)
+  return sound([recognised.kind === 'text' ? 'it is text' : 'no signature is known for it'])
+}
+
+// Extensions without a reader whose files always start with a signature that recognise() finds.
+const signed = new Set(
+  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif'.split(
+    ' ',
+  ),
+)
+
+/** A reader that throws was led astray by the file: the file is at fault, not the service. */
+async function guarded(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof DeadlineExceeded) return trapped('too_slow', error.message)
+    if (error instanceof TooLarge) return sound([`looked at its signature only: ${error.message}`])
+    return broken(`it cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`)
+  }
+}

@@ -1,0 +1,94 @@
+import type { Content } from '../body/content.js'
+import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
+import type { WorkerPool } from '../workers/worker-pool.js'
+import type { FileUnderTest, Scan, Submission } from './checks/check.js'
+import type { Casualty, Findings, Job } from './findings.js'
+import { deadlineFor } from './limits.js'
+
+interface Means {
+  pool: WorkerPool
+  scanners: VirusScanner[]
+  deadlineMs: number
+}
+
+interface OpenFile extends FileUnderTest {
+  /** What the content was found to be; null where nobody looked, or nothing was recognised. */
+  recognisedMime(): Promise<string | null>
+  /** Begins the scan of a large file beside the other checks: the order in which they decide stays as it is. */
+  scanAhead(): void
+  /** Ends a scan that nobody waits for any more: once the checks are through, nothing reads the content on their behalf. */
+  done(): void
+  /** The first scanner's identity, where it has scanned. */
+  engine(): EngineIdentity | undefined
+}
+
+// Bytes. Below it, a scan costs less than it would cost to give one up.
+const scannedAhead = 1_048_576
+
+/** One file on its way through the checks: each of its facts is found out once, when a check first asks. */
+export function openFile(submission: Submission, means: Means): OpenFile {
+  const { content, rules, sizeBytes, signal } = submission
+  const extension = extensionOf(submission.originalFilename)
+  const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * 1_048_576
+  let findings: Promise<Findings | Casualty> | undefined
+  let scanned: Scan[] | undefined
+  let scanning: Promise<Scan[]> | undefined
+  const stop = new AbortController()
+  const stopped = () => stop.abort(signal.reason)
+  // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
+  signal.addEventListener('abort', stopped, { once: true })
+  if (signal.aborted) stopped()
+  const scan = () => (scanning ??= scanWith(means.scanners, content!, stop.signal))
+  return {
+    submission,
+    extension,
+    tooLarge,
+    findings: () => (findings ??= means.pool.run(jobOf(submission, content!, extension, means.deadlineMs), signal)),
+    scans: async () => (scanned = await scan()),
+    scanAhead: () => {
+      if (tooLarge || !rules.scanForViruses || sizeBytes < scannedAhead || !rules.allowedExtensions.includes(extension)) return
+      // Told where the virus check asks for it; where an earlier check decides, nobody does.
+      scan().catch(() => {})
+    },
+    done: () => {
+      signal.removeEventListener('abort', stopped)
+      stop.abort()
+    },
+    recognisedMime: async () => {
+      const found = await findings
+      return found && 'recognition' in found ? found.recognition.mime : null
+    },
+    engine: () => scanned?.[0]?.engine,
+  }
+}
+
+/** After the last dot, lower-case. A name that only starts with a dot has none. */
+export function extensionOf(filename: string): string {
+  const dot = filename.lastIndexOf('.')
+  return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
+}
+
+function jobOf({ rules, sizeBytes, owner }: Submission, content: Content, extension: string, deadlineMs: number): Job {
+  const { bytes, path } = content
+  return {
+    ...(bytes ? { bytes } : { path: path! }),
+    size: sizeBytes,
+    extension,
+    blank: rules.rejectBlankFiles,
+    corrupt: rules.rejectCorruptFiles,
+    deadlineMs: deadlineFor(sizeBytes, deadlineMs),
+    ...(owner !== undefined && { owner }),
+  }
+}
+
+async function scanWith(scanners: VirusScanner[], content: Content, signal: AbortSignal): Promise<Scan[]> {
+  const scans: Scan[] = []
+  for (const scanner of scanners) {
+    const start = performance.now()
+    const verdict = await scanner.scan(content, { signal })
+    scans.push({ engine: await scanner.identity(), verdict, durationMs: performance.now() - start })
+    // The others could not change the decision.
+    if (verdict.verdict === 'infected') break
+  }
+  return scans
+}
