@@ -22,7 +22,7 @@ import { Health } from './http/health.js'
 import { httpServer } from './http/server.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import { Maintenance } from './maintenance/maintenance.js'
-import { Leftovers } from './maintenance/orphaned-uploads.js'
+import { OrphanedUploads } from './maintenance/orphaned-uploads.js'
 import { measuredScanner, measuredStorage } from './measured-ports.js'
 import { Metrics } from './metrics.js'
 import { mountDocumentation } from './openapi/documentation.js'
@@ -82,12 +82,12 @@ export async function createApp({ config, database, databaseUrl, logger }: AppPa
   const spool = await Spool.open({ directory: join(config.dataDir, 'spool'), syncAhead: storage.kind === 'local' })
   const limits = services.limits
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
-  const leftovers = new Leftovers(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
-  ledger.onFailed = ({ upload }) => upload && leftovers.note(upload.file.blobPath)
+  const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
+  ledger.onFailed = ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath)
   const uploads = new UploadService({
     contexts,
     validator,
-    storage: leftovers.watching(measuredStorage(storage, metrics)),
+    storage: orphanedUploads.watching(measuredStorage(storage, metrics)),
     ledger,
     idempotency,
   })
@@ -104,7 +104,7 @@ export async function createApp({ config, database, databaseUrl, logger }: AppPa
     outage: (call, error) => logger.warn({ req: call.id, err: error }, 'A dependency is away: a call was answered with 503.'),
     faultsOf: (input) => contexts.faultsOf(input),
   }
-  const maintenance = new Maintenance({ ...services, database, leftovers, logger, config })
+  const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const schema = buildSchema(resolversOf({ ...services, uploads }))
   const graphql = await openGraphql({
     schema,

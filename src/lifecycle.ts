@@ -1,11 +1,11 @@
 /** Closes what was opened, last first, once, also when asked to in the middle of opening. */
-export class Unwinder {
+export class Lifecycle {
   readonly #closers: (() => Promise<unknown>)[] = []
   #opening: Promise<unknown> = Promise.resolve()
-  #unwound: Promise<void> | undefined
+  #closed: Promise<void> | undefined
 
-  get isUnwinding(): boolean {
-    return this.#unwound !== undefined
+  get isClosing(): boolean {
+    return this.#closed !== undefined
   }
 
   /** Opens one thing, and remembers how it is closed. */
@@ -22,16 +22,16 @@ export class Unwinder {
   }
 
   refuseToGoOn(): void {
-    if (this.isUnwinding) throw new Error('Stopped while starting.')
+    if (this.isClosing) throw new Error('Stopped while starting.')
   }
 
   /** Closes everything; a fault in one does not keep the others open, the first is thrown at the end. */
-  unwind(): Promise<void> {
-    this.#unwound ??= this.#unwind()
-    return this.#unwound
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
   }
 
-  async #unwind(): Promise<void> {
+  async #close(): Promise<void> {
     await this.#opening
     const faults: unknown[] = []
     for (const close of this.#closers.reverse()) await close().catch((error) => faults.push(error))

@@ -6,11 +6,11 @@ import { createDatabase } from './db/client.js'
 import { openDatabase } from './db/embedded/embedded.js'
 import { migrate } from './db/migrate.js'
 import { armFaultPoint } from './fault-points.js'
-import { Unwinder } from './lifecycle.js'
+import { Lifecycle } from './lifecycle.js'
 import { drain, listen, refuseUsedPort } from './listen.js'
 
 /** config -> database -> app -> listen; everything that was opened is closed in reverse, however it ends. */
-async function start(unwinder: Unwinder): Promise<void> {
+async function start(lifecycle: Lifecycle): Promise<void> {
   const config = readConfig()
   const logger = pino({ level: config.logLevel, base: undefined })
   endOnFaults(logger)
@@ -19,31 +19,31 @@ async function start(unwinder: Unwinder): Promise<void> {
   await refuseUsedPort(config)
 
   say(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
-  const opened = await unwinder.open(
+  const opened = await lifecycle.open(
     () => openDatabase(config, say),
     (database) => database.stop(),
   )
   const applied = await migrate(opened.url)
   if (applied.length > 0) say(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
-  unwinder.refuseToGoOn()
+  lifecycle.refuseToGoOn()
 
-  const database = await unwinder.open(
+  const database = await lifecycle.open(
     async () => createDatabase(opened.url, { poolSize: config.databasePoolSize, logger }),
     (pool) => pool.close(),
   )
   say('Opening the blob store and the virus scanner…')
-  const app = await unwinder.open(
+  const app = await lifecycle.open(
     () => createApp({ config, database, databaseUrl: opened.url, logger }),
     (open) => open.close(),
   )
-  const port = await unwinder.open(
+  const port = await lifecycle.open(
     () => listen(app.httpServer, config),
     () => drain(app.httpServer),
   )
   console.log(banner({ config, port, database: opened.description, app }))
   void opened.lost.then(
     () =>
-      unwinder.isUnwinding ||
+      lifecycle.isClosing ||
       fail(logger, 'The embedded PostgreSQL ended by itself and cannot be started again; see postgres.log in DATA_DIR.'),
   )
 }
@@ -68,7 +68,7 @@ function tell(error: unknown) {
   console.error(known ? error.message : error)
 }
 
-const unwinder = new Unwinder()
+const lifecycle = new Lifecycle()
 
 // npm hands a terminal's Ctrl-C on to us, which has it from the terminal already: within a second both are one.
 const sameSignalMs = 1000
@@ -78,7 +78,7 @@ function onSignal(signal: NodeJS.Signals) {
   if (firstSignal === 0) {
     firstSignal = Date.now()
     say(`${signal}: finishing what is under way (30 s at most; a second signal ends it at once)…`)
-    void unwinder.unwind().then(
+    void lifecycle.close().then(
       () => process.exit(0),
       (error) => {
         tell(error)
@@ -93,12 +93,12 @@ function onSignal(signal: NodeJS.Signals) {
 process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
 try {
-  await start(unwinder)
+  await start(lifecycle)
 } catch (error) {
   // A signal in the middle of starting unwinds by itself.
-  if (!unwinder.isUnwinding) {
+  if (!lifecycle.isClosing) {
     tell(error)
-    await unwinder.unwind().catch(tell)
+    await lifecycle.close().catch(tell)
     process.exit(1)
   }
 }

@@ -6,7 +6,22 @@ import { describe, expect, test } from '@jest/globals'
 const source = fileURLToPath(new URL('../src', import.meta.url))
 
 /** Technique: knows no room. So do the files at the root that no list below names. */
-const base = ['auth', 'body', 'config', 'db', 'formats', 'graphql', 'http', 'ledger', 'openapi', 'rest', 'scanner', 'storage', 'validation', 'workers']
+const base = [
+  'auth',
+  'body',
+  'config',
+  'db',
+  'formats',
+  'graphql',
+  'http',
+  'ledger',
+  'openapi',
+  'rest',
+  'scanner',
+  'storage',
+  'validation',
+  'workers',
+]
 
 /** The rooms, and the other rooms that each may ask: their `*.service` and `*.type` alone. */
 const rooms: Record<string, string[]> = {

@@ -90,12 +90,12 @@ export class ApiKeyService {
       ? await this.#db.prisma.apiKey.findFirst({ where: { tenantId: actor.tenantId, apiKeyId } })
       : null
     if (!row) throw notFound('API key', apiKeyId)
-    return this.#faceOf(row)
+    return this.#toApiKey(row)
   }
 
   async byIds(tenantId: string, apiKeyIds: readonly string[]): Promise<Map<string, ApiKey>> {
     const rows = await this.#db.prisma.apiKey.findMany({ where: { tenantId, apiKeyId: { in: [...apiKeyIds] } } })
-    return new Map(rows.map((row) => [row.apiKeyId, this.#faceOf(row)]))
+    return new Map(rows.map((row) => [row.apiKeyId, this.#toApiKey(row)]))
   }
 
   async list(
@@ -108,7 +108,7 @@ export class ApiKeyService {
       this.#db.prisma.apiKey.count({ where }),
     ])
     return pageOf(
-      rows.map((row) => this.#faceOf(row)),
+      rows.map((row) => this.#toApiKey(row)),
       total,
       { page, pageSize },
     )
@@ -183,10 +183,10 @@ export class ApiKeyService {
       }
     })
     this.#forget(apiKeyId)
-    return this.#faceOf(row)
+    return this.#toApiKey(row)
   }
 
-  #faceOf(row: Row): ApiKey {
+  #toApiKey(row: Row): ApiKey {
     const lastUsedAt = this.#lastUse(row.apiKeyId) ?? row.lastUsedAt
     const { restricted, contextIds, metadata } = row
     return { ...row, lastUsedAt, metadata, contextIds: restricted ? contextIds : null } as ApiKey

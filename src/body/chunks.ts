@@ -1,16 +1,16 @@
 import { finished, type Readable } from 'node:stream'
 
 /**
- * The pieces of a stream as they came, for a reader that takes its time with each. A stream's own iterator joins what has piled up
+ * The chunks of a stream as they came, for a reader that takes its time with each. A stream's own iterator joins what has piled up
  * meanwhile: of a large upload that is a copy of nearly everything, and twice the work for the garbage collector. Left early, it
  * destroys the stream, as that does.
  */
-export async function* pieces(source: Readable): AsyncGenerator<Buffer> {
+export async function* chunks(source: Readable): AsyncGenerator<Buffer> {
   const waiting: Buffer[] = []
   let end: { error?: unknown } | undefined
   let wake = () => {}
-  const onData = (piece: Buffer) => {
-    waiting.push(piece)
+  const onData = (chunk: Buffer) => {
+    waiting.push(chunk)
     source.pause()
     wake()
   }
@@ -21,9 +21,9 @@ export async function* pieces(source: Readable): AsyncGenerator<Buffer> {
   source.on('data', onData)
   try {
     for (;;) {
-      const piece = waiting.shift()
-      if (piece) {
-        yield piece
+      const chunk = waiting.shift()
+      if (chunk) {
+        yield chunk
         continue
       }
       if (end?.error) throw end.error

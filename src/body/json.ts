@@ -88,17 +88,17 @@ const tooLong = () => badUserInput([{ field: 'body', message: 'must be at most 1
 
 function readBytes(request: IncomingMessage, idleMs: number): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > mostJsonBytes) return Promise.reject(tooLong())
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   let size = 0
   let unwatch = () => {}
   return new Promise<Buffer>((resolve, reject) => {
     unwatch = watchBody(request, idleMs, reject)
-    request.on('data', (piece: Buffer) => {
-      size += piece.length
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
       if (size > mostJsonBytes) return reject(tooLong())
-      pieces.push(piece)
+      chunks.push(chunk)
     })
-    request.once('end', () => resolve(Buffer.concat(pieces, size)))
+    request.once('end', () => resolve(Buffer.concat(chunks, size)))
   }).finally(() => {
     unwatch()
     request.removeAllListeners('data')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
-import { pieces } from './chunks.js'
+import { chunks } from './chunks.js'
 import type { Content } from './content.js'
 
 /** Where uploads wait while they are judged. */
@@ -60,7 +60,7 @@ export class Spool {
   }
 
   /**
-   * Reads `source` to its end, or to the first byte beyond `limit()`. The limit is asked for with every piece, since it may
+   * Reads `source` to its end, or to the first byte beyond `limit()`. The limit is asked for with every chunk, since it may
    * become known only while the body streams (the `context` part may come after the file). Beyond the limit the source is destroyed.
    */
   async take(source: Readable, limit: () => number): Promise<Spooled> {
@@ -82,14 +82,14 @@ export class Spool {
       return { sizeBytes: size, dispose: async () => {} }
     }
     try {
-      for await (const piece of pieces(source)) {
-        size += piece.length
+      for await (const chunk of chunks(source)) {
+        size += chunk.length
         if (size > limit()) return await discard()
-        hash.update(piece)
-        if (!writer && size <= this.#memoryLimit && this.#inMemory + piece.length <= this.#memoryBudget) {
-          early.push(piece)
-          reserved += piece.length
-          this.#inMemory += piece.length
+        hash.update(chunk)
+        if (!writer && size <= this.#memoryLimit && this.#inMemory + chunk.length <= this.#memoryBudget) {
+          early.push(chunk)
+          reserved += chunk.length
+          this.#inMemory += chunk.length
           continue
         }
         if (!writer) {
@@ -97,7 +97,7 @@ export class Spool {
           for (const held of early) await writer.write(held)
           release()
         }
-        await writer.write(piece)
+        await writer.write(chunk)
       }
       // The limit may have been told after the last byte.
       if (size > limit()) return await discard()
@@ -136,9 +136,9 @@ class BehindWriter {
   }
 
   /** Resolves when there is room for more. */
-  async write(piece: Buffer): Promise<void> {
-    this.#batch.push(piece)
-    this.#size += piece.length
+  async write(chunk: Buffer): Promise<void> {
+    this.#batch.push(chunk)
+    this.#size += chunk.length
     if (this.#size >= writtenAtOnce) await this.#flush()
   }
 
@@ -182,12 +182,12 @@ async function writeWhole(handle: FileHandle, batch: Buffer[]): Promise<void> {
 }
 
 /** What a short write left over. */
-function afterBytes(pieces: Buffer[], written: number): Buffer[] {
+function afterBytes(chunks: Buffer[], written: number): Buffer[] {
   let skip = written
-  return pieces.flatMap((piece) => {
-    const taken = Math.min(skip, piece.length)
+  return chunks.flatMap((chunk) => {
+    const taken = Math.min(skip, chunk.length)
     skip -= taken
-    return taken === piece.length ? [] : [piece.subarray(taken)]
+    return taken === chunk.length ? [] : [chunk.subarray(taken)]
   })
 }
 

@@ -3,14 +3,14 @@ import 'reflect-metadata'
 import { ConfigError, readConfig } from '../config/config.js'
 import { publicError } from '../errors.js'
 import { armFaultPoint } from '../fault-points.js'
-import { Unwinder } from '../lifecycle.js'
+import { Lifecycle } from '../lifecycle.js'
 import { UsageFault } from './command.js'
 import { runCommand, understand, usage } from './run-command.js'
 
-const unwinder = new Unwinder()
+const lifecycle = new Lifecycle()
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  process.once(signal, () => void unwinder.unwind().finally(() => process.exit(1)))
+  process.once(signal, () => void lifecycle.close().finally(() => process.exit(1)))
 
 /** One JSON object on standard output; a sentence on standard error and exit status 1 where something is wrong. */
 async function main(words: string[]): Promise<number> {
@@ -21,7 +21,7 @@ async function main(words: string[]): Promise<number> {
   const asked = understand(words)
   const config = readConfig()
   armFaultPoint(config.faultPoint)
-  const { result, fault } = await runCommand(asked, { config, unwinder, say: (what) => console.error(what) })
+  const { result, fault } = await runCommand(asked, { config, lifecycle, say: (what) => console.error(what) })
   console.log(JSON.stringify(result))
   if (fault !== undefined) console.error(fault)
   return fault === undefined ? 0 : 1
@@ -42,7 +42,7 @@ try {
 } catch (error) {
   tell(error)
 }
-await unwinder.unwind().catch((error) => {
+await lifecycle.close().catch((error) => {
   tell(error)
   status = 1
 })

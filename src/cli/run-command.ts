@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js'
 import { createDatabase } from '../db/client.js'
 import { borrowDatabase } from '../db/embedded/embedded.js'
 import { migrate } from '../db/migrate.js'
-import type { Unwinder } from '../lifecycle.js'
+import type { Lifecycle } from '../lifecycle.js'
 import { openServices } from '../services.js'
 import { type Command, type Given, UsageFault } from './command.js'
 import { commands } from './commands.js'
@@ -40,24 +40,24 @@ export const usage = (): string =>
 
 /**
  * Runs one command on the service's own rooms, without HTTP: on the running service's database where there is one, else on the
- * embedded one, started for this command. Everything that was opened is `unwinder`'s to close.
+ * embedded one, started for this command. Everything that was opened is `lifecycle`'s to close.
  */
 export async function runCommand(
   { command, given }: Asked,
-  { config, unwinder, say }: { config: Config; unwinder: Unwinder; say: (what: string) => void },
+  { config, lifecycle, say }: { config: Config; lifecycle: Lifecycle; say: (what: string) => void },
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
-  const opened = await unwinder.open(
+  const opened = await lifecycle.open(
     () => borrowDatabase(config, say),
     (database) => database.stop(),
   )
   // The command may be the first that anybody does with this database.
   await migrate(opened.url)
-  const database = await unwinder.open(
+  const database = await lifecycle.open(
     async () => createDatabase(opened.url, { poolSize: 4, logger }),
     (pool) => pool.close(),
   )
-  const services = await unwinder.open(
+  const services = await lifecycle.open(
     () => openServices({ config, database, databaseUrl: opened.url, logger }),
     (rooms) => rooms.close(),
   )

@@ -57,7 +57,7 @@ export class FileContextService {
           max_file_size_mb: row.maxFileSizeMb,
           storage_quota_mb: row.storageQuotaMb,
         }
-        const context = faceOf(row, 0)
+        const context = toContext(row, 0)
         return { result: context, entry: { audit: [auditOf(actor, 'created', row, details)], answer: answer?.(context) } }
       })
     } catch (error) {
@@ -161,7 +161,7 @@ export class FileContextService {
       const used = await tx.fileTotal.findUnique({
         where: { tenantId_contextId_uploadedBy: { tenantId: actor.tenantId, contextId: row.contextId, uploadedBy: '' } },
       })
-      return { result: faceOf(row, Number(used?.bytes ?? 0)), entry: { audit: auditsOf(actor, before, row, changes) } }
+      return { result: toContext(row, Number(used?.bytes ?? 0)), entry: { audit: auditsOf(actor, before, row, changes) } }
     })
   }
 
@@ -191,13 +191,13 @@ export class FileContextService {
       where: { tenantId, contextId: { in: rows.map((row) => row.contextId) }, uploadedBy: '' },
     })
     const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))
-    return rows.map((row) => faceOf(row, used.get(row.contextId) ?? 0))
+    return rows.map((row) => toContext(row, used.get(row.contextId) ?? 0))
   }
 }
 
 type Row = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
 
-const faceOf = (row: Row, storageUsedBytes: number): FileContext =>
+const toContext = (row: Row, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
 const normalExtensions = (given: string[]): string[] => [

@@ -144,10 +144,10 @@ export class UploadService {
       createdAt,
     }
     attempt.involve({ fileId })
-    const face = faceOf(file, actor)
-    await this.#ledger.commit({ ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...face }) })
+    const accepted = toFile(file, actor)
+    await this.#ledger.commit({ ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) })
     faultPoint('upload.committed')
-    return face
+    return accepted
   }
 
   #judge(attempt: Attempt, context: FileContext, originalFilename: string, spooled: Spooled): Promise<ValidationReport> {
@@ -176,7 +176,7 @@ export class UploadService {
   }
 }
 
-const faceOf = (file: UploadedFile, actor: Attempt['actor']): File => ({
+const toFile = (file: UploadedFile, actor: Attempt['actor']): File => ({
   fileId: file.fileId,
   originalFilename: file.originalFilename,
   contentType: file.contentType,

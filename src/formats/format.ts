@@ -10,8 +10,8 @@ export interface Source {
   read(offset: number, length: number): Buffer
   /** The whole content where it is no larger than `limit`; throws `TooLarge` otherwise. Memory files come without a copy. */
   whole(limit: number): Buffer
-  /** The file in pieces of at most `pieceSize` (default 64 KiB). A piece is valid until the next is asked for. */
-  pieces(start?: number, end?: number, pieceSize?: number): Iterable<Buffer>
+  /** The file in chunks of at most `chunkSize` (default 64 KiB). A chunk is valid until the next is asked for. */
+  chunks(start?: number, end?: number, chunkSize?: number): Iterable<Buffer>
 }
 
 /** What a reader decided. `trap` names a bomb or a trick (still `corrupt_file`); `notes` are facts for the report. */

@@ -39,7 +39,7 @@ export function readMultipartRequest(
 
 interface Part {
   filename: string
-  /** Asked for with every piece: the context's, once the resolver knows it. */
+  /** Asked for with every chunk: the context's, once the resolver knows it. */
   limit: () => number
   received: Promise<Spooled>
 }

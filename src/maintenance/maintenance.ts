@@ -7,7 +7,7 @@ import { ensurePartitions } from '../ledger/partitions.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import type { LogHorizons } from './log-horizons.js'
-import type { Leftovers } from './orphaned-uploads.js'
+import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
 import { dropExpired } from './retention.js'
 import type { StorageHealth } from './storage-health.js'
@@ -23,7 +23,7 @@ interface Parts {
   signIns: SignInService
   horizons: LogHorizons
   storageHealth: StorageHealth
-  leftovers: Leftovers
+  orphanedUploads: OrphanedUploads
   config: Pick<Config, 'reconcileIntervalHours'>
   logger: Logger
 }
@@ -42,11 +42,11 @@ export class Maintenance {
   }
 
   start(): void {
-    const { database, storage, idempotency, signIns, horizons, leftovers, config, logger } = this.#parts
+    const { database, storage, idempotency, signIns, horizons, orphanedUploads, config, logger } = this.#parts
     const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
       logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
     )
-    this.#every(minute / 2, 'sweep', () => leftovers.hasten().then(() => sweeper.sweep()))
+    this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(() => sweeper.sweep()))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())
@@ -61,7 +61,7 @@ export class Maintenance {
     this.#reconciler.stop()
     await this.#running
     // Nobody else knows of them.
-    await this.#parts.leftovers.hasten().catch(() => {})
+    await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 
   // One task after another: none of them is in a hurry, and together they hold one connection.

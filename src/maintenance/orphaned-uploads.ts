@@ -9,7 +9,7 @@ const mostPaths = 10_000
  * would be over. Only what the journal still has is touched: where a commit whose answer was lost did happen, it has the
  * path no more, and one that is still under way holds its entry locked.
  */
-export class Leftovers {
+export class OrphanedUploads {
   readonly #pool: Pool
   readonly #settleMs: number
   readonly #due = new Map<string, Date>()

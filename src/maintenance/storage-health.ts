@@ -159,7 +159,7 @@ export class StorageHealth {
   async #digest(path: string): Promise<string | undefined> {
     const hash = createHash('sha256')
     try {
-      for await (const piece of await this.#storage.open(path)) hash.update(piece as Buffer)
+      for await (const chunk of await this.#storage.open(path)) hash.update(chunk as Buffer)
     } catch (error) {
       if (error instanceof AssayError && error.code === 'not_found') return undefined
       throw error

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createInflateRaw } from 'node:zlib'
 import type { LookSource } from './look-source.js'
-import { pieces } from './zip-members.js'
+import { chunks } from './zip-members.js'
 
 /**
  * What all members of a gzip file unpack to, one behind the other; what follows the last of them is left out, as gzip does. Not by Node's own
@@ -13,7 +13,7 @@ export async function* gunzipped(source: LookSource): AsyncIterable<Buffer> {
   while (start !== undefined) {
     const inflate = createInflateRaw()
     // A fault reaches whoever reads from the last of the two.
-    pipeline(Readable.from(pieces(source, start)), inflate, () => {})
+    pipeline(Readable.from(chunks(source, start)), inflate, () => {})
     yield* inflate
     // Behind the data stand its checksum and its size.
     start = dataStart(source, start + inflate.bytesWritten + 8)

@@ -14,7 +14,7 @@ export interface Needs {
 }
 
 /** What clamd's OK leaves open about a content. */
-export interface BlindSpot {
+export interface ScanCoverage {
   /** Why it cannot have looked at all of it. */
   incomplete?: string
   /** What cannot be known from outside. */
@@ -25,7 +25,7 @@ export interface BlindSpot {
 // clamd's MaxFiles, by default; beyond it the rest of an archive is left out without a word.
 const mostMembers = 10_000
 
-type Peek = (content: Content) => Promise<Omit<BlindSpot, 'needs'> & { needs?: Needs }>
+type Peek = (content: Content) => Promise<Omit<ScanCoverage, 'needs'> & { needs?: Needs }>
 
 const silent =
   (what: string): Peek =>
@@ -49,7 +49,7 @@ const peeks: Record<Container, Peek> = {
  * With its default settings clamd says OK to what is encrypted and to what is beyond its limits. What of that shows in a
  * few KiB of a file (a directory, a trailer, a header) is read here; the file itself never is.
  */
-export async function blindSpot(content: Content): Promise<BlindSpot> {
+export async function scanCoverage(content: Content): Promise<ScanCoverage> {
   const whole = { largest: content.size, total: content.size }
   const container = recognise(await readRange(content, 0, headLength))
   return container ? { needs: whole, ...(await peeks[container](content)) } : { needs: whole }

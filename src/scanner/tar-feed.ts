@@ -5,7 +5,7 @@ import { extract } from 'tar-stream'
 // Old tars have no magic, but a checksum that was right. The types do not know of it.
 const tolerant = { allowUnknownFormat: true } as object
 
-/** tar-stream, fed piece by piece by someone who does something else with the pieces as well. */
+/** tar-stream, fed chunk by chunk by someone who does something else with the chunks as well. */
 export class TarFeed {
   readonly #extract = extract(tolerant)
   readonly #members: Promise<void>
@@ -16,9 +16,9 @@ export class TarFeed {
     this.#members.catch(() => {})
   }
 
-  async push(piece: Buffer): Promise<void> {
+  async push(chunk: Buffer): Promise<void> {
     if (this.#extract.destroyed) return this.#members
-    if (!this.#extract.write(piece)) await Promise.race([once(this.#extract, 'drain'), this.#members])
+    if (!this.#extract.write(chunk)) await Promise.race([once(this.#extract, 'drain'), this.#members])
   }
 
   async end(): Promise<void> {

@@ -13,12 +13,12 @@ import { Cancelled, Enough, endsAll, Found } from './yara/stopped.js'
 import { findInMacros } from './yara/vba.js'
 import { findInSource, findInWindow, type See, StreamWindow } from './yara/windows.js'
 import { type Looker, lookIntoZip } from './zip-look.js'
-import { pieces } from './zip-members.js'
+import { chunks } from './zip-members.js'
 
 export interface LookOptions {
   find: Find
   limits: UnpackLimits
-  /** Asked between pieces. */
+  /** Asked between chunks. */
   cancelled(): boolean
 }
 
@@ -120,7 +120,7 @@ class Look implements Looker {
 
   async #tar(source: LookSource, depth: number): Promise<void> {
     const feed = this.#tarFeed(depth)
-    for (const piece of pieces(source)) await feed.push(piece)
+    for (const chunk of chunks(source)) await feed.push(chunk)
     await feed.end()
   }
 
@@ -137,13 +137,13 @@ class Look implements Looker {
     let filled = 0
     let rest: Rest | undefined
     try {
-      for await (const piece of stream as AsyncIterable<Buffer>) {
-        this.count(piece.length)
-        const taken = rest ? 0 : piece.copy(window, filled)
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        this.count(chunk.length)
+        const taken = rest ? 0 : chunk.copy(window, filled)
         filled += taken
-        if (taken === piece.length) continue
+        if (taken === chunk.length) continue
         rest ??= this.#beyondWindow(window, depth)
-        await rest.push(piece.subarray(taken))
+        await rest.push(chunk.subarray(taken))
       }
       await (rest ? rest.end() : this.at(memorySource(window.subarray(0, filled)), depth))
     } catch (error) {
@@ -161,7 +161,7 @@ class Look implements Looker {
     if (note) this.note(note)
     if (container === 'zip' || container === 'gzip') return this.#spooled(window, depth)
     const view = new StreamWindow(window, this.#see())
-    if (container !== 'tar') return { push: async (piece) => view.push(piece), end: async () => view.end() }
+    if (container !== 'tar') return { push: async (chunk) => view.push(chunk), end: async () => view.end() }
     return this.#largeTar(window, view, depth)
   }
 
@@ -169,7 +169,7 @@ class Look implements Looker {
   #spooled(window: Buffer, depth: number): Rest {
     const file = new NamelessFile()
     file.append(window)
-    return { push: async (piece) => file.append(piece), end: () => this.at(file.source(), depth), close: () => file.close() }
+    return { push: async (chunk) => file.append(chunk), end: () => this.at(file.source(), depth), close: () => file.close() }
   }
 
   #largeTar(window: Buffer, view: StreamWindow, depth: number): Rest {
@@ -177,12 +177,12 @@ class Look implements Looker {
     // The window goes on moving under the feed's feet: it gets a copy.
     let first: Buffer | undefined = Buffer.from(window)
     return {
-      push: async (piece) => {
-        view.push(piece)
+      push: async (chunk) => {
+        view.push(chunk)
         await this.#inside('tar', depth, async () => {
           if (first) await feed.push(first)
           first = undefined
-          await feed.push(piece)
+          await feed.push(chunk)
         })
       },
       end: async () => {
@@ -212,7 +212,7 @@ class Look implements Looker {
 
 /** Takes what does not fit a window. */
 interface Rest {
-  push(piece: Buffer): Promise<void>
+  push(chunk: Buffer): Promise<void>
   end(): Promise<void>
   close?(): void
 }

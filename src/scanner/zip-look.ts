@@ -84,7 +84,7 @@ async function lookAtLocal(
       await looker.at(partOf(source, dataStart, end), depth + 1)
     } else {
       const inflate = createInflateRaw()
-      pipeline(Readable.from(again.pieces(source, dataStart, end)), inflate, () => {})
+      pipeline(Readable.from(again.chunks(source, dataStart, end)), inflate, () => {})
       await looker.stream(inflate, depth + 1)
     }
   } catch (error) {
@@ -93,7 +93,7 @@ async function lookAtLocal(
   }
 }
 
-const pieceBytes = 16 * 1024
+const chunkBytes = 16 * 1024
 const most = { bytes: 64 * 1024 * 1024, times: 16 }
 
 /** Members that no directory bounds may overlap as they like: how often the same bytes are read is limited. */
@@ -111,11 +111,11 @@ class Again {
     if (this.#bytes > most.bytes + most.times * this.#looker.size) throw new Enough('its members overlap each other')
   }
 
-  *pieces(source: LookSource, start: number, end: number): Iterable<Buffer> {
-    for (let at = start; at < end; at += pieceBytes) {
-      const piece = source.read(at, Math.min(pieceBytes, end - at))
-      this.read(piece.length)
-      yield piece
+  *chunks(source: LookSource, start: number, end: number): Iterable<Buffer> {
+    for (let at = start; at < end; at += chunkBytes) {
+      const chunk = source.read(at, Math.min(chunkBytes, end - at))
+      this.read(chunk.length)
+      yield chunk
     }
   }
 }

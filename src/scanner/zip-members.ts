@@ -13,7 +13,7 @@ class SourceReader extends RandomAccessReader {
   }
 
   override _readStreamForRange(start: number, end: number): Readable {
-    return Readable.from(pieces(this.#source, start, end))
+    return Readable.from(chunks(this.#source, start, end))
   }
 
   override read(buffer: Buffer, offset: number, length: number, position: number, callback: (error: Error | null) => void): void {
@@ -23,8 +23,8 @@ class SourceReader extends RandomAccessReader {
   }
 }
 
-/** A source in order, a piece at a time. */
-export function* pieces(source: LookSource, start = 0, end = source.size): Iterable<Buffer> {
+/** A source in order, a chunk at a time. */
+export function* chunks(source: LookSource, start = 0, end = source.size): Iterable<Buffer> {
   for (let at = start; at < end; at += 64 * 1024) yield source.read(at, Math.min(64 * 1024, end - at))
 }
 

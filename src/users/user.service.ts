@@ -44,7 +44,7 @@ export class UserService {
             updatedAt: now,
           },
         })
-        return { result: faceOf(row), entry: { audit: [auditOf(actor, 'created', row, { email, scopes: row.scopes })] } }
+        return { result: toUser(row), entry: { audit: [auditOf(actor, 'created', row, { email, scopes: row.scopes })] } }
       })
       return { user, password: made }
     } catch (error) {
@@ -57,7 +57,7 @@ export class UserService {
   async get(actor: Actor, userId: string): Promise<User> {
     const row = isId('usr', userId) ? await this.#db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId } }) : null
     if (!row) throw notFound('user', userId)
-    return faceOf(row)
+    return toUser(row)
   }
 
   async list(
@@ -69,7 +69,7 @@ export class UserService {
       this.#db.prisma.user.findMany({ where, orderBy: { userId: 'desc' }, skip: (page - 1) * pageSize, take: pageSize }),
       this.#db.prisma.user.count({ where }),
     ])
-    return pageOf(rows.map(faceOf), total, { page, pageSize })
+    return pageOf(rows.map(toUser), total, { page, pageSize })
   }
 
   update(actor: Actor, userId: string, input: UpdateUserInput): Promise<User> {
@@ -145,13 +145,13 @@ export class UserService {
       return { result: after, entry: { audit: await audit(after, tx) } }
     })
     this.#forget(userId)
-    return faceOf(row)
+    return toUser(row)
   }
 }
 
 type Row = Awaited<ReturnType<Database['prisma']['user']['findMany']>>[number]
 
-const faceOf = ({ userId, email, name, scopes, status, createdAt, updatedAt }: Row): User => ({
+const toUser = ({ userId, email, name, scopes, status, createdAt, updatedAt }: Row): User => ({
   userId,
   email,
   name,

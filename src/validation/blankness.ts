@@ -12,10 +12,10 @@ export function isBlank(source: Source, limits: ReaderLimits): boolean {
   const start = source.read(0, 4096)
   const decoder = new TextDecoder(encodingOf(start), { fatal: true, ignoreBOM: true })
   try {
-    for (const piece of source.pieces()) {
+    for (const chunk of source.chunks()) {
       checkDeadline(limits)
-      if (allBlankBytes(piece)) continue
-      if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(piece, { stream: true }))) return false
+      if (allBlankBytes(chunk)) continue
+      if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(chunk, { stream: true }))) return false
     }
     // A character that was only begun is none of these either.
     decoder.decode()
@@ -28,10 +28,10 @@ export function isBlank(source: Source, limits: ReaderLimits): boolean {
 
 const zeros = Buffer.alloc(64 * 1024)
 
-function allBlankBytes(piece: Buffer): boolean {
+function allBlankBytes(chunk: Buffer): boolean {
   // A disk image or a failed copy: gigabytes of zeros are passed over quickly.
-  if (piece.length === zeros.length && piece.equals(zeros)) return true
-  for (let at = 0; at < piece.length; at++) if (blankByte[piece[at]!] === 0) return false
+  if (chunk.length === zeros.length && chunk.equals(zeros)) return true
+  for (let at = 0; at < chunk.length; at++) if (blankByte[chunk[at]!] === 0) return false
   return true
 }
 

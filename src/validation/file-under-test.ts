@@ -2,7 +2,7 @@ import type { Content } from '../body/content.js'
 import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import type { FileUnderTest, Scan, Submission } from './checks/check.js'
-import type { Casualty, Findings, Job } from './findings.js'
+import type { Findings, Job, WorkerFailure } from './findings.js'
 import { deadlineFor } from './limits.js'
 
 interface Means {
@@ -30,7 +30,7 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   const { content, rules, sizeBytes, signal } = submission
   const extension = extensionOf(submission.originalFilename)
   const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * 1_048_576
-  let findings: Promise<Findings | Casualty> | undefined
+  let findings: Promise<Findings | WorkerFailure> | undefined
   let scanned: Scan[] | undefined
   let scanning: Promise<Scan[]> | undefined
   const stop = new AbortController()

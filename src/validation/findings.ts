@@ -43,7 +43,7 @@ export interface Findings {
 }
 
 /** Two workers in a row died or hung over one file. */
-export interface Casualty {
-  casualty: 'died' | 'hung' | 'out_of_memory'
+export interface WorkerFailure {
+  failure: 'died' | 'hung' | 'out_of_memory'
   durationMs: number
 }

@@ -19,6 +19,6 @@ export async function openLocalContent(path: string): Promise<Content> {
     }
   }
   const hash = createHash('sha256')
-  for await (const piece of createReadStream(path)) hash.update(piece)
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
   return { size, sha256: hash.digest('hex'), path, stream: (range) => createReadStream(path, range) }
 }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type Source, TooLarge } from '../formats/format.js'
 
-const defaultPiece = 64 * 1024
+const defaultChunk = 64 * 1024
 // Readers look at headers a few bytes at a time: one system call serves many of them.
 const windowSize = 64 * 1024
 
@@ -28,10 +28,10 @@ export class MemorySource implements Source {
     return this.bytes
   }
 
-  *pieces(start = 0, end = this.size, pieceSize = defaultPiece): Iterable<Buffer> {
+  *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Iterable<Buffer> {
     const last = within(end, this.size)
-    for (let at = within(start, this.size); at < last; at += pieceSize)
-      yield this.bytes.subarray(at, Math.min(last, at + pieceSize))
+    for (let at = within(start, this.size); at < last; at += chunkSize)
+      yield this.bytes.subarray(at, Math.min(last, at + chunkSize))
   }
 }
 
@@ -68,11 +68,11 @@ export class FileSource implements Source {
     return this.fill(Buffer.allocUnsafeSlow(this.size), 0)
   }
 
-  *pieces(start = 0, end = this.size, pieceSize = defaultPiece): Iterable<Buffer> {
+  *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Iterable<Buffer> {
     const last = within(end, this.size)
-    const piece = Buffer.allocUnsafeSlow(Math.min(pieceSize, Math.max(1, last)))
+    const chunk = Buffer.allocUnsafeSlow(Math.min(chunkSize, Math.max(1, last)))
     for (let at = within(start, this.size); at < last; ) {
-      const filled = this.fill(piece.subarray(0, Math.min(piece.length, last - at)), at)
+      const filled = this.fill(chunk.subarray(0, Math.min(chunk.length, last - at)), at)
       if (filled.length === 0) return
       yield filled
       at += filled.length

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import type { Casualty } from '../validation/findings.js'
-import { ImageCasualty, ImageProcess, type ImageProcessOptions, NotStarted, type ProcessNews } from './image-process.js'
+import type { WorkerFailure } from '../validation/findings.js'
+import { ImageFailure, ImageProcess, type ImageProcessOptions, NotStarted, type ProcessNews } from './image-process.js'
 import type { ImageQuestion } from './image-worker.js'
 
 /** To this thread: a worker's questions come by `port`; what the pool has no use for any more is ended. */
@@ -10,12 +10,12 @@ export type ToKeeper = { seat: number; port: MessagePort } | { end: number } | {
 /** From it: how a process fares; that it died over an image; that none can be had, which is not the image's fault. */
 export type FromKeeper = { seat: number } & (
   | ProcessNews
-  | { casualty: Casualty['casualty'] }
+  | { failure: WorkerFailure['failure'] }
   | { fault: string; starved: boolean }
 )
 
 // A thread of its own starts, feeds, weighs and buries the processes that decode images: starting one holds the thread that
-// does it for tens of milliseconds, and only the thread that started one can bury it.
+// does it for tens of milliseconds, and only the thread that started one can discard it.
 const pool = parentPort
 if (!pool) throw new Error('image-keeper runs in a worker thread only')
 const tell = (message: FromKeeper) => pool.postMessage(message)
@@ -37,7 +37,7 @@ function open(seat: number, port: MessagePort): void {
     try {
       port.postMessage({ decoded: await images.decode(question) })
     } catch (error) {
-      if (error instanceof ImageCasualty) return tell({ seat, casualty: error.casualty })
+      if (error instanceof ImageFailure) return tell({ seat, failure: error.failure })
       const { message } = error as Error
       tell({ seat, fault: message, starved: isStarved(error as NodeJS.ErrnoException) })
     }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Decoded } from '../formats/image/vips.js'
-import type { Casualty } from '../validation/findings.js'
+import type { WorkerFailure } from '../validation/findings.js'
 import type { ImageAnswer, ImageQuestion } from './image-worker.js'
 
 export interface ImageProcessOptions {
@@ -18,9 +18,9 @@ export interface ImageProcessOptions {
 export type ProcessNews = { pid: number | undefined } | { ready: true }
 
 /** The process ended over an image, or was ended because it took too much. */
-export class ImageCasualty extends Error {
-  constructor(readonly casualty: Casualty['casualty']) {
-    super(`the process that decodes images ended: ${casualty}`)
+export class ImageFailure extends Error {
+  constructor(readonly failure: WorkerFailure['failure']) {
+    super(`the process that decodes images ended: ${failure}`)
   }
 }
 
@@ -53,7 +53,7 @@ export class ImageProcess {
     private readonly tell: (news: ProcessNews) => void,
   ) {}
 
-  /** Rejects with `ImageCasualty` where the image was too much for the process, with another error where the image is not at fault. */
+  /** Rejects with `ImageFailure` where the image was too much for the process, with another error where the image is not at fault. */
   decode({ task, ...file }: ImageQuestion): Promise<Decoded> {
     return new Promise((resolve, reject) => {
       this.asked = { resolve, reject }
@@ -98,9 +98,7 @@ export class ImageProcess {
     child.on('error', (error) => {
       if (!child.pid) this.gone(child, error)
     })
-    child.on('exit', (_code, signal) =>
-      this.gone(child, this.ready ? new ImageCasualty('died') : new NotStarted(signal !== null)),
-    )
+    child.on('exit', (_code, signal) => this.gone(child, this.ready ? new ImageFailure('died') : new NotStarted(signal !== null)))
     this.tell({ pid: child.pid })
     return child
   }
@@ -135,7 +133,7 @@ export class ImageProcess {
   private weigh(child: ChildProcess): void {
     if (ownMemoryMb(child.pid) <= this.options.memoryMb) return
     clearInterval(this.watch)
-    this.settled()?.reject(new ImageCasualty('out_of_memory'))
+    this.settled()?.reject(new ImageFailure('out_of_memory'))
     child.kill('SIGKILL')
   }
 }

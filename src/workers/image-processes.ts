@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { overloaded } from '../errors.js'
-import type { Casualty } from '../validation/findings.js'
+import type { WorkerFailure } from '../validation/findings.js'
 import type { FromKeeper, ToKeeper } from './image-keeper.js'
 import type { ImageProcessOptions } from './image-process.js'
 
@@ -10,7 +10,7 @@ export interface ImageOwner {
   /** A process has started up, which is not the image's time. */
   began(): void
   /** The image took its process with it. */
-  fell(casualty: Casualty['casualty']): void
+  fell(failure: WorkerFailure['failure']): void
   /** No process can be had: the image is not at fault. */
   failed(error: Error): void
 }
@@ -54,7 +54,7 @@ export class ImageProcesses {
     if (keeper) {
       this.keeper = undefined
       this.alive = new Map()
-      this.closing = bury(keeper)
+      this.closing = discard(keeper)
     }
     await this.closing
   }
@@ -83,8 +83,8 @@ export class ImageProcesses {
       else this.alive.delete(seat)
     } else if ('ready' in message) {
       this.owners.get(seat)?.began()
-    } else if ('casualty' in message) {
-      this.owners.get(seat)?.fell(message.casualty)
+    } else if ('failure' in message) {
+      this.owners.get(seat)?.fell(message.failure)
     } else {
       const { fault, starved } = message
       this.owners.get(seat)?.failed(starved ? unavailable(fault) : new Error(fault))
@@ -103,7 +103,7 @@ export class ImageProcesses {
 
 const unavailable = (cause: string) => overloaded('Images cannot be looked at now; try again shortly.', cause)
 
-async function bury(keeper: Worker): Promise<void> {
+async function discard(keeper: Worker): Promise<void> {
   const gone = new Promise((resolve) => keeper.once('exit', resolve))
   keeper.ref()
   keeper.postMessage({ close: true } satisfies ToKeeper)

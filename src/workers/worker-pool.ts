@@ -1,6 +1,6 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { overloaded } from '../errors.js'
-import type { Casualty, Findings, Job } from '../validation/findings.js'
+import type { Findings, Job, WorkerFailure } from '../validation/findings.js'
 import type { WorkerSettings } from '../validation/validation-worker.js'
 import { ImageProcesses } from './image-processes.js'
 import { ValidationQueue } from './validation-queue.js'
@@ -29,7 +29,7 @@ interface Task {
   attempts: number
   startedAt: number
   signal: AbortSignal
-  settle: (outcome: Findings | Casualty) => void
+  settle: (outcome: Findings | WorkerFailure) => void
   fail: (error: unknown) => void
   unlisten: () => void
 }
@@ -43,7 +43,7 @@ interface Seat {
   task?: Task
   timer?: NodeJS.Timeout
   /** Why it ended, where that is known before it exits. */
-  reason?: Casualty['casualty']
+  reason?: WorkerFailure['failure']
 }
 
 /**
@@ -72,7 +72,7 @@ export class WorkerPool {
     return this.images.pids
   }
 
-  run(job: Job, signal: AbortSignal): Promise<Findings | Casualty> {
+  run(job: Job, signal: AbortSignal): Promise<Findings | WorkerFailure> {
     return new Promise((resolve, reject) => {
       if (this.closed) return reject(overloaded(closing))
       if (signal.aborted) return reject(signal.reason)
@@ -98,7 +98,7 @@ export class WorkerPool {
 
   private dispatch(): void {
     for (let next = this.queue.next(); next; next = this.queue.next()) {
-      const seat = [...this.seats].find((candidate) => !candidate.task && !candidate.reason) ?? this.hire()
+      const seat = [...this.seats].find((candidate) => !candidate.task && !candidate.reason) ?? this.start()
       this.assign(seat, next)
     }
   }
@@ -108,7 +108,7 @@ export class WorkerPool {
     task.fail(overloaded(why))
   }
 
-  private hire(): Seat {
+  private start(): Seat {
     const worker = new Worker(workerUrl, {
       workerData: this.options.settings,
       resourceLimits: { maxOldGenerationSizeMb: this.options.memoryMb, maxYoungGenerationSizeMb: 16 },
@@ -170,7 +170,7 @@ export class WorkerPool {
       began: () => {
         if (seat.task && !seat.reason) this.watch(seat, seat.task)
       },
-      fell: (casualty) => this.fell(seat, casualty),
+      fell: (failure) => this.fell(seat, failure),
       failed: (error) => {
         const { task } = seat
         // Once more, as with a process that died over its image; then it is told, and no image blamed.
@@ -185,7 +185,7 @@ export class WorkerPool {
   }
 
   /** Ends a seat whose worker or process went wrong; its file is tried once more. */
-  private fell(seat: Seat, reason: Casualty['casualty']): void {
+  private fell(seat: Seat, reason: WorkerFailure['failure']): void {
     seat.reason ??= reason
     void this.end(seat)
   }
@@ -206,12 +206,12 @@ export class WorkerPool {
     return task
   }
 
-  private retry(task: Task, casualty: Casualty['casualty']) {
+  private retry(task: Task, failure: WorkerFailure['failure']) {
     if (task.signal.aborted) return
     if (this.closed) return this.refuse(task, closing)
     if (task.attempts < 2) return this.queue.addAgain(task)
     task.unlisten()
-    task.settle({ casualty, durationMs: Math.round(performance.now() - task.startedAt) })
+    task.settle({ failure, durationMs: Math.round(performance.now() - task.startedAt) })
   }
 
   private arm(seat: Seat, ms: number, then: () => void): void {

@@ -58,8 +58,8 @@ describe('before the body is read', () => {
 
   test('and to one that goes on sending 50 MB, which gets the JSON and no reset', async () => {
     const client = await announce(tenant.admin, 50 * megabyte)
-    const piece = randomBytes(megabyte)
-    for (let sent = 0; sent < 50; sent++) await client.send(piece)
+    const chunk = randomBytes(megabyte)
+    for (let sent = 0; sent < 50; sent++) await client.send(chunk)
     expect(await client.answer()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
     expect(await client.ended).toBe('end')
     expect((await tenant.admin.get('/stats')).body.data.security.by_reason.size_exceeded).toBeGreaterThan(0)

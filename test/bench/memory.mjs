@@ -91,7 +91,7 @@ try {
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Streams a file whose pieces do not repeat within a window that any compressor has. */
+/** Streams a file whose chunks do not repeat within a window that any compressor has. */
 function upload(size) {
   const boundary = 'memory-bench'
   const head = Buffer.from(
@@ -106,14 +106,14 @@ function upload(size) {
       request.write(head)
       for (let sent = 0; sent < size; sent++) {
         if (request.destroyed) return
-        if (!request.write(piece())) await Promise.race([once(request, 'drain'), gone])
+        if (!request.write(chunk())) await Promise.race([once(request, 'drain'), gone])
       }
       request.end(tail)
     },
   })
 }
 
-function piece() {
+function chunk() {
   turn++
   if (options.extension === 'bin') {
     pool.writeUInt32LE(turn, (turn * 64) % (megabyte - 8))

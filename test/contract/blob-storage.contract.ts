@@ -15,7 +15,7 @@ export interface StoreUnderTest {
   down(): Promise<void>
   up(): Promise<void>
   /** What would be left behind: temporary files, sessions, and after `storage.close()` connections. */
-  leftovers(): Promise<string[]>
+  temporaryFiles(): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
 
     afterEach(async () => {
       await store.up()
-      const left = await store.leftovers()
+      const left = await store.temporaryFiles()
       await store.close()
       // A rejection that nobody handles is told a turn later.
       await new Promise(setImmediate)
@@ -231,8 +231,8 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
     test('a reader that stops early leaves nothing open', async () => {
       await put('a/large', noise(5_000_000))
       const stream = await storage.open('a/large')
-      for await (const piece of stream) {
-        expect(piece.length).toBeGreaterThan(0)
+      for await (const chunk of stream) {
+        expect(chunk.length).toBeGreaterThan(0)
         break
       }
       expect(stream.destroyed).toBe(true)

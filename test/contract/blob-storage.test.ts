@@ -21,7 +21,7 @@ async function openLocal(): Promise<StoreUnderTest> {
     storage,
     down: () => rename(root, away),
     up: () => rename(away, root).catch(() => {}),
-    leftovers: () => readdir(join(root, '+tmp')),
+    temporaryFiles: () => readdir(join(root, '+tmp')),
     async close() {
       await storage.close()
       await rm(directory, { recursive: true })
@@ -49,7 +49,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
     storage,
     down: () => bucket.stop(),
     up: () => (bucket.isUp ? Promise.resolve() : bucket.start()),
-    async leftovers() {
+    async temporaryFiles() {
       await storage.close()
       // A connection's end is seen a moment later at its other end.
       for (let waited = 0; bucket.connections > 0 && waited < 100; waited++) await sleep(10)

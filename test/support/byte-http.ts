@@ -26,8 +26,8 @@ export function sendRaw(port: number, { method, target, headers, body }: RawRequ
       if (result instanceof Error) reject(result)
       else resolve(result)
     }
-    socket.on('data', (piece) => {
-      received = Buffer.concat([received, piece])
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk])
       const answer = answerIn(received, method)
       if (answer) done(answer)
     })
@@ -60,12 +60,12 @@ function answerIn(bytes: Buffer, method: string, ended = false): RawAnswer | und
 }
 
 function unchunked(bytes: Buffer): Buffer {
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   for (let at = 0; ; ) {
     const end = bytes.indexOf('\r\n', at)
     const size = Number.parseInt(bytes.subarray(at, end).toString('latin1'), 16)
-    if (end < 0 || !size) return Buffer.concat(pieces)
-    pieces.push(bytes.subarray(end + 2, end + 2 + size))
+    if (end < 0 || !size) return Buffer.concat(chunks)
+    chunks.push(bytes.subarray(end + 2, end + 2 + size))
     at = end + 2 + size + 2
   }
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export default async function setUp() {
-  removeLeftovers()
+  removeOrphans()
   const folder = mkdtempSync(join(tmpdir(), `assay-test-${process.pid}-`))
   mkdirSync(join(folder, 'data'))
   process.env.ASSAY_TEST_DATABASE = folder
@@ -39,7 +39,7 @@ const settings = {
 }
 
 /** Folders of runs that were killed; their servers died with them. */
-function removeLeftovers() {
+function removeOrphans() {
   for (const name of readdirSync(tmpdir())) {
     const pid = Number(/^assay-test-(\d+)-/.exec(name)?.[1])
     if (pid && !lives(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true })

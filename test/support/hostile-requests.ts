@@ -217,7 +217,7 @@ const multipartBody = (known: Known): fc.Arbitrary<Body> =>
     })
     .map(({ boundary, claimed, parts, cut }) => {
       const whole = Buffer.concat([
-        ...parts.flatMap((piece) => [Buffer.from(`--${boundary}\r\n`), piece]),
+        ...parts.flatMap((chunk) => [Buffer.from(`--${boundary}\r\n`), chunk]),
         Buffer.from(`--${boundary}--\r\n`),
       ])
       return {

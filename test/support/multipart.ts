@@ -10,16 +10,16 @@ export interface Part {
 
 /** A multipart/form-data body, byte for byte as the parts say. */
 export function multipart(parts: Part[], boundary = 'b0undary'): { body: Buffer; headers: Record<string, string> } {
-  const pieces: (string | Uint8Array)[] = []
+  const chunks: (string | Uint8Array)[] = []
   for (const { name, filename, content, disposition, headers = [] } of parts) {
     const usual = `form-data${name === undefined ? '' : `; name="${name}"`}${filename === undefined ? '' : `; filename="${filename}"`}`
-    pieces.push(`--${boundary}\r\nContent-Disposition: ${disposition ?? usual}\r\n`)
-    for (const header of headers) pieces.push(`${header}\r\n`)
-    pieces.push('\r\n', content, '\r\n')
+    chunks.push(`--${boundary}\r\nContent-Disposition: ${disposition ?? usual}\r\n`)
+    for (const header of headers) chunks.push(`${header}\r\n`)
+    chunks.push('\r\n', content, '\r\n')
   }
-  pieces.push(`--${boundary}--\r\n`)
+  chunks.push(`--${boundary}--\r\n`)
   return {
-    body: Buffer.concat(pieces.map((piece) => Buffer.from(piece as string))),
+    body: Buffer.concat(chunks.map((chunk) => Buffer.from(chunk as string))),
     headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
   }
 }

@@ -19,8 +19,8 @@ export class RawClient {
   #news = () => {}
 
   private constructor(readonly socket: Socket) {
-    socket.on('data', (piece) => {
-      this.#received = Buffer.concat([this.#received, piece])
+    socket.on('data', (chunk) => {
+      this.#received = Buffer.concat([this.#received, chunk])
       this.#news()
     })
     this.ended = new Promise((resolve) => {
@@ -100,7 +100,7 @@ export function multipart(
   parts: { name?: string | null; filename?: string | null; content: string | Uint8Array; type?: string }[],
   { boundary = 'test-boundary', newline = '\r\n', end = true }: { boundary?: string; newline?: string; end?: boolean } = {},
 ): { type: string; body: Buffer } {
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   for (const { name, filename, content, type } of parts) {
     const disposition = [
       'form-data',
@@ -108,8 +108,8 @@ export function multipart(
       ...(filename === null || filename === undefined ? [] : [`filename="${filename}"`]),
     ].join('; ')
     const head = [`--${boundary}`, `Content-Disposition: ${disposition}`, ...(type ? [`Content-Type: ${type}`] : []), '', '']
-    pieces.push(Buffer.from(head.join(newline)), Buffer.from(content as string), Buffer.from(newline))
+    chunks.push(Buffer.from(head.join(newline)), Buffer.from(content as string), Buffer.from(newline))
   }
-  if (end) pieces.push(Buffer.from(`--${boundary}--${newline}`))
-  return { type: `multipart/form-data; boundary=${boundary}`, body: Buffer.concat(pieces) }
+  if (end) chunks.push(Buffer.from(`--${boundary}--${newline}`))
+  return { type: `multipart/form-data; boundary=${boundary}`, body: Buffer.concat(chunks) }
 }

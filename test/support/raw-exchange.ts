@@ -6,8 +6,8 @@ export class RawHttp {
   private text = ''
 
   private constructor(private readonly socket: Socket) {
-    socket.setEncoding('latin1').on('data', (piece) => {
-      this.text += piece
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      this.text += chunk
     })
     socket.on('error', () => {})
   }

@@ -14,7 +14,7 @@ export interface Script {
   hold?: boolean
   /** Cuts the connection after so many bytes of the stream. */
   dieAfter?: number
-  /** Says that the stream is too long as soon as a piece is announced that leads beyond so many bytes, and closes: clamd's StreamMaxLength. */
+  /** Says that the stream is too long as soon as a chunk is announced that leads beyond so many bytes, and closes: clamd's StreamMaxLength. */
   limit?: number
   /** What becomes of that word where bytes were still on their way: a reset right behind it, or in its place. */
   limitWord?: 'reset behind' | 'lost'
@@ -104,15 +104,15 @@ function serve(socket: Socket, daemon: ScriptedClamd): void {
       const length = pending.readUInt32BE(0)
       if (script.limit !== undefined && size + length > script.limit) return tooLong(socket, daemon, size + pending.length - 4)
       if (pending.length < 4 + length) return
-      const piece = pending.subarray(4, 4 + length)
+      const chunk = pending.subarray(4, 4 + length)
       pending = pending.subarray(4 + length)
       if (size === 0) daemon.streams++
-      size += piece.length
-      daemon.taken += piece.length
+      size += chunk.length
+      daemon.taken += chunk.length
       // What is large is counted, not kept: these tests look at memory.
-      if (size < 2_000_000) stream.push(Buffer.from(piece))
+      if (size < 2_000_000) stream.push(Buffer.from(chunk))
       if (script.dieAfter !== undefined && size >= script.dieAfter) return reset(socket)
-      if (piece.length === 0 && !script.mute) return void socket.end(answer(script, Buffer.concat(stream)))
+      if (chunk.length === 0 && !script.mute) return void socket.end(answer(script, Buffer.concat(stream)))
     }
   })
 }

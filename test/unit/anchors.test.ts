@@ -50,7 +50,7 @@ describe('anchors', () => {
   })
 
   test('the strings of a text are those that a plain search finds in it', () => {
-    const pieces = fc.constantFrom(
+    const chunks = fc.constantFrom(
       'power',
       'Shell',
       'getRun',
@@ -74,7 +74,7 @@ describe('anchors', () => {
         })
         .map(({ text: sought }) => sought)
     fc.assert(
-      fc.property(fc.array(pieces, { maxLength: 40 }), fc.nat(3), (parts, by) => {
+      fc.property(fc.array(chunks, { maxLength: 40 }), fc.nat(3), (parts, by) => {
         // One byte for each character, so that places are the same.
         const text = parts.join('')
         expect(found(shifted(Buffer.from(text, 'latin1'), by)).sort()).toEqual(plain(text).sort())

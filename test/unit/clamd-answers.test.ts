@@ -14,14 +14,14 @@ const unavailable = { code: 'scanner_unavailable' }
 afterEach(closeAll)
 
 /** So many bytes that never stand in memory together. */
-function endless(size: number, onPiece = () => {}): Content {
-  const piece = Buffer.alloc(64 * 1024, 'endless ')
+function endless(size: number, onChunk = () => {}): Content {
+  const chunk = Buffer.alloc(64 * 1024, 'endless ')
   const stream = (range = { start: 0, end: size - 1 }) =>
     Readable.from(
       (function* () {
-        for (let at = range.start; at <= range.end; at += piece.length) {
-          if (range.end === size - 1) onPiece()
-          yield piece.subarray(0, Math.min(piece.length, range.end + 1 - at))
+        for (let at = range.start; at <= range.end; at += chunk.length) {
+          if (range.end === size - 1) onChunk()
+          yield chunk.subarray(0, Math.min(chunk.length, range.end + 1 - at))
         }
       })(),
     )
@@ -90,14 +90,14 @@ describe('odd answers', () => {
 
   test('a size limit told while the file is still being sent is incomplete', async () => {
     const daemon = await daemonThat({ limit: mebibyte })
-    let pieces = 0
+    let chunks = 0
     const scanner = scannerOf([daemon])
     const verdict = await scanner.scan(
-      endless(50 * mebibyte, () => pieces++),
+      endless(50 * mebibyte, () => chunks++),
       never(),
     )
     expect(verdict).toEqual({ verdict: 'incomplete', reason: expect.stringContaining('StreamMaxLength') })
-    expect(pieces).toBeLessThan(400)
+    expect(chunks).toBeLessThan(400)
   })
 
   test('killed in the middle of a scan', async () => {

@@ -6,7 +6,7 @@ import { fromBufferPromise } from 'yauzl'
 import { reachProbe } from '../../src/scanner/clamd/reach-probe.js'
 import { openScanner } from '../../src/scanner/index.js'
 import { opensWithoutPassword } from '../../src/scanner/pdf-password.js'
-import { blindSpot } from '../../src/scanner/scan-coverage.js'
+import { scanCoverage } from '../../src/scanner/scan-coverage.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
@@ -18,7 +18,7 @@ const text = Buffer.from('text')
 
 describe("what clamd's OK leaves open", () => {
   test('a zip: encrypted, with too many members, with sizes that only its directory tells', async () => {
-    const of = (zip: Buffer) => blindSpot(inMemory(zip))
+    const of = (zip: Buffer) => scanCoverage(inMemory(zip))
     expect(await of(zipOf({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(zipOf({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
     expect(await of(zipOf({ name: 'a', bytes: text }, { name: 'b', bytes: text, encrypted: true }))).toMatchObject({
@@ -33,40 +33,42 @@ describe("what clamd's OK leaves open", () => {
   test('the same from a file as from memory', async () => {
     const file = await inFile(zipOf({ name: 'b', bytes: text, encrypted: true }))
     try {
-      expect(await blindSpot(file)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
+      expect(await scanCoverage(file)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
     } finally {
       await file.remove()
     }
   })
 
   test.each(['EncryptedPackage', 'EncryptedSummary'])('an OLE file with %s is encrypted', async (name) => {
-    expect(await blindSpot(inMemory(oleWith(name)))).toMatchObject({ incomplete: expect.stringContaining(name) })
+    expect(await scanCoverage(inMemory(oleWith(name)))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })
 
   test('an OLE file with other streams is not', async () => {
-    expect((await blindSpot(inMemory(oleWith('SummaryInformation')))).incomplete).toBeUndefined()
+    expect((await scanCoverage(inMemory(oleWith('SummaryInformation')))).incomplete).toBeUndefined()
   })
 
   test('a directory of an OLE file that runs in a circle comes to an end', async () => {
     const ole = oleWith('Other')
     ole.writeUInt32LE(0, 1024)
-    expect((await blindSpot(inMemory(ole))).incomplete).toBeUndefined()
+    expect((await scanCoverage(inMemory(ole))).incomplete).toBeUndefined()
   })
 
   test('a 7z whose coders are AES is encrypted; of another one it is not known', async () => {
-    expect(await blindSpot(inMemory(sevenZipWith(Buffer.from([0x06, 0xf1, 0x07, 0x01]))))).toMatchObject({
+    expect(await scanCoverage(inMemory(sevenZipWith(Buffer.from([0x06, 0xf1, 0x07, 0x01]))))).toMatchObject({
       incomplete: expect.any(String),
     })
-    expect(await blindSpot(inMemory(sevenZipWith(Buffer.from([3, 1, 1]))))).toEqual({
+    expect(await scanCoverage(inMemory(sevenZipWith(Buffer.from([3, 1, 1]))))).toEqual({
       note: expect.stringContaining('7z'),
       needs: expect.anything(),
     })
   })
 
   test('a PDF that wants a password is encrypted; one that only forbids printing is read by everyone', async () => {
-    expect(await blindSpot(inMemory(pdfWith('secret')))).toMatchObject({ incomplete: expect.stringContaining('password') })
-    expect((await blindSpot(inMemory(pdfWith('')))).incomplete).toBeUndefined()
-    expect((await blindSpot(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
+    expect(await scanCoverage(inMemory(pdfWith('secret')))).toMatchObject({ incomplete: expect.stringContaining('password') })
+    expect((await scanCoverage(inMemory(pdfWith('')))).incomplete).toBeUndefined()
+    expect(
+      (await scanCoverage(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete,
+    ).toBeUndefined()
   })
 
   test('a PDF of the latest revision likewise', () => {
@@ -96,7 +98,7 @@ describe('how far a daemon looks', () => {
   test.each([
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
-  ])('a probe of %d bytes in one piece and %d in all is a zip of just that', async (largest, total) => {
+  ])('a probe of %d bytes in one chunk and %d in all is a zip of just that', async (largest, total) => {
     const probe = await reachProbe(largest, total)
     const bytes = await buffer(probe.stream())
     expect(bytes.length).toBe(probe.size)
@@ -110,17 +112,17 @@ describe('how far a daemon looks', () => {
     expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
   })
 
-  test('the largest probe is a thousandth of what it unpacks to, and comes in a few small pieces, each made when it is wanted', async () => {
+  test('the largest probe is a thousandth of what it unpacks to, and comes in a few small chunks, each made when it is wanted', async () => {
     const probe = await reachProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
-    let pieces = 0
+    let chunks = 0
     let longest = 0
-    for await (const piece of probe.stream()) {
-      pieces++
-      longest = Math.max(longest, piece.length)
+    for await (const chunk of probe.stream()) {
+      chunks++
+      longest = Math.max(longest, chunk.length)
     }
     expect(longest).toBeLessThan(64 * 1024)
-    expect(pieces).toBeLessThan(400)
+    expect(chunks).toBeLessThan(400)
   })
 
   test('is proved once for what is large, and never for what is small', async () => {

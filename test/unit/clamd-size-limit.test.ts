@@ -111,7 +111,7 @@ onClamd('over StreamMaxLength, on a real clamd', () => {
 
   test.each([
     ['a byte', mebibyte + 1],
-    ['a piece', mebibyte + 64 * 1024],
+    ['a chunk', mebibyte + 64 * 1024],
     ['much', 6 * mebibyte],
   ])(
     '%s too long: incomplete, every time, from memory and from a file',

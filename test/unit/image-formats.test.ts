@@ -136,7 +136,7 @@ describe('png', () => {
 })
 
 describe('jpeg', () => {
-  test('without its last bytes it is truncated; with a piece taken out it is damaged', async () => {
+  test('without its last bytes it is truncated; with a chunk taken out it is damaged', async () => {
     const bytes = sample('jpeg')
     expect(await read(readJpeg, bytes.subarray(0, -40))).toMatchObject(broken(/truncated|damaged/))
     expect(await read(readJpeg, Buffer.concat([bytes.subarray(0, -1000), bytes.subarray(-700)]))).toMatchObject(broken(/damaged/))

@@ -47,7 +47,7 @@ afterEach(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-const expectCasualty = (report: ValidationReport, worker: string) => {
+const expectWorkerFailure = (report: ValidationReport, worker: string) => {
   expect(report).toMatchObject({ outcome: 'rejected', reason: 'corrupt_file' })
   expect(report.checks[3]).toMatchObject({
     check: 'corrupt_file',
@@ -68,7 +68,7 @@ describe('native code that goes wrong over an image takes only that image with i
     const bad = validator.validate(image(deed))
     const good = await Promise.all(Array.from({ length: 6 }, () => validator.validate(image())))
     expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
-    expectCasualty(await bad, worker)
+    expectWorkerFailure(await bad, worker)
     expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
     expect(validator.pool.size).toBeLessThanOrEqual(2)
   })

@@ -110,7 +110,7 @@ test('an engine that was broken off in the middle of a read is replaced', async 
       return whole.read(offset, length)
     },
     whole: (limit) => whole.whole(limit),
-    pieces: (start, end, size) => whole.pieces(start, end, size),
+    chunks: (start, end, size) => whole.chunks(start, end, size),
   }
   await expect(Promise.resolve(readPdf(failing, limits()))).rejects.toThrow(DeadlineExceeded)
   expect(await read(pdf())).toMatchObject({ sound: true })
@@ -134,9 +134,9 @@ test('a large document is read in place, not copied into the engine', async () =
       return whole.read(offset, length)
     },
     whole: (limit) => whole.whole(limit),
-    pieces: (start = 0, end = whole.size, size) => {
+    chunks: (start = 0, end = whole.size, size) => {
       most += end - start
-      return whole.pieces(start, end, size)
+      return whole.chunks(start, end, size)
     },
   }
   expect(await readPdf(counting, limits())).toMatchObject({ sound: true, evidence: { pages: 1 } })

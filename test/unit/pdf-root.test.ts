@@ -107,7 +107,7 @@ describe('a trailer', () => {
   const behind = (...parts: string[]) => Buffer.concat([damaged, ...parts.map((part) => Buffer.from(part))])
 
   test('is found wherever it stands', async () => {
-    // Around the edges of the pieces that are looked at, and far from the end.
+    // Around the edges of the chunks that are looked at, and far from the end.
     for (const place of [65_536 - damaged.length - 20, 65_536 - damaged.length - 4, 70_000])
       expect(await read(behind(' '.repeat(place), trailer.toString(), ' '.repeat(100_000)))).toMatchObject(whole)
   })

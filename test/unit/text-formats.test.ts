@@ -40,7 +40,7 @@ describe('plain text', () => {
     expect(await read(readText, bytes)).toMatchObject({ sound: true, evidence: { encoding } })
   })
 
-  test('a character cut in two where the file is read in pieces is no fault', async () => {
+  test('a character cut in two where the file is read in chunks is no fault', async () => {
     for (const offset of [0, 1, 2, 3])
       expect(await read(readText, `${'a'.repeat(65_534 + offset)}🌍${'ü'.repeat(40_000)}`)).toMatchObject({
         sound: true,
@@ -147,7 +147,7 @@ describe('JSON', () => {
     expect(differing).toEqual([])
   })
 
-  test('it does not matter where the pieces end', () => {
+  test('it does not matter where the chunks end', () => {
     const document = Buffer.from('{"key":[1.25e-3,"\\u00e9\\\\",false,{"x":null}]}')
     for (let cut = 1; cut < document.length; cut++) {
       const scanner = new JsonScanner(100, false)

@@ -57,7 +57,7 @@ describe('the files of different owners take turns', () => {
 })
 
 describe('a worker that goes wrong takes only its own file with it', () => {
-  const expectCasualty = (report: ValidationReport, worker: string) => {
+  const expectWorkerFailure = (report: ValidationReport, worker: string) => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'corrupt_file' })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'failed', 'skipped'])
     expect(report.checks[3]).toMatchObject({
@@ -75,7 +75,7 @@ describe('a worker that goes wrong takes only its own file with it', () => {
     const validator = start(worker === 'hung' ? { checkDeadlineMs: 1500 } : {})
     const bad = extensions.map((extension) => validator.validate(submission(`a.${extension}`, words)))
     const good = Array.from({ length: 5 }, () => validator.validate(submission('a.txt', words)))
-    for (const report of await Promise.all(bad)) expectCasualty(report, worker)
+    for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
     expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
     expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
     expect(validator.pool.size).toBeLessThanOrEqual(2)
@@ -85,7 +85,7 @@ describe('a worker that goes wrong takes only its own file with it', () => {
     const verdict = corrupt({
       ...({} as FileUnderTest),
       submission: submission('a.txt', words, { rejectCorruptFiles: false }),
-      findings: async () => ({ casualty: 'died', durationMs: 1 }),
+      findings: async () => ({ failure: 'died', durationMs: 1 }),
     })
     return expect(verdict).resolves.toMatchObject({ outcome: 'failed' })
   })

@@ -45,16 +45,16 @@ export const readGzip: FormatReader = (source, limits) =>
   decided(async () => {
     const nest = openNest(source, limits)
     const facts: GzipFacts = { members: 0, unpackedBytes: 0 }
-    const pieces = gunzipped(source, nest, facts)
-    await readGunzipped(pieces, nest, source.extension === 'tgz')
+    const chunks = gunzipped(source, nest, facts)
+    await readGunzipped(chunks, nest, source.extension === 'tgz')
     return sound(nest.notes, { members: facts.members, unpacked_bytes: facts.unpackedBytes })
   })
 
-async function readGunzipped(pieces: AsyncIterable<Buffer>, nest: ArchiveNest, mustBeTar: boolean): Promise<void> {
+async function readGunzipped(chunks: AsyncIterable<Buffer>, nest: ArchiveNest, mustBeTar: boolean): Promise<void> {
   let fault: unknown
   const watched = async function* () {
     try {
-      yield* pieces
+      yield* chunks
     } catch (error) {
       fault = error
       throw error

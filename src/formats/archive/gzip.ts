@@ -29,9 +29,9 @@ const startsMember = (source: Source, at: number) => source.read(at, 2).equals(B
 
 /** Tapes and some writers pad with zeros; gzip and 7-Zip complain of anything else, a damaged second member for one. */
 function checkRest(source: Source, at: number, nest: ArchiveNest): void {
-  for (const piece of source.pieces(at)) {
+  for (const chunk of source.chunks(at)) {
     checkDeadline(nest.limits)
-    if (piece.some((byte) => byte !== 0))
+    if (chunk.some((byte) => byte !== 0))
       throw damaged(`the ${source.size - at} bytes after the gzip data are neither gzip nor padding`)
   }
 }
@@ -49,12 +49,12 @@ async function* member(source: Source, start: number, nest: ArchiveNest, facts: 
   let size = 0
   let consumed = 0
   try {
-    for await (const piece of inflated('raw', source.pieces(dataStart), (bytes) => (consumed = bytes))) {
-      sum = crc32(piece, sum)
-      size += piece.length
-      facts.unpackedBytes += piece.length
-      nest.budget.addUnpacked(piece.length)
-      yield piece
+    for await (const chunk of inflated('raw', source.chunks(dataStart), (bytes) => (consumed = bytes))) {
+      sum = crc32(chunk, sum)
+      size += chunk.length
+      facts.unpackedBytes += chunk.length
+      nest.budget.addUnpacked(chunk.length)
+      yield chunk
     }
   } catch (error) {
     const fault = inflateFault(error)
@@ -107,17 +107,17 @@ function headerEnd(source: Source, start: number): number {
 
 function afterText(source: Source, start: number): number {
   let at = start
-  for (const piece of source.pieces(start, undefined, 4096)) {
-    const zero = piece.indexOf(0)
+  for (const chunk of source.chunks(start, undefined, 4096)) {
+    const zero = chunk.indexOf(0)
     if (zero >= 0) return at + zero + 1
-    at += piece.length
+    at += chunk.length
   }
   throw damaged('the gzip header is cut off')
 }
 
 function afterChecksum(source: Source, start: number, at: number): number {
   let sum = 0
-  for (const piece of source.pieces(start, at)) sum = crc32(piece, sum)
+  for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
   const written = source.read(at, 2)
   if (written.length < 2 || written.readUInt16LE(0) !== (sum & 0xffff)) throw damaged('the gzip header has a wrong checksum')
   return at + 2

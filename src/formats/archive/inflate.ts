@@ -16,11 +16,11 @@ export function inflateFault(error: unknown): string | undefined {
  */
 export async function* inflated(
   kind: 'raw' | 'gzip',
-  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
+  chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
   consumed?: (bytes: number) => void,
 ): AsyncGenerator<Buffer> {
   const engine = kind === 'raw' ? createInflateRaw({ chunkSize: 256 * 1024 }) : createGunzip({ chunkSize: 256 * 1024 })
-  const feeding = feed(engine as InflateRaw, pieces)
+  const feeding = feed(engine as InflateRaw, chunks)
   try {
     for await (const chunk of engine) yield chunk as Buffer
     consumed?.((engine as InflateRaw).bytesWritten)
@@ -32,14 +32,14 @@ export async function* inflated(
   }
 }
 
-/** One piece after the other, each only once the last one is used up: a piece is not valid for longer. */
-async function feed(engine: InflateRaw, pieces: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<unknown> {
+/** One chunk after the other, each only once the last one is used up: a chunk is not valid for longer. */
+async function feed(engine: InflateRaw, chunks: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<unknown> {
   try {
-    for await (const piece of pieces) {
+    for await (const chunk of chunks) {
       if (engine.destroyed || engine.readableEnded) break
       await new Promise<void>((resolve) => {
         engine.once('close', resolve)
-        engine.write(piece, () => {
+        engine.write(chunk, () => {
           engine.off('close', resolve)
           resolve()
         })

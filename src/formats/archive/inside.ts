@@ -49,10 +49,10 @@ async function lookInsideGzip(stream: ByteStream, name: string, inner: ArchiveNe
   }
 }
 
-async function* counted(pieces: AsyncIterable<Buffer>, nest: ArchiveNest): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    nest.budget.addUnpacked(piece.length)
-    yield piece
+async function* counted(chunks: AsyncIterable<Buffer>, nest: ArchiveNest): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    nest.budget.addUnpacked(chunk.length)
+    yield chunk
   }
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Source, TooLarge } from '../format.js'
 
-const defaultPiece = 64 * 1024
+const defaultChunk = 64 * 1024
 // A nested archive up to this size stays in memory while it is looked into.
 const heldInMemory = 8 * 1024 * 1024
 
@@ -17,8 +17,8 @@ abstract class RandomAccess implements Source {
     return this.read(0, this.size)
   }
 
-  *pieces(start = 0, end = this.size, pieceSize = defaultPiece): Generator<Buffer> {
-    for (let at = start; at < end; at += pieceSize) yield this.read(at, Math.min(pieceSize, end - at))
+  *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
+    for (let at = start; at < end; at += chunkSize) yield this.read(at, Math.min(chunkSize, end - at))
   }
 }
 
@@ -81,14 +81,14 @@ export class HeldBytes {
   private size = 0
   private file: number | undefined
 
-  write(piece: Buffer): void {
-    if (this.file === undefined && this.size + piece.length > heldInMemory) {
+  write(chunk: Buffer): void {
+    if (this.file === undefined && this.size + chunk.length > heldInMemory) {
       this.file = openUnnamed()
       for (const part of this.parts.splice(0)) writeWhole(this.file, part)
     }
-    if (this.file === undefined) this.parts.push(Buffer.from(piece))
-    else writeWhole(this.file, piece)
-    this.size += piece.length
+    if (this.file === undefined) this.parts.push(Buffer.from(chunk))
+    else writeWhole(this.file, chunk)
+    this.size += chunk.length
   }
 
   source(): Source {
@@ -102,11 +102,11 @@ export class HeldBytes {
   }
 }
 
-/** Holds what `pieces` bring for random access and gives it to `use`. */
-export async function holding<T>(pieces: AsyncIterable<Buffer>, use: (source: Source) => Promise<T>): Promise<T> {
+/** Holds what `chunks` bring for random access and gives it to `use`. */
+export async function holding<T>(chunks: AsyncIterable<Buffer>, use: (source: Source) => Promise<T>): Promise<T> {
   const held = new HeldBytes()
   try {
-    for await (const piece of pieces) held.write(piece)
+    for await (const chunk of chunks) held.write(chunk)
     return await use(held.source())
   } finally {
     held.close()

@@ -8,7 +8,7 @@ export interface ByteStream {
   read(length: number): Promise<Buffer>
   /** How many bytes there were to skip. */
   skip(length: number): Promise<number>
-  /** The next `length` bytes in pieces, each valid until the next is asked for. */
+  /** The next `length` bytes in chunks, each valid until the next is asked for. */
   take(length: number): AsyncIterable<Buffer>
 }
 
@@ -42,25 +42,25 @@ export class SourceStream implements ByteStream {
 
   async *take(length: number): AsyncGenerator<Buffer> {
     const end = Math.min(this.end, this.position + length)
-    for (const piece of this.source.pieces(this.position, end)) {
-      this.position += piece.length
-      yield piece
+    for (const chunk of this.source.chunks(this.position, end)) {
+      this.position += chunk.length
+      yield chunk
     }
   }
 }
 
-/** What an iterator brings, piece by piece. */
+/** What an iterator brings, chunk by chunk. */
 export class PulledStream implements ByteStream {
   private readonly iterator: AsyncIterator<Buffer>
   private held: Buffer = Buffer.alloc(0)
 
-  constructor(pieces: AsyncIterable<Buffer>) {
-    this.iterator = pieces[Symbol.asyncIterator]()
+  constructor(chunks: AsyncIterable<Buffer>) {
+    this.iterator = chunks[Symbol.asyncIterator]()
   }
 
   async peek(length: number): Promise<Buffer> {
     while (this.held.length < length) {
-      // A piece is only lent until the next one is asked for.
+      // A chunk is only lent until the next one is asked for.
       if (this.held.length > 0) this.held = Buffer.from(this.held)
       const next = await this.iterator.next()
       if (next.done) break
@@ -77,7 +77,7 @@ export class PulledStream implements ByteStream {
 
   async skip(length: number): Promise<number> {
     let skipped = 0
-    for await (const piece of this.take(length)) skipped += piece.length
+    for await (const chunk of this.take(length)) skipped += chunk.length
     return skipped
   }
 
@@ -88,10 +88,10 @@ export class PulledStream implements ByteStream {
         if (next.done) return
         this.held = next.value
       }
-      const piece = this.held.subarray(0, left)
-      this.held = this.held.subarray(piece.length)
-      left -= piece.length
-      yield piece
+      const chunk = this.held.subarray(0, left)
+      this.held = this.held.subarray(chunk.length)
+      left -= chunk.length
+      yield chunk
     }
   }
 

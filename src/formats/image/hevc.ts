@@ -89,13 +89,13 @@ function headKind(first: number, second: number): number | undefined {
   return first & 0x80 || (second & 7) === 0 ? undefined : first >> 1
 }
 
-const piece = 64 * 1024
+const chunk = 64 * 1024
 
 function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
-  for (let at = 0; at < length; at += piece) {
+  for (let at = 0; at < length; at += chunk) {
     checkDeadline(limits)
-    // Two bytes of the next piece, so that no sequence falls between two.
-    if (hasBareZeros(data.read(start + at, Math.min(piece + 2, length - at)))) return 'the data of its picture is damaged'
+    // Two bytes of the next chunk, so that no sequence falls between two.
+    if (hasBareZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the data of its picture is damaged'
   }
   return undefined
 }

@@ -168,9 +168,9 @@ function readFrame(body: Buffer): Frame | undefined {
 export function nextMarker(source: Source, limits: ReaderLimits, at: number): { code: number; after: number } | undefined {
   let offset = at
   let previous = 0
-  for (const piece of source.pieces(at)) {
+  for (const chunk of source.chunks(at)) {
     checkDeadline(limits)
-    for (const byte of piece) {
+    for (const byte of chunk) {
       offset++
       if (previous === 0xff && byte !== 0xff && byte !== 0) return { code: byte, after: offset }
       previous = byte

@@ -93,11 +93,11 @@ function readFrame(code: number, head: Buffer, length: number): Frame | string {
 /** True where an end marker follows some scan: bytes after it do not matter. */
 function hasEnd(source: Source, limits: ReaderLimits): boolean {
   let before = false
-  for (const piece of source.pieces(Math.max(2, source.size - 4 * 1024 * 1024))) {
+  for (const chunk of source.chunks(Math.max(2, source.size - 4 * 1024 * 1024))) {
     checkDeadline(limits)
-    if (before && piece[0] === 0xd9) return true
-    if (piece.includes(Buffer.from([0xff, 0xd9]))) return true
-    before = piece[piece.length - 1] === 0xff
+    if (before && chunk[0] === 0xd9) return true
+    if (chunk.includes(Buffer.from([0xff, 0xd9]))) return true
+    before = chunk[chunk.length - 1] === 0xff
   }
   return false
 }

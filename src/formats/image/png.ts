@@ -100,9 +100,9 @@ function walkChunks(source: Source, limits: ReaderLimits, header: Header, notes:
 
 function crcMatches(source: Source, limits: ReaderLimits, start: number, length: number): boolean {
   let crc = 0
-  for (const piece of source.pieces(start, start + length)) {
+  for (const chunk of source.chunks(start, start + length)) {
     checkDeadline(limits)
-    crc = crc32(piece, crc)
+    crc = crc32(chunk, crc)
   }
   return source.read(start + length, 4).readUInt32BE(0) === crc
 }

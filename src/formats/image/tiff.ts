@@ -156,12 +156,12 @@ function withPlaces(
   const tiled = fields.get(tag.tileOffsets)
   const counts = fields.get(tiled ? tag.tileCounts : tag.stripCounts)
   const lengths = counts ? reader.values(counts) : undefined
-  const wanted = piecesOf(page, reader, fields)
+  const wanted = chunksOf(page, reader, fields)
   let found = 0
   let empty = 0
   let bytes = 0
   for (const offset of reader.values(tiled ?? fields.get(tag.stripOffsets)!)) {
-    // Readers do not mind more entries than the picture has pieces.
+    // Readers do not mind more entries than the picture has chunks.
     if (found === wanted) break
     if ((++found & 1023) === 0) checkDeadline(limits)
     const length = lengths?.next().value
@@ -193,7 +193,7 @@ function impossibleSamples(page: Page, reader: TiffReader, fields: TiffFields, b
 }
 
 /** Strips or tiles that the picture must have. */
-function piecesOf({ width, height, tiled }: Page, reader: TiffReader, fields: TiffFields): number {
+function chunksOf({ width, height, tiled }: Page, reader: TiffReader, fields: TiffFields): number {
   const value = (number: number) => reader.value(fields.get(number))
   const planes = value(tag.planar) === 2 ? (value(tag.samples) ?? 1) : 1
   const across = tiled ? Math.ceil(width / (value(tag.tileWidth) || width)) : 1

@@ -17,8 +17,8 @@ export class EntityWatch implements PartSink {
 
   constructor(private readonly name: string) {}
 
-  write(piece: Buffer): void {
-    if (this.start.length < looked) this.start = Buffer.concat([this.start, piece.subarray(0, looked - this.start.length)])
+  write(chunk: Buffer): void {
+    if (this.start.length < looked) this.start = Buffer.concat([this.start, chunk.subarray(0, looked - this.start.length)])
   }
 
   end(): void {

@@ -48,14 +48,14 @@ export class XmlPart implements PartSink {
     this.parser.on('doctype', (text) => this.doctype(text))
   }
 
-  write(piece: Buffer): void {
+  write(chunk: Buffer): void {
     if (this.parsed > parsedAtMost) return
-    this.parsed += piece.length
+    this.parsed += chunk.length
     if (this.start === undefined) {
-      this.parse(piece)
+      this.parse(chunk)
       return
     }
-    this.start = Buffer.concat([this.start, piece])
+    this.start = Buffer.concat([this.start, chunk])
     if (this.start.length >= sniffed) this.begin()
   }
 
@@ -81,14 +81,14 @@ export class XmlPart implements PartSink {
     this.parse(start)
   }
 
-  private parse(piece: Buffer): void {
+  private parse(chunk: Buffer): void {
     checkDeadline(this.options.limits)
-    this.sinceEvent += piece.length
+    this.sinceEvent += chunk.length
     // A document type declaration is held letter by letter, which takes many times its size.
     const longest = this.rootSeen ? longestRun : longestPrologue
     if (this.sinceEvent > longest)
-      throw trap('xml_size', `the part ${this.name} has a single piece of more than ${longest} bytes`)
-    this.guarded(() => this.parser.write(this.decoder!.decode(piece, { stream: true })))
+      throw trap('xml_size', `the part ${this.name} has a single chunk of more than ${longest} bytes`)
+    this.guarded(() => this.parser.write(this.decoder!.decode(chunk, { stream: true })))
   }
 
   /** What the parser and the decoder throw is the part's fault. */

@@ -48,7 +48,7 @@ export interface Opened {
   password: boolean
 }
 
-/** One PDFium. A trap (an abort, memory over the limit, a deadline inside a read) leaves it in pieces: `alive` is false, make another. */
+/** One PDFium. A trap (an abort, memory over the limit, a deadline inside a read) leaves it unusable: `alive` is false, make another. */
 export class PdfEngine {
   private static module: Promise<WasmModule> | undefined
   private source: Source | undefined
@@ -156,9 +156,9 @@ export class PdfEngine {
       return 1
     }
     let at = target >>> 0
-    for (const piece of source.pieces(start, start + size, Math.min(size, 1024 * 1024))) {
-      this.pdfium.HEAPU8.set(piece, at)
-      at += piece.length
+    for (const chunk of source.chunks(start, start + size, Math.min(size, 1024 * 1024))) {
+      this.pdfium.HEAPU8.set(chunk, at)
+      at += chunk.length
     }
     return at - (target >>> 0) === size ? 1 : 0
   }

@@ -42,9 +42,9 @@ class TrailerSearch {
 
   everywhere(source: Source): boolean {
     let end = Buffer.alloc(0)
-    for (const piece of source.pieces()) {
+    for (const chunk of source.chunks()) {
       checkDeadline(this.limits)
-      const window = Buffer.concat([end, piece])
+      const window = Buffer.concat([end, chunk])
       if (this.in(window)) return true
       end = window.subarray(-trailerWindow)
     }

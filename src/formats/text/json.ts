@@ -22,9 +22,9 @@ function judge(source: Source, limits: ReaderLimits, many: boolean): FormatVerdi
   if (sign && sign.bom === 0 && sign.encoding !== 'utf-8' && sign.encoding !== 'legacy')
     return broken(`it is ${sign.encoding.toUpperCase()} without a byte-order mark, and JSON is UTF-8`)
   const scanner = new JsonScanner(limits.maxDepth, many)
-  for (const piece of utf8Pieces(source, sign?.encoding ?? 'utf-8', sign?.bom ?? 0)) {
+  for (const chunk of utf8Chunks(source, sign?.encoding ?? 'utf-8', sign?.bom ?? 0)) {
     checkDeadline(limits)
-    scanner.take(piece)
+    scanner.take(chunk)
     if (scanner.fault) break
   }
   const fault = scanner.fault ?? scanner.end()
@@ -34,7 +34,7 @@ function judge(source: Source, limits: ReaderLimits, many: boolean): FormatVerdi
 }
 
 // RFC 8259 wants UTF-8; UTF-16 with a byte-order mark, as Windows programs write it, is opened by theirs all the same.
-function* utf8Pieces(source: Source, encoding: string, bom: number): Iterable<Buffer> {
-  if (encoding === 'utf-8' || encoding === 'legacy') return yield* source.pieces(bom)
-  for (const text of decoded(source.pieces(bom), encoding, false)) yield Buffer.from(text, 'utf8')
+function* utf8Chunks(source: Source, encoding: string, bom: number): Iterable<Buffer> {
+  if (encoding === 'utf-8' || encoding === 'legacy') return yield* source.chunks(bom)
+  for (const text of decoded(source.chunks(bom), encoding, false)) yield Buffer.from(text, 'utf8')
 }

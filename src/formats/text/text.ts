@@ -94,19 +94,19 @@ function wholeCharacters(bytes: Buffer): Buffer {
   return bytes
 }
 
-/** The text of `pieces`, in pieces. With `fatal` a byte that is none of the encoding throws a TypeError. `label` is any name that TextDecoder knows. */
-export function* decoded(pieces: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
-  if (label === 'utf-32le' || label === 'utf-32be') return yield* decodedWide(pieces, label === 'utf-32le', fatal)
+/** The text of `chunks`, in chunks. With `fatal` a byte that is none of the encoding throws a TypeError. `label` is any name that TextDecoder knows. */
+export function* decoded(chunks: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
+  if (label === 'utf-32le' || label === 'utf-32be') return yield* decodedWide(chunks, label === 'utf-32le', fatal)
   const decoder = new TextDecoder(label === 'legacy' ? 'windows-1252' : label, { fatal, ignoreBOM: false })
-  for (const piece of pieces) yield decoder.decode(piece, { stream: true })
+  for (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
   yield decoder.decode()
 }
 
-function* decodedWide(pieces: Iterable<Buffer>, little: boolean, fatal: boolean): Iterable<string> {
-  for (const piece of pieces) {
+function* decodedWide(chunks: Iterable<Buffer>, little: boolean, fatal: boolean): Iterable<string> {
+  for (const chunk of chunks) {
     const points: string[] = []
-    for (let at = 0; at + 4 <= piece.length; at += 4) {
-      const code = little ? piece.readUInt32LE(at) : piece.readUInt32BE(at)
+    for (let at = 0; at + 4 <= chunk.length; at += 4) {
+      const code = little ? chunk.readUInt32LE(at) : chunk.readUInt32BE(at)
       if (code > 0x10ffff && fatal) throw new TypeError('not UTF-32')
       points.push(code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code))
     }
@@ -140,14 +140,14 @@ function surveyBytes(source: Source, limits: ReaderLimits): { utf8: boolean; odd
   let firstOdd = -1
   let at = 0
   let carry: Buffer = Buffer.alloc(0)
-  for (const piece of source.pieces(0, lastOfText(source))) {
+  for (const chunk of source.chunks(0, lastOfText(source))) {
     checkDeadline(limits)
-    const here = oddControls(piece)
-    if (here > 0 && firstOdd < 0) firstOdd = at + piece.findIndex(isOddControl)
+    const here = oddControls(chunk)
+    if (here > 0 && firstOdd < 0) firstOdd = at + chunk.findIndex(isOddControl)
     odd += here
-    at += piece.length
+    at += chunk.length
     if (!utf8) continue
-    const bytes = carry.length > 0 ? Buffer.concat([carry, piece]) : piece
+    const bytes = carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk
     const whole = wholeCharacters(bytes)
     utf8 = isUtf8(whole)
     carry = Buffer.from(bytes.subarray(whole.length))
@@ -167,7 +167,7 @@ function readWide(source: Source, limits: ReaderLimits, sign: TextSign) {
   if (source.size % width !== 0) notes.push('the last character is cut in two')
   let odd = 0
   let length = 0
-  for (const text of decoded(source.pieces(sign.bom), sign.encoding, false)) {
+  for (const text of decoded(source.chunks(sign.bom), sign.encoding, false)) {
     checkDeadline(limits)
     length += text.length
     for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) === 0xfffd || isOddControl(text.charCodeAt(at))) odd++

@@ -60,7 +60,7 @@ export function parseXml(source: Source, limits: ReaderLimits): XmlFacts {
       ? declaredEncoding(source.read(sign.bom, 1024), sign.bom > 0)
       : sign.encoding
   let prologue = 0
-  for (const text of decoded(source.pieces(sign.bom), label, true)) {
+  for (const text of decoded(source.chunks(sign.bom), label, true)) {
     checkDeadline(limits)
     // The parser holds a document type declaration letter by letter, which takes many times its size.
     if (facts.root === '' && (prologue += text.length) > longestPrologue)

@@ -3,7 +3,7 @@ import { AssayError, scannerUnavailable } from '../../errors.js'
 import { eicar } from '../eicar.js'
 import type { ScannerLogger } from '../logger.js'
 import { memoryContent } from '../memory-content.js'
-import { blindSpot } from '../scan-coverage.js'
+import { scanCoverage } from '../scan-coverage.js'
 import type { EngineIdentity, ScanVerdict, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
 import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
@@ -106,7 +106,7 @@ export class ClamdScanner implements VirusScanner {
 
   /** clamd answers OK for what its limits or a password kept it from: what can be known of that, we find out ourselves. */
   async #lookedAtAll(daemon: Daemon, content: Content, signal: AbortSignal): Promise<ScanVerdict> {
-    const blind = await blindSpot(content)
+    const blind = await scanCoverage(content)
     const reach = blind.incomplete ? undefined : await this.#reach?.check(daemon, blind.needs, signal)
     const reason = blind.incomplete ?? reach?.incomplete
     if (reason) return { verdict: 'incomplete', reason }

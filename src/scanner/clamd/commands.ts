@@ -7,7 +7,7 @@ import { type ClamdDeadlines, ClamdFault, exchange, type Line } from './exchange
 // settles on a mute daemon or a destroyed input, throws past its caller when the input fails while it connects, resolves an
 // empty reply, and may lose the daemon's own word on its size limit. The protocol is two commands: clamd(8).
 
-const pieceSize = 64 * 1024
+const chunkSize = 64 * 1024
 const noMore = Buffer.alloc(4)
 const command = Buffer.from('zINSTREAM\0')
 
@@ -43,16 +43,16 @@ export async function sendToClamd(
 }
 
 async function send(content: Content, line: Line): Promise<void> {
-  if (content.bytes && content.bytes.length <= pieceSize)
+  if (content.bytes && content.bytes.length <= chunkSize)
     return line.write(Buffer.concat([command, framed(content.bytes), noMore]))
   await line.write(command)
   for await (const chunk of content.bytes ? [content.bytes] : content.stream()) {
-    for (let at = 0; at < chunk.length; at += pieceSize) {
+    for (let at = 0; at < chunk.length; at += chunkSize) {
       // The daemon may have said its word already (over its limit, say): then the rest is of no use.
       if (line.over) return
-      // A turn of the event loop, so that this word is mostly read before the next piece meets a closed connection (EPIPE), which loses it.
+      // A turn of the event loop, so that this word is mostly read before the next chunk meets a closed connection (EPIPE), which loses it.
       await nextTurn()
-      await line.write(framed(chunk.subarray(at, at + pieceSize)))
+      await line.write(framed(chunk.subarray(at, at + chunkSize)))
     }
   }
   await line.write(noMore)
@@ -62,7 +62,7 @@ const askMs = 5_000
 
 /**
  * Over its StreamMaxLength clamd says so and closes; whoever is still sending then may find a reset where that word was. So it is asked once
- * more: told how much is to come, and that nothing will. A piece beyond its limit it refuses by its length alone, and there is nothing
+ * more: told how much is to come, and that nothing will. A chunk beyond its limit it refuses by its length alone, and there is nothing
  * unread that could turn its answer into a reset. Undefined for every other answer: the first fault stands.
  */
 async function askWhetherTooLong(
@@ -87,9 +87,9 @@ async function askWhetherTooLong(
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-function framed(piece: Buffer): Buffer {
-  if (piece.length === 0) return piece
+function framed(chunk: Buffer): Buffer {
+  if (chunk.length === 0) return chunk
   const length = Buffer.allocUnsafe(4)
-  length.writeUInt32BE(piece.length)
-  return Buffer.concat([length, piece])
+  length.writeUInt32BE(chunk.length)
+  return Buffer.concat([length, chunk])
 }

@@ -8,7 +8,7 @@ import { directoryOf, directoryRecord, endRecord, localHeader, type ZipMember } 
 /**
  * A zip of about a thousandth of `total` bytes which a scanner must unpack to `total`, its last member to `largest`, before it comes to the
  * EICAR string: the last member is a zip itself, whose own last member is the string. Whoever cuts the member off never gets there.
- * Nothing of it is made before it is read, and then a piece at a time: what is packed is packed once for all probes, in the thread pool.
+ * Nothing of it is made before it is read, and then a chunk at a time: what is packed is packed once for all probes, in the thread pool.
  */
 export async function reachProbe(largest: number, total: number): Promise<Content> {
   const zeros = await packedZeros()
@@ -20,7 +20,7 @@ export async function reachProbe(largest: number, total: number): Promise<Conten
     size,
     // Nobody asks for it: it would cost more than all the rest.
     sha256: '',
-    stream: () => Readable.from(inPieces(zipOf(plan))),
+    stream: () => Readable.from(inChunks(zipOf(plan))),
   }
 }
 
@@ -84,21 +84,21 @@ function* zipOf(plan: () => Iterable<Planned>): Iterable<Buffer> {
   yield endRecord(members, directory, offset)
 }
 
-const pieceBytes = 32 * 1024
+const chunkBytes = 32 * 1024
 
 /** Many small buffers as a few larger ones: each costs its reader a turn of the event loop. */
-function* inPieces(buffers: Iterable<Buffer>): Iterable<Buffer> {
-  let piece: Buffer[] = []
+function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
+  let chunk: Buffer[] = []
   let size = 0
   for (const buffer of buffers) {
-    piece.push(buffer)
+    chunk.push(buffer)
     size += buffer.length
-    if (size < pieceBytes) continue
-    yield Buffer.concat(piece)
-    piece = []
+    if (size < chunkBytes) continue
+    yield Buffer.concat(chunk)
+    chunk = []
     size = 0
   }
-  yield Buffer.concat(piece)
+  yield Buffer.concat(chunk)
 }
 
 /** A block of deflate that is not packed. RFC 1951, 3.2.4 */

@@ -10,7 +10,7 @@ const mebibyte = 1024 * 1024
 const believed: Needs = { largest: mebibyte, total: 4 * mebibyte }
 // ClamAV takes no file beyond 2 GB, whatever its settings; a probe of 8 GiB keeps it busy for half a minute already.
 const provable: Needs = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
-// A probe of thousands of small members would cost us more than it tells: nobody allows so much in all and so little in one piece.
+// A probe of thousands of small members would cost us more than it tells: nobody allows so much in all and so little in one chunk.
 const mostFillers = 512
 // Limits change with a restart of the daemon, which need not show in its version.
 const rememberedMs = 30 * 60_000
@@ -55,8 +55,8 @@ export class ClamdReach {
   /** What stands between the daemon and `needs`; nothing where it looks that far. */
   async check(daemon: Daemon, needs: Needs, signal: AbortSignal): Promise<{ incomplete?: string; note?: string }> {
     if (covers(believed, needs)) return {}
-    const [piece, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
-    const beyond = `it holds ${piece} in one piece and ${all} in all, beyond what clamd looks at`
+    const [chunk, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
+    const beyond = `it holds ${chunk} in one chunk and ${all} in all, beyond what clamd looks at`
     if (!covers(provable, needs)) return { incomplete: beyond }
     const known = this.#of(daemon)
     const asked = {
@@ -109,11 +109,11 @@ function remembered({ tried }: Knowledge, needs: Needs): boolean | undefined {
   return tried.some((each) => !each.seen && covers(needs, each.needs)) ? false : undefined
 }
 
-/** The next power of two, from 8 MiB for one piece and twice that for all of it. */
+/** The next power of two, from 8 MiB for one chunk and twice that for all of it. */
 function rounded({ largest, total }: Needs): Needs {
   const power = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
-  const piece = power(largest)
-  return { largest: piece, total: Math.max(2 * piece, power(total)) }
+  const chunk = power(largest)
+  return { largest: chunk, total: Math.max(2 * chunk, power(total)) }
 }
 
 /** Who waits for another's probe need not wait to its end. */

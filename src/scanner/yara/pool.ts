@@ -117,7 +117,7 @@ export class YaraPool {
   #dispatch(): void {
     while (this.#waiting.length > 0) {
       const free = [...this.#members].find((member) => !member.task)
-      if (!free && !this.#mayHire()) {
+      if (!free && !this.#mayStart()) {
         if (this.#members.size === 0 && this.#leaving.allHang) this.#refuse()
         return
       }
@@ -125,7 +125,7 @@ export class YaraPool {
     }
   }
 
-  #mayHire(): boolean {
+  #mayStart(): boolean {
     const { workers } = this.#options
     return this.#members.size < workers && this.#members.size + this.#leaving.size < 2 * workers
   }

@@ -23,7 +23,7 @@ export function findInSource(source: LookSource, window: Buffer, see: See, step:
   }
 }
 
-/** The same for what comes in pieces. */
+/** The same for what comes in chunks. */
 export class StreamWindow {
   readonly #buffer: Buffer
   readonly #see: See
@@ -36,10 +36,10 @@ export class StreamWindow {
     this.#see = see
   }
 
-  push(piece: Buffer): void {
-    for (let at = 0; at < piece.length; ) {
+  push(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
       if (this.#filled === windowBytes) this.#turn()
-      const count = piece.copy(this.#buffer, this.#filled, at, at + windowBytes - this.#filled)
+      const count = chunk.copy(this.#buffer, this.#filled, at, at + windowBytes - this.#filled)
       this.#filled += count
       at += count
     }

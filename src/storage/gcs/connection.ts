@@ -64,8 +64,8 @@ export class BucketConnection {
 /** The whole of a small answer. */
 export async function textOf(reply: BucketReply): Promise<string> {
   let text = ''
-  for await (const piece of reply.body.setEncoding('utf8')) {
-    text += piece
+  for await (const chunk of reply.body.setEncoding('utf8')) {
+    text += chunk
     if (text.length > 1_000_000) throw new BucketAnswer(reply.status, 'an answer of more than a million characters')
   }
   if (!reply.body.complete) throw Object.assign(new Error('the answer was cut short'), { code: 'ECONNRESET' })
@@ -78,9 +78,9 @@ export function contentOf(reply: BucketReply, content: { doing: string; length: 
   let seen = 0
   const counted = new Transform({
     highWaterMark: 256 * 1024,
-    transform(piece: Buffer, _encoding, done) {
-      seen += piece.length
-      done(null, piece)
+    transform(chunk: Buffer, _encoding, done) {
+      seen += chunk.length
+      done(null, chunk)
     },
     flush(done) {
       done(seen === length ? null : unavailable(doing, new Error(`${seen} of ${length} bytes came`)))

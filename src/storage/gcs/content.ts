@@ -22,7 +22,7 @@ export function objectFacts(resource: unknown): ObjectFacts {
 }
 
 /**
- * The bytes from `start` to before `end`, those from `hashed` on put into `crc32c`: piece by piece as they are read, since
+ * The bytes from `start` to before `end`, those from `hashed` on put into `crc32c`: chunk by chunk as they are read, since
  * the sum of 8 MiB at once would hold up the event loop.
  */
 export async function readHashed(
@@ -31,18 +31,18 @@ export async function readHashed(
   crc32c: CRC32C,
 ): Promise<Buffer> {
   const { start, end, hashed } = part
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   let at = start
-  for await (const piece of end > start ? piecesOf(content, start, end) : []) {
-    pieces.push(piece)
-    if (at + piece.length > hashed) crc32c.update(piece.subarray(Math.max(0, hashed - at)))
-    at += piece.length
+  for await (const chunk of end > start ? chunksOf(content, start, end) : []) {
+    chunks.push(chunk)
+    if (at + chunk.length > hashed) crc32c.update(chunk.subarray(Math.max(0, hashed - at)))
+    at += chunk.length
   }
-  if (at === end) return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+  if (at === end) return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
   throw storageUnavailable(
     `The upload ended at byte ${at} when it was read again, where ${end} were received; nothing was stored.`,
   )
 }
 
-const piecesOf = (content: Content, start: number, end: number): Iterable<Buffer> | AsyncIterable<Buffer> =>
+const chunksOf = (content: Content, start: number, end: number): Iterable<Buffer> | AsyncIterable<Buffer> =>
   content.bytes ? [content.bytes.subarray(start, end)] : content.stream({ start, end: end - 1 })

@@ -47,16 +47,16 @@ const [openFile, write, datasync, closeFile] = [
   promisify(fs.close),
 ]
 
-/** Writes `pieces` to a new file at `path` and has its data on disk when it resolves. Returns the number of bytes; leaves nothing where it fails. */
+/** Writes `chunks` to a new file at `path` and has its data on disk when it resolves. Returns the number of bytes; leaves nothing where it fails. */
 export async function writeDurably(
   path: string,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
 ): Promise<number> {
   const file = await openFile(path, 'wx', 0o600)
   try {
     // Closed once and only once: its number may be another file's a moment later.
-    return await fill(file, pieces, signal).finally(() => closeFile(file))
+    return await fill(file, chunks, signal).finally(() => closeFile(file))
   } catch (error) {
     await unlink(path).catch(() => {})
     throw error
@@ -65,20 +65,20 @@ export async function writeDurably(
 
 async function fill(
   file: number,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
 ): Promise<number> {
   let size = 0
-  for await (const piece of pieces) {
+  for await (const chunk of chunks) {
     signal?.throwIfAborted()
-    await writeWhole(file, piece)
-    size += piece.byteLength
+    await writeWhole(file, chunk)
+    size += chunk.byteLength
   }
   await datasync(file)
   return size
 }
 
 // A write may be cut short by a full disk: the next one then says so.
-async function writeWhole(file: number, piece: Uint8Array): Promise<void> {
-  for (let at = 0; at < piece.byteLength; ) at += (await write(file, piece, at, piece.byteLength - at)).bytesWritten
+async function writeWhole(file: number, chunk: Uint8Array): Promise<void> {
+  for (let at = 0; at < chunk.byteLength; ) at += (await write(file, chunk, at, chunk.byteLength - at)).bytesWritten
 }

@@ -6,7 +6,7 @@ export const blank: Check = async (file) => {
   if (!rules.rejectBlankFiles) return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts blank files.` }
   if (sizeBytes === 0) return { outcome: 'failed', message: 'The file is empty: it has no bytes.', evidence: { size_bytes: 0 } }
   const findings = await file.findings()
-  if ('casualty' in findings || !findings.blankness) return { outcome: 'skipped', message: 'The content could not be looked at.' }
+  if ('failure' in findings || !findings.blankness) return { outcome: 'skipped', message: 'The content could not be looked at.' }
   const { blank, durationMs } = findings.blankness
   if (!blank) return { outcome: 'passed', message: 'The file has content.', durationMs }
   return {

@@ -1,4 +1,4 @@
-import type { Casualty, SoundnessFinding } from '../findings.js'
+import type { SoundnessFinding, WorkerFailure } from '../findings.js'
 import type { Check, CheckVerdict } from './check.js'
 
 /** A usual program for the type can open it, and it is no bomb and no trick. */
@@ -6,7 +6,7 @@ export const corrupt: Check = async (file) => {
   const { rules } = file.submission
   const findings = await file.findings()
   // Whatever the context says about damage: a file that kills its reader is not kept.
-  if ('casualty' in findings) return afterCasualty(findings)
+  if ('failure' in findings) return afterWorkerFailure(findings)
   if (!rules.rejectCorruptFiles) return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts damaged files.` }
   if (!findings.soundness) return { outcome: 'skipped', message: 'The content was not looked at.' }
   return afterReading(findings.soundness, file.extension)
@@ -35,15 +35,15 @@ function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extensi
   }
 }
 
-const stories: Record<Casualty['casualty'], string> = {
+const explanations: Record<WorkerFailure['failure'], string> = {
   died: 'the worker that read it died, and so did a fresh worker',
   hung: 'it was not read within the deadline, nor by a fresh worker',
   out_of_memory: "reading it took more than a worker's memory, in a fresh worker too",
 }
 
-const afterCasualty = ({ casualty, durationMs }: Casualty): CheckVerdict => ({
+const afterWorkerFailure = ({ failure, durationMs }: WorkerFailure): CheckVerdict => ({
   outcome: 'failed',
-  message: `The file cannot be read safely: ${stories[casualty]}.`,
-  evidence: { worker: casualty, attempts: 2 },
+  message: `The file cannot be read safely: ${explanations[failure]}.`,
+  evidence: { worker: failure, attempts: 2 },
   durationMs,
 })

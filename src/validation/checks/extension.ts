@@ -14,7 +14,7 @@ export const extension: Check = async (file) => {
       evidence: { extension: file.extension },
     }
   const findings = await file.findings()
-  if ('casualty' in findings)
+  if ('failure' in findings)
     return {
       outcome: 'passed',
       message: `${allowed}; the content could not be looked at.`,

@@ -18,9 +18,9 @@ const server = http.createServer(async (request, response) => {
   const name = `/bare-${++count}`
   const hash = createHash('sha256')
   const file = await open(join(directory, name), 'wx')
-  for await (const piece of request) {
-    hash.update(piece)
-    await file.write(piece)
+  for await (const chunk of request) {
+    hash.update(chunk)
+    await file.write(chunk)
   }
   await file.sync()
   await file.close()

@@ -18,10 +18,10 @@ async function upload(request, response) {
   const hash = createHash('sha256')
   const file = await open(join(directory, id), 'wx')
   let size = 0
-  for await (const piece of request) {
-    hash.update(piece)
-    size += piece.length
-    await file.write(piece)
+  for await (const chunk of request) {
+    hash.update(chunk)
+    size += chunk.length
+    await file.write(chunk)
   }
   await file.sync()
   await file.close()

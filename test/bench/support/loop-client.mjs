@@ -32,14 +32,14 @@ export class LoopClient {
   /** Parts as they are given: `[headers, content]`. */
   form(path, parts, headers = {}) {
     const boundary = `form${randomBytes(8).toString('hex')}`
-    const pieces = parts.flatMap(([head, content]) => [
+    const chunks = parts.flatMap(([head, content]) => [
       Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`),
       Buffer.from(content),
       Buffer.from('\r\n'),
     ])
     return this.call('POST', path, {
       headers: { 'content-type': `multipart/form-data; boundary=${boundary}`, ...headers },
-      body: [...pieces, Buffer.from(`--${boundary}--\r\n`)],
+      body: [...chunks, Buffer.from(`--${boundary}--\r\n`)],
     })
   }
 

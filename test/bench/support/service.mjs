@@ -84,21 +84,21 @@ export function request(agent, url, { method = 'GET', headers = {}, body } = {})
       {
         method,
         agent,
-        headers: { ...headers, ...(body && { 'content-length': body.reduce((sum, piece) => sum + piece.length, 0) }) },
+        headers: { ...headers, ...(body && { 'content-length': body.reduce((sum, chunk) => sum + chunk.length, 0) }) },
       },
       (response) => {
-        const pieces = []
+        const chunks = []
         let size = 0
-        response.on('data', (piece) => {
-          size += piece.length
-          if (size < 1_000_000) pieces.push(piece)
+        response.on('data', (chunk) => {
+          size += chunk.length
+          if (size < 1_000_000) chunks.push(chunk)
         })
-        response.on('end', () => resolve({ status: response.statusCode, size, text: () => Buffer.concat(pieces).toString() }))
+        response.on('end', () => resolve({ status: response.statusCode, size, text: () => Buffer.concat(chunks).toString() }))
         response.on('error', reject)
       },
     )
     outgoing.on('error', reject)
-    for (const piece of body ?? []) outgoing.write(piece)
+    for (const chunk of body ?? []) outgoing.write(chunk)
     outgoing.end()
   })
 }

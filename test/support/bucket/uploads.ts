@@ -64,7 +64,7 @@ export class Sessions {
     if (session.stored) return session.stored
     const range = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(request.headers['content-range'] ?? '')
     if (!range) throw new Refusal(400, `Content-Range '${request.headers['content-range']}'`)
-    const have = () => session.received.reduce((sum, piece) => sum + piece.length, 0)
+    const have = () => session.received.reduce((sum, chunk) => sum + chunk.length, 0)
     if (range[1] === undefined) return have()
     const [start, end, total] = [Number(range[1]), Number(range[2]), Number(range[3])]
     if (end - start + 1 !== body.length || start !== have())

@@ -15,17 +15,17 @@ export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   ...changes,
 })
 
-/** A file in memory whose `pieces` reuse one buffer, as those of a file on disk do. */
+/** A file in memory whose `chunks` reuse one buffer, as those of a file on disk do. */
 export function sourceOf(bytes: Buffer, extension = ''): Source {
   return {
     size: bytes.length,
     extension,
     read: (offset, length) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length)),
     whole: () => bytes,
-    *pieces(start = 0, end = bytes.length, pieceSize = 64 * 1024) {
-      const piece = Buffer.alloc(pieceSize)
-      for (let at = start; at < Math.min(end, bytes.length); at += pieceSize) {
-        yield piece.subarray(0, bytes.copy(piece, 0, at, Math.min(at + pieceSize, end)))
+    *chunks(start = 0, end = bytes.length, chunkSize = 64 * 1024) {
+      const chunk = Buffer.alloc(chunkSize)
+      for (let at = start; at < Math.min(end, bytes.length); at += chunkSize) {
+        yield chunk.subarray(0, bytes.copy(chunk, 0, at, Math.min(at + chunkSize, end)))
       }
     },
   }

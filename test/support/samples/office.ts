@@ -71,7 +71,7 @@ export function compound(streams: Record<string, Buffer>): Buffer {
 
 export type Streams = Record<string, Buffer>
 
-/** A Word 97 document: the file information block and the piece table that it points to. */
+/** A Word 97 document: the file information block and the chunk table that it points to. */
 export function doc({ encrypted = false } = {}): Streams {
   const document = Buffer.alloc(5000)
   document.writeUInt16LE(0xa5ec, 0)

@@ -61,10 +61,10 @@ class MemberSplitter {
   take(bytes: Buffer): void {
     for (let rest = bytes; rest.length > 0; ) {
       if (this.left === 0) this.begin()
-      const piece = rest.subarray(0, this.left)
-      rest = rest.subarray(piece.length)
-      this.left -= piece.length
-      this.add(piece)
+      const chunk = rest.subarray(0, this.left)
+      rest = rest.subarray(chunk.length)
+      this.left -= chunk.length
+      this.add(chunk)
     }
   }
 
@@ -86,17 +86,17 @@ class MemberSplitter {
     this.held = undefined
   }
 
-  private add(piece: Buffer): void {
+  private add(chunk: Buffer): void {
     const { name, size, symlink, seen } = this.member!
     if (seen) return
-    this.nest.budget.addUnpacked(piece.length)
+    this.nest.budget.addUnpacked(chunk.length)
     if (this.held) {
-      this.held.write(piece)
+      this.held.write(chunk)
       return
     }
     const wanted = symlink ? Math.min(size, longestLink) : tarBlock
     if (this.head.length >= wanted) return
-    this.head = Buffer.concat([this.head, piece])
+    this.head = Buffer.concat([this.head, chunk])
     if (this.head.length < wanted && this.left > 0) return
     if (symlink) this.links.add(name, this.head.toString('utf8', 0, wanted), true)
     else if (archiveKind(this.head.subarray(0, tarBlock))) this.beginKeeping(name, size)

@@ -58,7 +58,7 @@ function checkStart(source: Source): { position: number; size: number } {
   if (32n + offset + size > BigInt(source.size))
     throw damaged('the 7z archive is cut off: its directory lies beyond the end of the file')
   let sum = 0
-  for (const piece of source.pieces(32 + Number(offset), 32 + Number(offset + size))) sum = crc32(piece, sum)
+  for (const chunk of source.chunks(32 + Number(offset), 32 + Number(offset + size))) sum = crc32(chunk, sum)
   if (size > 0n && sum !== start.readUInt32LE(28)) throw damaged('the directory of the 7z archive has a wrong checksum')
   return { position: 32 + Number(offset), size: Number(size) }
 }

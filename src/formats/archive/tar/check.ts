@@ -102,9 +102,9 @@ async function readData(stream: ByteStream, header: TarHeader, nest: ArchiveNest
   if (header.sparse?.extended) await skipSparseMap(stream)
   let seen = 0
   const counted = async function* () {
-    for await (const piece of stream.take(header.size - seen)) {
-      seen += piece.length
-      yield piece
+    for await (const chunk of stream.take(header.size - seen)) {
+      seen += chunk.length
+      yield chunk
     }
   }
   // A directory's size may be no more than a hint, and the smallest members are too small for an archive.

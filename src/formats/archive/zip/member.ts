@@ -10,7 +10,7 @@ import type { ZipMember } from './local.js'
 
 /** Takes a member's content while it is being checked. */
 export interface PartSink {
-  write(piece: Buffer): void
+  write(chunk: Buffer): void
   end(): void
 }
 
@@ -20,9 +20,9 @@ export async function verifyMember(source: Source, member: ZipMember, nest: Arch
   if (method === 0) return verifyStored(source, member, nest, sink)
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) return verifySmall(source, member, nest, sink)
   const content = new DeflatedContent(source, member, nest)
-  const stream = new PulledStream(content.pieces())
+  const stream = new PulledStream(content.chunks())
   try {
-    if (sink) for await (const piece of stream.take(Number.POSITIVE_INFINITY)) sink.write(piece)
+    if (sink) for await (const chunk of stream.take(Number.POSITIVE_INFINITY)) sink.write(chunk)
     else await nest.look(stream, member.entry.name)
     await stream.skip(Number.POSITIVE_INFINITY)
   } finally {
@@ -62,12 +62,12 @@ async function verifyStored(source: Source, { entry, dataStart }: ZipMember, nes
   if (entry.compressedSize !== entry.uncompressedSize) throw damaged(`the stored member ${named(entry.name)} has two sizes`)
   const end = dataStart + entry.compressedSize
   const sum = new MemberSum(entry, nest)
-  // A small member is one read: pieces bring a buffer of their own, which sixty thousand tiny members would feel.
-  const pieces =
-    entry.compressedSize <= atOnce.input ? [source.read(dataStart, entry.compressedSize)] : source.pieces(dataStart, end)
-  for (const piece of pieces) {
-    sum.add(piece)
-    sink?.write(piece)
+  // A small member is one read: chunks bring a buffer of their own, which sixty thousand tiny members would feel.
+  const chunks =
+    entry.compressedSize <= atOnce.input ? [source.read(dataStart, entry.compressedSize)] : source.chunks(dataStart, end)
+  for (const chunk of chunks) {
+    sum.add(chunk)
+    sink?.write(chunk)
   }
   sum.compare()
   sink?.end()
@@ -97,12 +97,12 @@ class MemberSum {
     private readonly nest: ArchiveNest,
   ) {}
 
-  add(piece: Buffer): void {
-    this.size += piece.length
-    this.nest.budget.addUnpacked(piece.length)
+  add(chunk: Buffer): void {
+    this.size += chunk.length
+    this.nest.budget.addUnpacked(chunk.length)
     if (this.size > this.entry.uncompressedSize)
       throw damaged(`the member ${named(this.entry.name)} unpacks to more than its header says`)
-    this.sum = crc32(piece, this.sum)
+    this.sum = crc32(chunk, this.sum)
   }
 
   compare(): void {
@@ -122,13 +122,13 @@ class DeflatedContent {
     private readonly nest: ArchiveNest,
   ) {}
 
-  async *pieces(): AsyncGenerator<Buffer> {
+  async *chunks(): AsyncGenerator<Buffer> {
     const { entry } = this.member
     const sum = new MemberSum(entry, this.nest)
     try {
-      for await (const piece of this.raw()) {
-        sum.add(piece)
-        yield piece
+      for await (const chunk of this.raw()) {
+        sum.add(chunk)
+        yield chunk
       }
       sum.compare()
     } catch (error) {
@@ -139,6 +139,6 @@ class DeflatedContent {
 
   private raw(): AsyncIterable<Buffer> {
     const { entry, dataStart } = this.member
-    return inflated('raw', this.source.pieces(dataStart, dataStart + entry.compressedSize))
+    return inflated('raw', this.source.chunks(dataStart, dataStart + entry.compressedSize))
   }
 }

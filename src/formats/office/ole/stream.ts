@@ -1,7 +1,7 @@
 import { damaged } from '../../archive/refusal.js'
 import type { Source } from '../../format.js'
 
-/** Where the pieces of a stream lie in the file. */
+/** Where the chunks of a stream lie in the file. */
 export interface OleLayout {
   size: number
   /** Bytes of a sector: 64 for small streams. */

@@ -8,7 +8,7 @@ const word95 = 0xa5dc
 const encryptedFlag = 0x0100
 const tableFlag = 0x0200
 
-/** The WordDocument stream: its file information block and, since Word 97, the piece table that it points to ([MS-DOC] 2.5). */
+/** The WordDocument stream: its file information block and, since Word 97, the chunk table that it points to ([MS-DOC] 2.5). */
 export function checkWordDocument(container: OleContainer): OleFacts {
   const entry = container.find('WordDocument')
   if (!entry) throw damaged('the compound file has no stream WordDocument, so it is no Word document')
@@ -35,16 +35,16 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   if (place.length < 8) throw damaged('the file information block of the Word document is cut off')
   const offset = place.readUInt32LE(0)
   const length = place.readUInt32LE(4)
-  if (offset + length > table.size) throw damaged('the piece table of the Word document lies outside its stream')
+  if (offset + length > table.size) throw damaged('the chunk table of the Word document lies outside its stream')
   if (length === 0) return
-  checkPieces(table, offset, offset + length)
+  checkChunks(table, offset, offset + length)
 }
 
-/** Formatting runs (1) may come before the piece table (2), which must fill the rest. */
-function checkPieces(table: OleStream, start: number, end: number): void {
+/** Formatting runs (1) may come before the chunk table (2), which must fill the rest. */
+function checkChunks(table: OleStream, start: number, end: number): void {
   let at = start
   for (let head = table.read(at, 5); head[0] === 1 && at + 3 <= end; head = table.read(at, 5)) at += 3 + head.readUInt16LE(1)
   const head = table.read(at, 5)
   if (head.length < 5 || head[0] !== 2 || at + 5 + head.readUInt32LE(1) > end)
-    throw damaged('the piece table of the Word document is damaged')
+    throw damaged('the chunk table of the Word document is damaged')
 }

@@ -2,20 +2,20 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
-import { pieces } from '../../src/body/chunks.js'
+import { chunks } from '../../src/body/chunks.js'
 
 const buffers = (...texts: string[]) => texts.map((text) => Buffer.from(text))
 const streamOf = (...texts: string[]) => {
   const stream = new PassThrough()
-  for (const piece of buffers(...texts)) stream.write(piece)
+  for (const chunk of buffers(...texts)) stream.write(chunk)
   return stream
 }
 
-test('what has piled up comes in the pieces in which it was written', async () => {
+test('what has piled up comes in the chunks in which it was written', async () => {
   const stream = streamOf('one', 'two', 'three')
   const seen: string[] = []
-  for await (const piece of pieces(stream)) {
-    seen.push(piece.toString())
+  for await (const chunk of chunks(stream)) {
+    seen.push(chunk.toString())
     if (seen.length === 3) {
       stream.write('four')
       stream.end('five')
@@ -26,7 +26,7 @@ test('what has piled up comes in the pieces in which it was written', async () =
 
 test('of a stream without anything: nothing', async () => {
   expect(await Readable.from([]).toArray()).toEqual([])
-  for await (const piece of pieces(new PassThrough().end())) throw new Error(`${piece}`)
+  for await (const chunk of chunks(new PassThrough().end())) throw new Error(`${chunk}`)
 })
 
 test('a reader that takes its time is waited for', async () => {
@@ -39,8 +39,8 @@ test('a reader that takes its time is waited for', async () => {
     },
   })
   let taken = 0
-  for await (const piece of pieces(source)) {
-    taken += piece.length
+  for await (const chunk of chunks(source)) {
+    taken += chunk.length
     await sleep(1)
     expect(made * 10 - taken).toBeLessThanOrEqual(30)
   }
@@ -51,7 +51,7 @@ describe('a stream that does not come to its end', () => {
   const readAll = async (stream: Readable) => {
     const seen: string[] = []
     try {
-      for await (const piece of pieces(stream)) seen.push(piece.toString())
+      for await (const chunk of chunks(stream)) seen.push(chunk.toString())
     } catch (error) {
       return [...seen, (error as Error & { code?: string }).code ?? (error as Error).message]
     }
@@ -78,8 +78,8 @@ describe('a stream that does not come to its end', () => {
 test('left early, it destroys the stream, and leaves no listener', async () => {
   const stream = streamOf('one', 'two')
   const before = stream.listenerCount('data')
-  for await (const piece of pieces(stream)) {
-    expect(piece.toString()).toBe('one')
+  for await (const chunk of chunks(stream)) {
+    expect(chunk.toString()).toBe('one')
     break
   }
   expect(stream.destroyed).toBe(true)

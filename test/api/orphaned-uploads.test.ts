@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { newId } from '../../src/ids.js'
-import { Leftovers } from '../../src/maintenance/orphaned-uploads.js'
+import { OrphanedUploads } from '../../src/maintenance/orphaned-uploads.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { testDatabase } from '../support/database.js'
@@ -66,7 +66,7 @@ async function replica(work: (upload: () => Promise<number>, replica: World) => 
 }
 
 /** One blob without a row, due in a few minutes at most, and not yet: its upload might still be on its way. */
-async function expectOneLeftover(): Promise<string> {
+async function expectOneOrphan(): Promise<string> {
   const entries = await journal()
   expect(entries).toHaveLength(1)
   const inMs = entries[0]!.due_at.getTime() - Date.now()
@@ -96,7 +96,7 @@ test('a put whose every answer is lost: its blob is due soon, but not while its 
     expect(await upload()).toBe(503)
     bucketWorld.bucket.faults.clear()
   })
-  await expectSwept(await expectOneLeftover())
+  await expectSwept(await expectOneOrphan())
 })
 
 test('the database lost before the commit: the same, also where it stays away for a while', async () => {
@@ -108,7 +108,7 @@ test('the database lost before the commit: the same, also where it stays away fo
     await app.services.ledger.drain()
   })
   expect(await held()).toBe(before)
-  await expectSwept(await expectOneLeftover())
+  await expectSwept(await expectOneOrphan())
 })
 
 test('the answer of the commit lost: the file is kept, however much is swept', async () => {
@@ -126,7 +126,7 @@ test('the answer of the commit lost: the file is kept, however much is swept', a
 
 test('a path is never put back into the journal, its time never put off, and a commit under way is not waited for', async () => {
   // A second ago already, in whichever process the clock is read.
-  const leftovers = new Leftovers(world.database.pool, -1000)
+  const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [gone, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [
     string,
     string,
@@ -144,8 +144,8 @@ test('a path is never put back into the journal, its time never put off, and a c
     await committing.query('BEGIN')
     // As the ledger's transaction takes it (src/ledger/admission.ts).
     await committing.query('DELETE FROM blob_garbage WHERE blob_path = $1', [locked])
-    for (const path of [gone, soon, late, locked]) leftovers.note(path)
-    await leftovers.hasten()
+    for (const path of [gone, soon, late, locked]) orphanedUploads.note(path)
+    await orphanedUploads.hasten()
     const due = new Map((await journal()).map(({ blob_path: path, due_at: at }) => [path, at.getTime() - Date.now()]))
     expect([...due.keys()].sort()).toEqual([soon, late, locked].sort())
     expect(due.get(soon)).toBeLessThan(-minute / 2)
@@ -158,7 +158,7 @@ test('a path is never put back into the journal, its time never put off, and a c
     await committing.end()
   }
   // It came to nothing after all: the next turn sees to it.
-  await leftovers.hasten()
+  await orphanedUploads.hasten()
   expect((await journal()).map(({ blob_path: path }) => path)).toEqual([locked])
   await sweep()
   expect(bucketWorld.bucket.objects.names).not.toContain(locked)
