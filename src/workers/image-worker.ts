@@ -30,7 +30,7 @@ try {
 }
 
 const [, , replacement] = process.argv
-const decoder: Promise<DecoderModule> = import(replacement ?? '../formats/image-libvips.js')
+const decoder: Promise<DecoderModule> = import(replacement ?? '../formats/image/libvips.js')
 let image: Buffer | string = ''
 
 process.on('message', async ({ bytes, path, task }: ImageQuestion) => {

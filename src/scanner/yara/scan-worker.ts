@@ -36,7 +36,7 @@ export class ScanThread implements ScanWorker {
   readonly #worker: Worker
   readonly #cancelled = new Int32Array(new SharedArrayBuffer(4))
 
-  constructor(setup: Setup, owner: ScanWorkerOwner, url = compiled('yara-worker')) {
+  constructor(setup: Setup, owner: ScanWorkerOwner, url = compiled('worker')) {
     this.#worker = new Worker(url, {
       workerData: { ...setup, cancelled: this.#cancelled.buffer as SharedArrayBuffer } satisfies WorkerSetup,
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: 8 },
