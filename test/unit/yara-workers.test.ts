@@ -33,7 +33,7 @@ async function processesOf(parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='])
   return stdout.split('\n').flatMap((line) => {
     const [pid, ppid, stat = 'Z'] = line.trim().split(/\s+/)
-    return Number(ppid) === parent && !stat.startsWith('Z') && line.includes('yara-host') ? [Number(pid)] : []
+    return Number(ppid) === parent && !stat.startsWith('Z') && line.includes('yara/host') ? [Number(pid)] : []
   })
 }
 

@@ -86,7 +86,7 @@ export class ScanProcess implements ScanWorker {
   readonly #child: ChildProcess
 
   constructor(setup: Setup, owner: ScanWorkerOwner) {
-    this.#child = fork(compiled('yara-host'), {
+    this.#child = fork(compiled('host'), {
       serialization: 'advanced',
       env: environment(),
       execArgv: ['--max-old-space-size=32', '--max-semi-space-size=1'],
