@@ -3,6 +3,7 @@ import { scopes, systemActor } from './auth/actor.js'
 import { newApiKeySecret } from './auth/secrets.js'
 import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
+import { sqlFault } from './db/sql-errors.js'
 import type { TenantService } from './tenants/tenant.service.js'
 import type { UserService } from './users/user.service.js'
 
@@ -35,7 +36,7 @@ export async function bootstrap(
     const secret = config.bootstrap.apiKey ?? newApiKeySecret()
     // The last start may have been killed after it had made this very key, where the operator chose its secret.
     await rooms.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
-      if (!config.bootstrap.apiKey || (error as { code?: string }).code !== 'P2002') throw error
+      if (!config.bootstrap.apiKey || sqlFault(error) !== 'duplicate') throw error
     })
     const { password } = await rooms.users.create(actor, {
       email: config.bootstrap.adminEmail,

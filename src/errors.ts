@@ -124,67 +124,6 @@ export const storageUnavailable = unavailable('storage_unavailable')
 export const databaseUnavailable = unavailable('database_unavailable')
 export const overloaded = unavailable('overloaded')
 
-/** What the caller may know of `error`: its own facts when it is ours, nothing but the code when it is not. */
-export function publicError(error: unknown): PublicError {
-  const known = findAssayError(error)
-  if (known) return known
-  if (isDatabaseOutage(error))
-    return databaseUnavailable('The database cannot be reached at the moment; look before you repeat what changes something.')
-  return { code: 'internal_server_error', message: 'An unexpected fault; it was logged under this request id.', details: {} }
-}
-
-function findAssayError(error: unknown): AssayError | undefined {
-  for (let at = error, depth = 0; at && typeof at === 'object' && depth < 5; depth++) {
-    if (at instanceof AssayError) return at
-    at = (at as { originalError?: unknown }).originalError
-  }
-  return undefined
-}
-
-// What `pg` and Prisma say when PostgreSQL went away, is starting, or is shutting down. https://www.postgresql.org/docs/current/errcodes-appendix.html
-const outageCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOENT',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-  '08000',
-  '08001',
-  '08003',
-  '08006',
-  'P1001',
-  'P1002',
-  'P1008',
-  'P1017',
-  'P2024',
-])
-
-/** True where the database, and not the request, is at fault. */
-export function isDatabaseOutage(error: unknown): boolean {
-  for (let at = error, depth = 0; at && typeof at === 'object' && depth < 6; depth++) {
-    const { code, syscall, message, originalError, cause } = at as {
-      code?: unknown
-      syscall?: unknown
-      message?: unknown
-      originalError?: unknown
-      cause?: unknown
-    }
-    if (typeof code === 'string' && outageCodes.has(code) && (code !== 'ENOENT' || syscall === 'connect')) return true
-    if (
-      typeof message === 'string' &&
-      /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(message)
-    )
-      return true
-    at = originalError ?? cause
-  }
-  return false
-}
-
 /** A caller's value inside a message: short, and without control characters. */
 export function shown(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')

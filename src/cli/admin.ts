@@ -1,9 +1,9 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
 import { ConfigError, readConfig } from '../config/config.js'
-import { publicError } from '../errors.js'
 import { armFaultPoint } from '../fault-points.js'
 import { Lifecycle } from '../lifecycle.js'
+import { publicError } from '../public-error.js'
 import { UsageFault } from './command.js'
 import { runCommand, understand, usage } from './run-command.js'
 

@@ -1,5 +1,6 @@
 import { type Actor, maySeeContext } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
+import { sqlFault } from '../db/sql-errors.js'
 import { conflict, type FieldFault, notFound } from '../errors.js'
 import { type Page, pageOf } from '../graphql/page.js'
 import { idTime, newId } from '../ids.js'
@@ -61,7 +62,7 @@ export class FileContextService {
         return { result: context, entry: { audit: [auditOf(actor, 'created', row, details)], answer: answer?.(context) } }
       })
     } catch (error) {
-      if ((error as { code?: string }).code === 'P2002')
+      if (sqlFault(error) === 'duplicate')
         throw conflict(`Context '${input.contextKey}' exists already.`, { context_key: input.contextKey })
       throw error
     }

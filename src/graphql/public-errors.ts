@@ -1,6 +1,7 @@
 import { unwrapResolverError } from '@apollo/server/errors'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
-import { AssayError, publicError } from '../errors.js'
+import { AssayError } from '../errors.js'
+import { publicError } from '../public-error.js'
 
 /** An error as contract §1 tells it in GraphQL: the REST code in upper case, and the same details. */
 export function formatError(formatted: GraphQLFormattedError, error: unknown): GraphQLFormattedError {

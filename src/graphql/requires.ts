@@ -1,7 +1,8 @@
 import { createParameterDecorator, Extensions, type MiddlewareFn, UseMiddleware } from 'type-graphql'
 import { requireScope, type Scope } from '../auth/actor.js'
-import { AssayError, forbidden, httpStatus, type PublicError, publicError } from '../errors.js'
+import { AssayError, forbidden, httpStatus, type PublicError } from '../errors.js'
 import type { Operation } from '../ledger/entry.js'
+import { publicError } from '../public-error.js'
 import type { Attempt, Call } from './call.js'
 
 /** Who may: a scope, any valid credential, or anybody at all. */

@@ -11,7 +11,8 @@ import {
   Kind,
   type OperationDefinitionNode,
 } from 'graphql'
-import { badUserInput, type PublicError, publicError } from '../errors.js'
+import { badUserInput, type PublicError } from '../errors.js'
+import { publicError } from '../public-error.js'
 import { jsonInTurns } from '../rest/json-in-turns.js'
 import type { Call } from './call.js'
 import { refuseBadVariables } from './coerced.js'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { publicError } from '../errors.js'
+import { publicError } from '../public-error.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Actor } from '../auth/actor.js'
-import { badUserInput, conflict, idempotencyMismatch, overloaded, publicError } from '../errors.js'
+import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../errors.js'
+import { publicError } from '../public-error.js'
 import type { IdempotentAnswer } from './entry.js'
 
 /** How long an answer is replayed. */

@@ -1,11 +1,11 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Prisma, PrismaClient } from '../db/generated/client.js'
-import { AssayError, databaseUnavailable, isDatabaseOutage, overloaded } from '../errors.js'
+import { sqlFault } from '../db/sql-errors.js'
+import { AssayError, databaseUnavailable, overloaded } from '../errors.js'
 import type { Outcome } from './admission.js'
 import { type Entry, failed } from './entry.js'
 import { commitGroup, RolledBack } from './group.js'
 import { ensurePartitionsOn } from './partitions.js'
-import { remedyFor } from './remedies.js'
 import { writeEntry } from './write.js'
 
 export type Transaction = Prisma.TransactionClient
@@ -79,7 +79,7 @@ export class Ledger {
           { maxWait: 5_000, timeout: 10_000 },
         )
       } catch (error) {
-        if (remedyFor(error) !== 'again' || attempt === mostAttempts) throw error
+        if (sqlFault(error) !== 'contention' || attempt === mostAttempts) throw error
       }
     }
   }
@@ -133,14 +133,14 @@ export class Ledger {
         if (!(error instanceof RolledBack)) throw error
         cause = error.cause
       }
-      const remedy = remedyFor(cause)
-      if (attempt < mostAttempts && remedy === 'again') continue
-      if (attempt < mostAttempts && remedy === 'partition') {
+      const fault = sqlFault(cause)
+      if (attempt < mostAttempts && fault === 'contention') continue
+      if (attempt < mostAttempts && fault === 'missing_partition') {
         await ensurePartitionsOn(client)
         continue
       }
-      if (group.length === 1 || remedy === 'wait') {
-        for (const { reject } of group) reject(remedy === 'none' ? cause : unavailable(cause))
+      if (group.length === 1 || fault === 'hardship') {
+        for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : unavailable(cause))
         return
       }
       // A poisoned group: one by one, so that only the culprit fails.
@@ -162,7 +162,7 @@ async function settle(group: Waiting[], outcomes: Outcome[], onCommitted: (entry
 }
 
 const unavailable = (error: unknown) =>
-  error instanceof AssayError || isDatabaseOutage(error)
+  error instanceof AssayError || sqlFault(error) === 'unreachable'
     ? error
     : databaseUnavailable('The database did not take this call; try again in a moment.', error)
 

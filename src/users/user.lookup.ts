@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { systemActor } from '../auth/actor.js'
 import type { OutsideUserFacts } from '../auth/outside-tokens.js'
 import type { SessionRecord, UserRecord } from '../auth/token-record.js'
+import { sqlFault } from '../db/sql-errors.js'
 import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow, Entry } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
@@ -40,7 +41,7 @@ export const userOnFirstSight =
       try {
         await ledger.change((tx) => make(tx, facts))
       } catch (error) {
-        if ((error as { code?: string }).code !== 'P2002' || attempt === 5) throw error
+        if (sqlFault(error) !== 'duplicate' || attempt === 5) throw error
       }
       const made = await find(pool, facts)
       if (made) return made

@@ -2,6 +2,7 @@ import type { Actor, Scope } from '../auth/actor.js'
 import { announce } from '../auth/identity-listener.js'
 import { generatePassword, type Passwords } from '../auth/passwords.js'
 import type { Database } from '../db/client.js'
+import { sqlFault } from '../db/sql-errors.js'
 import { conflict, notFound } from '../errors.js'
 import { type Page, pageOf } from '../graphql/page.js'
 import { idTime, isId, newId } from '../ids.js'
@@ -48,8 +49,7 @@ export class UserService {
       })
       return { user, password: made }
     } catch (error) {
-      if ((error as { code?: string }).code === 'P2002')
-        throw conflict(`User '${email}' exists already in this tenant.`, { email })
+      if (sqlFault(error) === 'duplicate') throw conflict(`User '${email}' exists already in this tenant.`, { email })
       throw error
     }
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createDatabase, type Database } from '../../src/db/client.js'
-import { isDatabaseOutage } from '../../src/errors.js'
+import { isDatabaseOutage } from '../../src/db/sql-errors.js'
 import { type TestDatabase, testDatabase } from '../support/database.js'
 
 let place: TestDatabase

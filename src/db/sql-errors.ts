@@ -1,0 +1,59 @@
+/**
+ * What a failed statement means, by what can be done about it: `contention` was undone to end a deadlock and may be run again;
+ * `missing_partition` wants the month's partition made; `duplicate` met a unique key; `hardship` is a server that is there and cannot
+ * do it now; `unreachable` is one that is not there. `other` is the statement's own fault.
+ */
+export type SqlFault = 'contention' | 'missing_partition' | 'duplicate' | 'hardship' | 'unreachable' | 'other'
+
+// https://www.postgresql.org/docs/current/errcodes-appendix.html and https://www.prisma.io/docs/orm/reference/error-reference
+const faults: [SqlFault, RegExp][] = [
+  // Serialization failure, deadlock; Prisma's name for both.
+  ['contention', /^(40001|40P01|P2034)$/],
+  ['duplicate', /^(23505|P2002)$/],
+  [
+    'unreachable',
+    /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)|08...|57P0[1-5]|P100[128]|P1017)$/,
+  ],
+  // Resources are short, the statement or the transaction took too long or waited too long for a lock, a connection was not to be
+  // had in time, the server is read-only since it is no longer the first.
+  ['hardship', /^(53...|57014|55P03|25006|25P0[34]|58...|P2024|P2028)$/],
+]
+const unreachableMessages =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/
+const unreachableKinds = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout'])
+
+/** Of `pg`'s errors, of Prisma's, and of what wraps them. */
+export function sqlFault(error: unknown): SqlFault {
+  for (let at = error, depth = 0; at && typeof at === 'object' && depth < 6; depth++) {
+    const found = faultOf(at)
+    if (found) return found
+    const { originalError, cause } = at as { originalError?: unknown; cause?: unknown }
+    at = originalError ?? cause
+  }
+  return 'other'
+}
+
+/** True where the database, and not the request, is at fault. */
+export function isDatabaseOutage(error: unknown): boolean {
+  const fault = sqlFault(error)
+  return fault === 'unreachable' || fault === 'hardship' || fault === 'contention'
+}
+
+interface Failed {
+  code?: unknown
+  routine?: unknown
+  syscall?: unknown
+  message?: unknown
+  meta?: { code?: unknown; driverAdapterError?: { cause?: { originalCode?: unknown; kind?: unknown } } }
+}
+
+function faultOf({ code, routine, syscall, message, meta }: Failed): SqlFault | undefined {
+  const inner = meta?.driverAdapterError?.cause
+  // A raw statement that failed is P2010 to Prisma, whatever PostgreSQL said.
+  const codes = [inner?.originalCode, meta?.code, code].filter((known) => typeof known === 'string')
+  if (codes.includes('23514') && routine === 'ExecFindPartition') return 'missing_partition'
+  if (codes.includes('ENOENT') && syscall === 'connect') return 'unreachable'
+  for (const [fault, pattern] of faults) if (codes.some((known) => pattern.test(known))) return fault
+  if (unreachableKinds.has(String(inner?.kind))) return 'unreachable'
+  return typeof message === 'string' && unreachableMessages.test(message) ? 'unreachable' : undefined
+}

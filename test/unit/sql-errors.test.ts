@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { createDatabase, type Database } from '../../src/db/client.js'
+import { isDatabaseOutage, sqlFault } from '../../src/db/sql-errors.js'
+import { AssayError, storageUnavailable } from '../../src/errors.js'
+import { publicError } from '../../src/public-error.js'
+import { type TestDatabase, testDatabase } from '../support/database.js'
+
+let place: TestDatabase
+let database: Database
+
+beforeAll(async () => {
+  place = await testDatabase()
+  database = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 100, logger: { warn: () => {} } })
+})
+afterAll(async () => {
+  await database.close()
+  await place.drop()
+})
+
+const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => new Error('It did not fail.'),
+    (error) => error,
+  )
+const told = (error: unknown) => publicError(error).code
+
+test('a statement that PostgreSQL cancels is an outage, through pg and through Prisma', async () => {
+  for (const failure of [
+    failureOf(database.pool.query('SELECT pg_sleep(5)')),
+    failureOf(database.prisma.$queryRaw`SELECT pg_sleep(5)::text`),
+    failureOf(database.prisma.$transaction((tx) => tx.$executeRaw`SELECT pg_sleep(5)`)),
+  ])
+    expect([sqlFault(await failure), told(await failure)]).toEqual(['hardship', 'database_unavailable'])
+})
+
+test('a transaction that outlives its time is an outage', async () => {
+  const late = database.prisma.$transaction(
+    async (tx) => {
+      await new Promise((resolve) => setTimeout(resolve, 60))
+      return tx.tenant.count()
+    },
+    { timeout: 10 },
+  )
+  expect(told(await failureOf(late))).toBe('database_unavailable')
+})
+
+test('a connection that the server ends is an outage, through pg and through Prisma', async () => {
+  const kill = 'SELECT pg_terminate_backend(pg_backend_pid())::text'
+  expect(told(await failureOf(database.pool.query(kill)))).toBe('database_unavailable')
+  expect(told(await failureOf(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')
+  expect(told(await failureOf(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe('database_unavailable')
+})
+
+test('a query of Prisma’s own that waits too long for a lock is an outage', async () => {
+  const other = await database.dedicated('assay test')
+  await other.query('BEGIN; LOCK TABLE tenants')
+  expect(told(await failureOf(database.prisma.tenant.count()))).toBe('database_unavailable')
+  await other.query('ROLLBACK')
+  await other.end()
+})
+
+test('what a unique key refuses is a duplicate, and a statement at fault is its own', async () => {
+  const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
+  await database.prisma.tenant.create({ data: row })
+  expect(sqlFault(await failureOf(database.prisma.tenant.create({ data: row })))).toBe('duplicate')
+  const insert = 'INSERT INTO tenants SELECT * FROM tenants'
+  expect(sqlFault(await failureOf(database.pool.query(insert)))).toBe('duplicate')
+  expect(sqlFault(await failureOf(database.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
+  const wrong = await failureOf(database.pool.query('SELECT 1 / 0'))
+  expect([sqlFault(wrong), isDatabaseOutage(wrong), told(wrong)]).toEqual(['other', false, 'internal_server_error'])
+})
+
+test('an error of our own is told as it is, whatever caused it', () => {
+  const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+  expect(told(storageUnavailable('The store is away.', refused))).toBe('storage_unavailable')
+  expect(told(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')
+})
