@@ -1,22 +1,42 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { migrate, schemaDrift } from '../../src/db/migrate.js'
+import { migrate } from '../../src/db/migrate.js'
 import { emptyDatabase } from '../support/database.js'
+import { prismaDeploy, schemaDrift } from '../support/prisma-migrate.js'
 
 const ours = fileURLToPath(new URL('../../prisma/migrations', import.meta.url))
+const inAProcess = fileURLToPath(new URL('../support/migrate.mjs', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'assay-migrate-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** A copy of our migrations with one more. */
-function withOneMore(name: string, sql: string): string {
+/** A copy of our migrations with more behind them. */
+function withMore(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   cpSync(ours, folder, { recursive: true })
-  mkdirSync(join(folder, `20990101000000_${name}`))
-  writeFileSync(join(folder, `20990101000000_${name}`, 'migration.sql'), sql)
+  return add(folder, name, ...scripts)
+}
+
+/** A folder of these migrations alone. */
+function only(name: string, ...scripts: string[]): string {
+  const folder = join(scratch, name)
+  mkdirSync(folder)
+  cpSync(join(ours, 'migration_lock.toml'), join(folder, 'migration_lock.toml'))
+  return add(folder, name, ...scripts)
+}
+
+function add(folder: string, name: string, ...scripts: string[]): string {
+  scripts.forEach((sql, index) => {
+    const place = join(folder, `2099010100000${index}_${name}`)
+    mkdirSync(place)
+    writeFileSync(join(place, 'migration.sql'), sql)
+  })
   return folder
 }
 
@@ -53,7 +73,7 @@ describe('migrating', () => {
   test('a migration with functions and semicolons in strings is applied as PostgreSQL reads it', async () => {
     const database = await emptyDatabase()
     const sql = `CREATE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 'a;b'; END $$;\nSELECT ';';`
-    const applied = await migrate(database.url, withOneMore('function', sql))
+    const applied = await migrate(database.url, withMore('function', sql))
     expect(applied.at(-1)).toBe('20990101000000_function')
     expect(await rows(database.url, 'SELECT answer()')).toEqual([{ answer: 'a;b' }])
     await database.drop()
@@ -61,9 +81,9 @@ describe('migrating', () => {
 
   test('a migration that fails is told with its name, changes nothing, and is not passed over the next time', async () => {
     const database = await emptyDatabase()
-    const folder = withOneMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
+    const folder = withMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
-      "The database could not be migrated (migration '20990101000000_broken'): Error querying the database: ERROR: function no_such_function() does not exist",
+      "The database could not be migrated (migration '20990101000000_broken'): function no_such_function() does not exist",
     )
     expect(await rows(database.url, `SELECT to_regclass('half_way') AS there`)).toEqual([{ there: null }])
     await expect(migrate(database.url, folder)).rejects.toThrow('20990101000000_broken')
@@ -72,12 +92,132 @@ describe('migrating', () => {
 
   test('a migration that was edited after it had been applied is refused by name', async () => {
     const database = await emptyDatabase()
-    const folder = withOneMore('edited', 'SELECT 1;')
+    const folder = withMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
     writeFileSync(join(folder, '20990101000000_edited', 'migration.sql'), 'SELECT 2;')
     await expect(migrate(database.url, folder)).rejects.toThrow(
       "Migration '20990101000000_edited' was changed after it had been applied",
     )
+    await database.drop()
+  })
+})
+
+describe('a database of another version', () => {
+  test('is refused in one sentence where it is newer', async () => {
+    const database = await emptyDatabase()
+    await migrate(database.url, withMore('newer', 'CREATE TABLE newer (id int);'))
+    await expect(migrate(database.url)).rejects.toThrow(
+      "The database is of a newer version of Assay (migration '20990101000000_newer', which this one does not have); start that version, or restore a backup from before it.",
+    )
+    await database.drop()
+  })
+
+  test('that prisma migrate deploy made is current for ours, and the other way round', async () => {
+    const [theirs, made] = [await emptyDatabase(), await emptyDatabase()]
+    const names = await prismaDeploy(theirs.url)
+    expect(await migrate(theirs.url)).toEqual([])
+    expect(await migrate(made.url)).toEqual(names)
+    expect(await prismaDeploy(made.url)).toEqual([])
+    const table = `SELECT column_name, data_type, character_maximum_length, is_nullable, column_default FROM information_schema.columns WHERE table_name = '_prisma_migrations' ORDER BY ordinal_position`
+    expect(await rows(made.url, table)).toEqual(await rows(theirs.url, table))
+    const content =
+      'SELECT migration_name, checksum, applied_steps_count, logs, rolled_back_at FROM _prisma_migrations ORDER BY 1'
+    expect(await rows(made.url, content)).toEqual(await rows(theirs.url, content))
+    await Promise.all([theirs.drop(), made.drop()])
+  })
+})
+
+describe('a migration of a big table', () => {
+  const table =
+    'CREATE TABLE big AS SELECT n AS id, NULL::int AS twice FROM generate_series(1, 12000) n; CREATE TABLE done (id int);'
+  const index = '-- assay: outside a transaction\nCREATE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
+  const backfill = `-- assay: in batches
+UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM big WHERE twice IS NULL LIMIT nullif(current_setting('assay.batch_rows', true), '')::bigint));`
+  const outcome = `SELECT count(*)::int AS rows, count(twice)::int AS filled, count(DISTINCT xmin::text)::int AS commits,
+    (SELECT indisvalid FROM pg_index WHERE indexrelid = 'big_id_idx'::regclass) AS valid FROM big`
+
+  test('builds its index outside a transaction and fills its column batch by batch', async () => {
+    const database = await emptyDatabase()
+    await migrate(database.url, only('steps', table, index, backfill))
+    expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
+    await database.drop()
+  })
+
+  test('is whole under prisma migrate deploy too, in one batch', async () => {
+    const database = await emptyDatabase()
+    await prismaDeploy(database.url, only('prisma', table, index, backfill))
+    expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
+    await database.drop()
+  })
+
+  test('drops an index that was cut off, and builds it anew', async () => {
+    const database = await emptyDatabase()
+    const unique = '-- assay: outside a transaction\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
+    const folder = only('cut', `${table} INSERT INTO big VALUES (1);`, unique)
+    await expect(migrate(database.url, folder)).rejects.toThrow(
+      'could not create unique index "big_id_idx"; Key (id)=(1) is duplicated.',
+    )
+    await rows(database.url, 'DELETE FROM big WHERE id = 1 AND ctid <> (SELECT min(ctid) FROM big WHERE id = 1)')
+    await migrate(database.url, folder)
+    expect(await rows(database.url, outcome)).toMatchObject([{ valid: true }])
+    await database.drop()
+  })
+
+  test('of a marker that means nothing is refused before anything is changed', async () => {
+    const database = await emptyDatabase()
+    await expect(migrate(database.url, only('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
+      "Migration '20990101000000_marker' is marked '-- assay: slowly'; right are: -- assay: outside a transaction, -- assay: in batches.",
+    )
+    await database.drop()
+  })
+
+  test('waits for a transaction that holds the table without holding up others behind it for long', async () => {
+    const database = await emptyDatabase()
+    await migrate(database.url, only('held', table))
+    const holder = new pg.Client({ connectionString: database.url })
+    await holder.connect()
+    await holder.query('BEGIN; SELECT * FROM big LIMIT 1')
+    const migrated = migrate(database.url, add(join(scratch, 'held'), 'held_next', 'ALTER TABLE big ADD COLUMN more int'))
+    // Queued behind the waiting ALTER TABLE until that gives up.
+    await waitFor(
+      database.url,
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'ALTER TABLE big%' AND wait_event_type = 'Lock'`,
+    )
+    await rows(database.url, 'SELECT count(*) FROM big')
+    await holder.query('COMMIT')
+    expect(await migrated).toEqual(['20990101000000_held_next'])
+    await holder.end()
+    await database.drop()
+  })
+
+  test('that is killed nine times on its way, each time somewhere else, ends whole', async () => {
+    const database = await emptyDatabase()
+    const slowly = (to: number) =>
+      `${table.replace('12000', `${to}`)} INSERT INTO done SELECT 1 FROM (SELECT pg_sleep(0.1)) s; INSERT INTO done SELECT 2 FROM (SELECT pg_sleep(0.1)) s;`
+    const slowBackfill = backfill.replace(
+      'SELECT ctid FROM big',
+      'SELECT ctid FROM (SELECT ctid, twice, pg_sleep(0.00002) FROM big) big',
+    )
+    const folder = only(
+      'killed',
+      slowly(12_000),
+      index,
+      slowBackfill,
+      'ALTER TABLE big ALTER twice SET NOT NULL; INSERT INTO done SELECT 3 FROM (SELECT pg_sleep(0.1)) s;',
+    )
+    for (let kill = 0; kill < 9; kill++) {
+      const child = spawn(process.execPath, [inAProcess, database.url, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const ended = once(child, 'exit')
+      await once(child.stdout, 'data')
+      await sleep(kill * 60 + Math.random() * 60)
+      child.kill('SIGKILL')
+      await ended
+    }
+    await migrate(database.url, folder)
+    expect(await rows(database.url, outcome)).toMatchObject([{ rows: 12000, filled: 12000, valid: true }])
+    expect(await rows(database.url, 'SELECT id FROM done ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }])
+    expect(await rows(database.url, 'SELECT count(*)::int AS rows FROM _prisma_migrations')).toEqual([{ rows: 4 }])
     await database.drop()
   })
 })
@@ -91,7 +231,7 @@ describe('the schema and its migrations', () => {
 
   test('are told apart when a migration goes its own way', async () => {
     const database = await emptyDatabase()
-    const drift = await schemaDrift(database.url, withOneMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'))
+    const drift = await schemaDrift(database.url, withMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'))
     expect(statements(drift)).toEqual(['DROP TABLE "forgotten";'])
     await database.drop()
   })
@@ -114,3 +254,7 @@ describe('the schema and its migrations', () => {
 })
 
 const statements = (sql: string) => sql.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('--'))
+
+async function waitFor(url: string, question: string): Promise<void> {
+  while ((await rows(url, question)).length === 0) await sleep(20)
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client, DatabaseError } from 'pg'
+import type { Migration, MigrationMode } from './migrations.js'
+
+// A lock that is waited for holds up all who come behind it: shortly, then again, until whoever works there has left a gap.
+const lockTimeoutMs = 2_000
+const lockRetries = 100
+const batchRows = 5_000
+
+/** Exactly as Prisma makes it. */
+export async function createMigrationTable(client: Client): Promise<void> {
+  await client.query(`CREATE TABLE IF NOT EXISTS _prisma_migrations (
+    id VARCHAR(36) PRIMARY KEY NOT NULL,
+    checksum VARCHAR(64) NOT NULL,
+    finished_at TIMESTAMPTZ,
+    migration_name VARCHAR(255) NOT NULL,
+    logs TEXT,
+    rolled_back_at TIMESTAMPTZ,
+    started_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+    applied_steps_count INTEGER NOT NULL DEFAULT 0
+  )`)
+}
+
+/** Applies one migration, or goes on with one that was cut off. */
+export async function applyMigration(client: Client, migration: Migration): Promise<void> {
+  try {
+    // A process that is killed leaves its statement running, and the lock on all migrations with it, until the server looks.
+    await client.query('SET client_connection_check_interval = 1000').catch(() => {})
+    await retryLocks(() => run[migration.mode](client, migration))
+  } catch (error) {
+    const { message, detail, where } = error as DatabaseError
+    const words = [message, detail, where].filter((text) => text).join('; ')
+    throw new Error(`The database could not be migrated (migration '${migration.name}'): ${words}`, { cause: error })
+  }
+}
+
+const run: Record<MigrationMode, (client: Client, migration: Migration) => Promise<void>> = {
+  transaction: async (client, migration) => {
+    await client.query('BEGIN')
+    try {
+      await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
+      await client.query(migration.sql)
+      await note(client, migration)
+      await client.query('COMMIT')
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      throw error
+    }
+  },
+  alone: async (client, migration) => {
+    await dropInvalidIndexes(client, migration)
+    await client.query(migration.sql)
+    await note(client, migration)
+  },
+  batches: async (client, migration) => {
+    await client.query(`SET assay.batch_rows = ${batchRows}`)
+    for (let changed = 1; changed > 0; ) {
+      const began = performance.now()
+      const { rowCount } = await client.query(migration.sql)
+      changed = rowCount ?? 0
+      // As long for the others as for us.
+      if (changed > 0) await sleep(performance.now() - began)
+    }
+    await note(client, migration)
+  },
+}
+
+// In place of a row that an interrupted attempt may have left.
+async function note(client: Client, { name, checksum }: Migration): Promise<void> {
+  await client.query('DELETE FROM _prisma_migrations WHERE migration_name = $1 AND finished_at IS NULL', [name])
+  await client.query(
+    `INSERT INTO _prisma_migrations (id, checksum, finished_at, migration_name, started_at, applied_steps_count)
+     VALUES ($1, $2, clock_timestamp(), $3, now(), 1)`,
+    [randomUUID(), checksum, name],
+  )
+}
+
+/** CREATE INDEX CONCURRENTLY that was cut off leaves an index that no plan uses and that IF NOT EXISTS takes for whole. */
+async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<void> {
+  const { rows } = await client.query<{ index: string; name: string }>(
+    `SELECT i.indexrelid::regclass::text AS index, c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+     WHERE NOT i.indisvalid AND c.relkind = 'i' AND c.relnamespace = current_schema()::regnamespace`,
+  )
+  for (const { index, name } of rows)
+    if (new RegExp(`\\b${name}\\b`).test(sql)) await client.query(`DROP INDEX CONCURRENTLY ${index}`)
+}
+
+async function retryLocks(attempt: () => Promise<void>): Promise<void> {
+  const lockNotAvailable = '55P03'
+  for (let left = lockRetries; ; left--)
+    try {
+      return await attempt()
+    } catch (error) {
+      if ((error as DatabaseError).code !== lockNotAvailable || left === 0) throw error
+      await sleep(lockTimeoutMs)
+    }
+}

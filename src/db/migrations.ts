@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * How a migration runs. `transaction`: all of it and its row at once. `alone`: one statement that PostgreSQL refuses in a
+ * transaction. `batches`: one statement, repeated until it changes no row, each time committed.
+ */
+export type MigrationMode = 'transaction' | 'alone' | 'batches'
+
+/** One folder of prisma/migrations. */
+export interface Migration {
+  name: string
+  sql: string
+  /** Prisma's: SHA-256 of the file. */
+  checksum: string
+  mode: MigrationMode
+}
+
+/** Every migration of a folder, oldest first. */
+export function readMigrations(folder: string): Migration[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, 'migration.sql')))
+    .map((entry) => entry.name)
+    .sort()
+    .map((name) => {
+      const sql = readFileSync(join(folder, name, 'migration.sql'), 'utf8')
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex'), mode: modeOf(name, sql) }
+    })
+}
+
+const markers: Record<string, MigrationMode> = { 'outside a transaction': 'alone', 'in batches': 'batches' }
+
+// A comment, so that Prisma's own command line takes the file as it is (prisma/migrations/README.md).
+function modeOf(name: string, sql: string): MigrationMode {
+  const asked = /^-- assay: *(.*)$/m.exec(sql)?.[1]?.trim()
+  if (asked === undefined) return 'transaction'
+  const mode = markers[asked]
+  if (!mode)
+    throw new Error(
+      `Migration '${name}' is marked '-- assay: ${asked}'; right are: ${Object.keys(markers)
+        .map((marker) => `-- assay: ${marker}`)
+        .join(', ')}.`,
+    )
+  return mode
+}

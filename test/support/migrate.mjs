@@ -1,0 +1,6 @@
+// node test/support/migrate.mjs URL FOLDER: migrates in a process that a test may kill.
+import { migrate } from '../../dist/db/migrate.js'
+
+const [url, folder] = process.argv.slice(2)
+console.log('started')
+await migrate(url, folder)

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { readMigrations } from '../../src/db/migrations.js'
+
+const prisma = fileURLToPath(new URL('../../prisma', import.meta.url))
+const ours = join(prisma, 'migrations')
+
+/** What `prisma migrate deploy` does; gives the names of what it applied. */
+export const prismaDeploy = async (url: string, folder = ours): Promise<string[]> => (await ask('apply', url, folder)).applied!
+
+/** What SQL would bring the migrations' outcome to what prisma/schema.prisma says; none where they agree. Makes a database for it. */
+export const schemaDrift = async (url: string, folder = ours): Promise<string> => (await ask('diff', url, folder)).diff!
+
+interface Answer {
+  applied?: string[]
+  diff?: string
+  fault?: string
+}
+
+async function ask(action: 'apply' | 'diff', url: string, folder: string): Promise<Answer> {
+  const migrationDirectories = readMigrations(folder).map(({ name, sql }) => ({
+    path: name,
+    migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: sql } },
+  }))
+  const lockfile = { path: 'migration_lock.toml', content: readFileSync(join(ours, 'migration_lock.toml'), 'utf8') }
+  const migrationsList = { baseDir: folder, lockfile, shadowDbInitScript: '', migrationDirectories }
+  const schema = { path: 'schema.prisma', content: readFileSync(join(prisma, 'schema.prisma'), 'utf8') }
+  const worker = new Worker(new URL('./schema-engine.mjs', import.meta.url), {
+    workerData: { action, url, schema, migrationsList },
+  })
+  const answer = await new Promise<Answer>((resolve, reject) => {
+    worker.once('message', resolve).once('error', reject)
+    worker.once('exit', (code) => reject(new Error(`Prisma's schema engine ended without an answer (exit status ${code}).`)))
+  })
+  if (answer.fault !== undefined) throw new Error(answer.fault)
+  return answer
+}
