@@ -1,21 +1,22 @@
 import 'reflect-metadata'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { commands } from '../../src/cli/commands.js'
 import { readConfig } from '../../src/config/config.js'
 
 const root = new URL('../../', import.meta.url)
-const readme = readFileSync(new URL('README.md', root), 'utf8')
-
-const section = (title: string): string => {
-  const start = readme.indexOf(`\n## ${title}\n`)
-  expect(start).toBeGreaterThan(0)
-  const end = readme.indexOf('\n## ', start + 4)
-  return readme.slice(start, end < 0 ? undefined : end)
-}
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  ...readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`),
+]
+const everything = pages.map(read).join('\n')
 
 /** `variable` and `default` of every row of the configuration table. */
-const rows = [...section('Configuration').matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \|/gm)].map(([, name, standard]) => ({
+const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \|/gm)].map(([, name, standard]) => ({
   name: name!,
   standard: standard!,
 }))
@@ -40,30 +41,73 @@ test('the configuration table names every variable that is read, once, and no ot
 test('the defaults in the configuration table that are numbers are the real ones', () => {
   const config = readConfig({}) as unknown as Record<string, unknown>
   const camel = (name: string) => name.toLowerCase().replaceAll(/_(\w)/g, (_all, letter: string) => letter.toUpperCase())
-  const told = rows.filter(({ standard }) => /^\d+$/.test(standard))
-  expect(told.length).toBeGreaterThan(6)
-  expect(told.map(({ name, standard }) => [name, Number(standard)])).toEqual(told.map(({ name }) => [name, config[camel(name)]]))
+  const numbers = rows.filter(({ standard }) => /^\d+$/.test(standard))
+  expect(numbers.length).toBeGreaterThan(6)
+  expect(numbers.map(({ name, standard }) => [name, Number(standard)])).toEqual(
+    numbers.map(({ name }) => [name, config[camel(name)]]),
+  )
 })
 
 test('it opens with the two commands, and names only npm scripts that exist', () => {
-  const { scripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { scripts: Record<string, string> }
-  expect(readme.slice(0, 400)).toMatch(/^# Assay\n\n```sh\nnpm start .*\nnpm test /)
-  const named = [...readme.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name!)
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  expect(read('README.md').slice(0, 400)).toMatch(/^# Assay\n\n```sh\nnpm start .*\nnpm test /)
+  const named = [...everything.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name!)
   for (const name of named) expect(Object.keys(scripts)).toContain(name)
 })
 
 test("the operator's commands are all listed, and no other", () => {
-  const listed = /npm run --silent admin -- COMMAND\n\n([^`]+)```/.exec(section('Operations'))![1]!.trim().split('\n')
+  const listed = /npm run --silent admin -- COMMAND\n\n([^`]+)```/.exec(read('docs/operations.md'))![1]!.trim().split('\n')
   expect(listed).toEqual(Object.values(commands).map(({ usage }) => usage.replace(/ \(.*\)$/, '')))
 })
 
 test('every folder of src has its place in the picture, and every file that is named is there', () => {
-  const picture = section('Architecture')
+  const picture = read('docs/architecture.md')
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
   const below = (folder: string) => readdirSync(new URL(folder, root), { recursive: true }).map((path) => `/${folder}${path}`)
   const files = [...below('src/'), ...below('test/'), '/schema.graphql']
-  const named = [...readme.matchAll(/(?<![*./\w-])(?:[a-z-]+\/)*[a-z-]+(?:\.[a-z]+)*\.(?:ts|graphql)\b/g)].map(([path]) => path)
+  const named = [...everything.matchAll(/(?<![*./\w-])(?:[a-z-]+\/)*[a-z-]+(?:\.[a-z]+)*\.(?:ts|graphql)\b/g)].map(
+    ([path]) => path,
+  )
   expect(named.length).toBeGreaterThan(20)
   expect(named.filter((path) => !files.some((file) => file.endsWith(`/${path}`)))).toEqual([])
+})
+
+test('the README is short: what is longer has a page of its own', () => {
+  expect(Buffer.byteLength(read('README.md'))).toBeLessThan(11_000)
+})
+
+/** GitHub's anchor of a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, '')
+    .replaceAll(' ', '-')
+
+test.each(pages)('%s: every link inside the repository leads somewhere', (page) => {
+  const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, fragment]) => ({
+    path,
+    fragment,
+  }))
+  const broken = links.filter(({ path, fragment }) => {
+    const target = path ? new URL(path, new URL(page, root)) : new URL(page, root)
+    if (!existsSync(target)) return true
+    const headings = [...readFileSync(target, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchor(heading!))
+    return fragment !== undefined && !headings.includes(fragment)
+  })
+  expect(broken).toEqual([])
+})
+
+test('every page of docs is linked from the README', () => {
+  const linked = [...read('README.md').matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path]) => path)
+  expect(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page))).toEqual([])
+})
+
+// A data directory holds the master key, which neither a commit nor an image may carry away.
+test('git and Docker ignore every data directory that a page suggests', () => {
+  const suggested = [...everything.matchAll(/DATA_DIR=(\S+)/g)].map(([, path]) => path!)
+  expect(suggested.length).toBeGreaterThan(0)
+  for (const path of ['.data', ...suggested]) expect(path).toMatch(/^(\.data[\w-]*|\/.+)$/)
+  expect(read('.gitignore').split('\n')).toContain('.data*/')
+  expect(read('.dockerignore').split('\n')).toContain('.data*')
 })
