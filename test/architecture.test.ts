@@ -123,3 +123,21 @@ test('names are kebab-case, exports are named, and nothing is called utils', () 
     expect([file, /^export default/m.test(textOf(file))]).toEqual([file, false])
   }
 })
+
+/** What a test file takes from `test/`, directly or by way of another file there. */
+function supportOf(file: string, found = new Set<string>()): Set<string> {
+  for (const [, path] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)\.js'/g)) {
+    const target = `${resolve(dirname(file), path!)}.ts`
+    if (target.startsWith(source) || found.has(target)) continue
+    supportOf(target, found.add(target))
+  }
+  return found
+}
+
+test('no unit test asks for a database: those that do are in test/database', () => {
+  const folder = fileURLToPath(new URL('unit', import.meta.url))
+  const database = fileURLToPath(new URL('support/database.ts', import.meta.url))
+  const tests = readdirSync(folder).map((name) => join(folder, name))
+  expect(tests.filter((path) => supportOf(path).has(database))).toEqual([])
+  expect(supportOf(join(folder, '../database/ledger.test.ts'))).toContain(database)
+})

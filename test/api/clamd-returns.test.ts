@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, jest, test } from '@jest/globals'
+import { afterEach, expect, jest, test } from '@jest/globals'
 import { eicar } from '../support/eicar.js'
-import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
 import { freePort, Service } from '../support/service.js'
 import { type Answer, Caller } from '../support/world.js'
 
@@ -26,8 +27,7 @@ async function readinessBecomes(caller: Caller, status: number): Promise<Answer>
   }
 }
 
-const onClamd = hasClamd ? describe : describe.skip
-onClamd('a clamd that goes away and comes back', () => {
+describeWith('clamd')('a clamd that goes away and comes back', () => {
   test.each(['tcpUrl', 'unixUrl'] as const)(
     '%s: 503 while it is away, and all is well without a restart of the service',
     async (url) => {

@@ -8,7 +8,8 @@ import { makeServiceAccount } from '../support/bucket/service-account.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { testDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
-import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
 import { leftBehind, watchFaults } from '../support/residue.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
@@ -167,7 +168,7 @@ describe('IAM, which signs where no key is at hand', () => {
   })
 })
 
-;(hasClamd ? describe : describe.skip)('the scanner', () => {
+describeWith('clamd')('the scanner', () => {
   let clamd: RealClamd
   let world: World
   let tenant: TestTenant

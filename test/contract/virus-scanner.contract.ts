@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
@@ -20,7 +18,6 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     let before: string[]
 
     beforeAll(async () => {
-      await databaseStarted()
       before = handles()
       opened = await open()
     }, 60_000)
@@ -107,13 +104,6 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(handles()).toEqual(before)
     })
   })
-}
-
-/** The tests' PostgreSQL may be a child of this very process, started beside the tests: what it holds open must not come in between. */
-async function databaseStarted(): Promise<void> {
-  const folder = process.env.ASSAY_TEST_DATABASE
-  while (folder && !['ready', 'failed'].some((name) => existsSync(join(folder, name))))
-    await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
 /** What keeps a process alive, or is a connection. */

@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from '@jest/globals'
 import { openScanner } from '../../src/scanner/index.js'
 import { hasNativeEngine } from '../../src/scanner/yara/engine.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
-import { hasClamd, startRealClamd } from '../support/real-clamd.js'
+import { startRealClamd } from '../support/real-clamd.js'
+import { describeWhere, describeWith } from '../support/real-parts.js'
 import { startScriptedClamd } from '../support/scripted-clamd.js'
 import { virusScannerContract } from './virus-scanner.contract.js'
 
@@ -32,25 +32,21 @@ virusScannerContract('two scripted clamd, one of them dead, with rules beside th
   return { scanner, release }
 })
 
-if (hasClamd) {
+describeWith('clamd')('on a real clamd', () => {
   for (const listen of ['tcpUrl', 'unixUrl'] as const) {
     virusScannerContract(`real clamd over ${listen}`, async () => {
       const daemon = await startRealClamd()
       return { scanner: await openScanner(daemon[listen]), release: once(() => daemon.close()) }
     })
   }
-} else {
-  describe('virus scanner: real clamd', () => test.skip('no clamd is installed (apt-get install clamav-daemon)', nothing))
-}
+})
 
-if (hasNativeEngine()) {
+describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('on the native engine', () =>
   virusScannerContract('yara, native', async () => ({
     scanner: await YaraScanner.open({ kind: 'native', workers: 2 }),
     release: nothing,
-  }))
-} else {
-  describe('virus scanner: yara, native', () => test.skip('the native binding does not load on this platform', nothing))
-}
+  })),
+)
 
 virusScannerContract('yara, WebAssembly', async () => ({ scanner: await YaraScanner.open({ kind: 'wasm' }), release: nothing }))
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -28,10 +28,11 @@ async function create(template: string): Promise<TestDatabase> {
   return { url: named(server, name), drop: () => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 
-/** The run's PostgreSQL, once it is ready (test/support/global-setup.mjs). */
+/** The run's PostgreSQL, started for the first that asks (test/support/global-setup.mjs). */
 async function serverUrl(): Promise<string> {
   const folder = process.env.ASSAY_TEST_DATABASE
   if (!folder) throw new Error('There is no test database: run the tests by npm test.')
+  writeFileSync(join(folder, 'wanted'), '')
   for (;;) {
     if (existsSync(join(folder, 'failed'))) throw new Error(readFileSync(join(folder, 'failed'), 'utf8'))
     const url = existsSync(join(folder, 'ready')) ? readFileSync(join(folder, 'ready'), 'utf8') : ''

@@ -1,16 +1,21 @@
-// One PostgreSQL for the whole run, with one migrated template that each test file's database is cloned from.
-// Started beside the tests and not before them: those that need no database do not wait for it.
+// One PostgreSQL for the whole run, with one migrated template that each test file's database is cloned from. It is started
+// when the first test file wants a database (test/support/database.ts): a run of unit tests starts none.
 // Plain JavaScript on compiled code, since jest does not transform a global setup that is a module.
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export default async function setUp() {
+export default function setUp() {
   removeOrphans()
   const folder = mkdtempSync(join(tmpdir(), `assay-test-${process.pid}-`))
-  mkdirSync(join(folder, 'data'))
   process.env.ASSAY_TEST_DATABASE = folder
-  globalThis.assayTestDatabase = { folder, server: start(folder) }
+  const database = { folder, server: undefined }
+  const watcher = watch(folder, (_event, name) => {
+    if (name !== 'wanted') return
+    watcher.close()
+    database.server = start(folder)
+  })
+  globalThis.stopTestDatabase = () => stop(database, watcher)
 }
 
 async function start(folder) {
@@ -18,6 +23,7 @@ async function start(folder) {
   try {
     const { startServer } = await import('../../dist/db/embedded/server.js')
     const { migrate } = await import('../../dist/db/migrate.js')
+    mkdirSync(join(folder, 'data'))
     server = await startServer({ folder: join(folder, 'data'), settings })
     await migrate(server.url)
     writeFileSync(join(folder, 'ready'), server.url)
@@ -26,6 +32,12 @@ async function start(folder) {
     writeFileSync(join(folder, 'failed'), `The tests' PostgreSQL did not start: ${error.message}${repair}`)
   }
   return server
+}
+
+async function stop({ folder, server }, watcher) {
+  watcher.close()
+  await (await server)?.stop()
+  rmSync(folder, { recursive: true, force: true })
 }
 
 // It is thrown away: nothing of it need survive a power cut. Every test file may have a few pools.

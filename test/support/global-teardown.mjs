@@ -1,7 +1,1 @@
-import { rmSync } from 'node:fs'
-
-export default async function tearDown() {
-  const { folder, server } = globalThis.assayTestDatabase
-  await (await server)?.stop()
-  rmSync(folder, { recursive: true, force: true })
-}
+export default () => globalThis.stopTestDatabase()

@@ -1,16 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findLocalClamd } from '../../src/scanner/index.js'
 import { eicar } from './eicar.js'
-
-const binary = ['/usr/sbin/clamd', '/usr/local/sbin/clamd', '/opt/homebrew/sbin/clamd'].find((path) => existsSync(path))
-
-/** Debian: `apt-get install clamav-daemon`. With REQUIRE_CLAMD=1 its absence is a failure, else the tests on it are skipped. */
-export const hasClamd = binary !== undefined || process.env.REQUIRE_CLAMD === '1'
+import { partPath } from './real-parts.js'
 
 export interface RealClamd {
   tcpUrl: string
@@ -26,8 +21,7 @@ export interface RealClamd {
 
 /** A real clamd of our own, with a database of one line: the EICAR string. `settings` as in clamd.conf. */
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
-  if (!binary) throw new Error('REQUIRE_CLAMD is 1, but no clamd is installed; install clamav-daemon.')
-  const clamd = binary
+  const clamd = partPath('clamd')
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
   const port = await freePort()
   const socket = join(folder, 'clamd.sock')

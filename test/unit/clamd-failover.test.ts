@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Content } from '../../src/body/content.js'
 import { openScanner } from '../../src/scanner/index.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { eicar, inMemory } from '../support/eicar.js'
-import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const filler = Buffer.alloc(3 * 1024 * 1024, 'text ')
@@ -34,8 +35,7 @@ function interrupted(interrupt: () => Promise<void>, place: 'in the middle' | 'a
   return { content, reads: () => reads }
 }
 
-const onClamd = hasClamd ? describe : describe.skip
-onClamd('two real clamd, one of which is killed', () => {
+describeWith('clamd')('two real clamd, one of which is killed', () => {
   let daemons: RealClamd[]
   let scanner: VirusScanner
   beforeEach(async () => {

@@ -9,7 +9,8 @@ import { opensWithoutPassword } from '../../src/scanner/pdf-password.js'
 import { scanCoverage } from '../../src/scanner/scan-coverage.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
-import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
 import { startScriptedClamd } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024
@@ -198,8 +199,7 @@ describe('how far a daemon looks', () => {
   })
 })
 
-const onClamd = hasClamd ? describe : describe.skip
-onClamd('a real clamd with the limits of a careless operator', () => {
+describeWith('clamd')('a real clamd with the limits of a careless operator', () => {
   let daemon: RealClamd
   let scanner: VirusScanner
 

@@ -4,7 +4,8 @@ import { ClamdScanner } from '../../src/scanner/clamd/clamd.js'
 import { openScanner } from '../../src/scanner/index.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { inFile, inMemory } from '../support/eicar.js'
-import { hasClamd, type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
 import { type Script, type ScriptedClamd, startScriptedClamd } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024
@@ -94,8 +95,7 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
   })
 })
 
-const onClamd = hasClamd ? describe : describe.skip
-onClamd('over StreamMaxLength, on a real clamd', () => {
+describeWith('clamd')('over StreamMaxLength, on a real clamd', () => {
   let daemon: RealClamd
   const scanners: VirusScanner[] = []
 

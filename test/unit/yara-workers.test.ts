@@ -7,6 +7,7 @@ import type { ScanVerdict } from '../../src/scanner/virus-scanner.js'
 import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/scanner/yara/yara.js'
 import { eicar, inMemory, zipOf } from '../support/eicar.js'
+import { describeWhere } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
@@ -159,16 +160,17 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])("an
   })
 })
 
-const onNative = hasNativeEngine() ? test : test.skip
-onNative('a process that scans ends with the service, however that ends, and whatever it does', async () => {
-  const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a process that scans', () => {
+  test('ends with the service, however that ends, and whatever it does', async () => {
+    const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(service.stdout, 'data')
+    const children = await processesOf(service.pid!)
+    expect(children).toHaveLength(1)
+    service.kill('SIGKILL')
+    while (await runs(children[0]!)) await new Promise((resolve) => setTimeout(resolve, 50))
   })
-  await once(service.stdout, 'data')
-  const children = await processesOf(service.pid!)
-  expect(children).toHaveLength(1)
-  service.kill('SIGKILL')
-  while (await runs(children[0]!)) await new Promise((resolve) => setTimeout(resolve, 50))
 })
 
 /** A zombie does not; who reaps it is not our concern. */

@@ -172,6 +172,8 @@ function openLog(folder: string) {
 
 async function makeDatabase(url: string) {
   const client = new pg.Client({ connectionString: url.replace(`/${database}?`, '/postgres?') })
+  // A server killed between two statements is an error of the connection: without a listener it would end this process.
+  client.on('error', () => {})
   await client.connect()
   try {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database])

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -17,6 +17,7 @@ import { SharedCounts } from '../../src/auth/shared-counts.js'
 import { ProcessCounter } from '../../src/auth/window-counter.js'
 import { testDatabase } from '../support/database.js'
 import { until } from '../support/identity-world.js'
+import { describeWith, partPath } from '../support/real-parts.js'
 
 const actor = (id: string, tenantId = 'ten_1') => ({ ...systemActor(tenantId), kind: 'api_key' as const, id })
 const opened: RateLimits[] = []
@@ -225,16 +226,18 @@ describe('replicas', () => {
   })
 })
 
-const redisHere = spawnSync('redis-server', ['--version']).status === 0
-
-;(redisHere ? describe : describe.skip)('Redis', () => {
+describeWith('redis-server')('Redis', () => {
   let server: ReturnType<typeof spawn>
   let url: string
   beforeAll(async () => {
     const port = await freePort()
-    server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
+    server = spawn(
+      partPath('redis-server'),
+      ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+      {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    )
     for await (const line of server.stdout!) if (/Ready to accept/.test(String(line))) break
     url = `redis://127.0.0.1:${port}`
   })

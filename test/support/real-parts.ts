@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from '@jest/globals'
+
+/** Programs that tests run where they are installed, and Debian's package of each. */
+const packages = {
+  clamd: 'clamav-daemon',
+  clamscan: 'clamav',
+  clamdscan: 'clamdscan',
+  'redis-server': 'redis-server',
+  nginx: 'nginx-light',
+  pgbouncer: 'pgbouncer',
+  chromium: 'chromium',
+}
+export type Part = keyof typeof packages
+
+const folders = [
+  ...(process.env.PATH ?? '').split(':'),
+  '/usr/sbin',
+  '/usr/local/sbin',
+  '/opt/homebrew/bin',
+  '/opt/homebrew/sbin',
+]
+
+/** Where the program is; undefined where it is not installed. */
+export const findPart = (part: Part): string | undefined =>
+  folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
+
+/** Where the program is; throws where it is not installed. */
+export function partPath(part: Part): string {
+  const path = findPart(part)
+  if (!path) throw new Error(`${part} is not installed (apt-get install ${packages[part]}).`)
+  return path
+}
+
+/** `describe` for tests on a real program: without it they are left out. */
+export const describeWith = (part: Part) =>
+  describeWhere(findPart(part) !== undefined, `${part} is not installed (apt-get install ${packages[part]})`)
+
+/**
+ * `describe` for tests that not every machine can run. Where `possible` is false they are left out, and the run's last lines
+ * say why (summary-reporter.mjs); with REQUIRE_PARTS=1, as in CI, that is a failure.
+ */
+export const describeWhere =
+  (possible: boolean, whyNot: string) =>
+  (name: string, tests: () => void): void => {
+    if (possible) describe(name, tests)
+    else if (process.env.REQUIRE_PARTS !== '1') describe.skip(`${name} (left out: ${whyNot})`, tests)
+    else
+      test(name, () => {
+        throw new Error(`REQUIRE_PARTS is 1, but ${whyNot}.`)
+      })
+  }
