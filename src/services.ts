@@ -85,7 +85,6 @@ export async function openServices({
   const apiKeys = new ApiKeyService({
     db: database,
     ledger,
-    peppers: identity.peppers,
     contexts,
     forget: (id) => identity.forget('api_key', id),
     lastUse: (id) => identity.lastUsed.latest(id),

@@ -6,9 +6,7 @@ type Row = Omit<ApiKeyRecord, 'found' | 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
   restricted: boolean
   secretHash: Buffer
-  pepperId: string
   previousSecretHash: Buffer | null
-  previousPepperId: string | null
   previousExpiresAt: Date | null
 }
 
@@ -19,32 +17,18 @@ export const loadApiKey =
     const { rows } = await pool.query<Row>({
       name: 'api-key-by-hash',
       text: `SELECT k.api_key_id AS "apiKeyId", k.tenant_id AS "tenantId", k.name, k.scopes::text[] AS scopes, k.context_ids AS "contextIds", k.restricted, k.status,
-          k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash", k.pepper_id AS "pepperId",
-          k.previous_secret_hash AS "previousSecretHash", k.previous_pepper_id AS "previousPepperId", k.previous_expires_at AS "previousExpiresAt"
+          k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash",
+          k.previous_secret_hash AS "previousSecretHash", k.previous_expires_at AS "previousExpiresAt"
         FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY($1) OR k.previous_secret_hash = ANY($1) LIMIT 1`,
-      values: [hashes.map(({ hash }) => hash)],
+      values: [hashes],
     })
     const row = rows[0]
     if (!row) return null
-    const current = hashes.find(({ pepperId, hash }) => pepperId === row.pepperId && hash.equals(row.secretHash))
-    const { apiKeyId, tenantId, name, scopes, status, expiresAt, tenantStatus } = row
-    const facts = {
-      apiKeyId,
-      tenantId,
-      name,
-      scopes,
-      status,
-      expiresAt,
-      tenantStatus,
-      contexts: row.restricted ? row.contextIds : null,
-    }
-    if (current) return { ...facts, found: { pepperId: row.pepperId, hash: row.secretHash }, graceEndsAt: null }
-    if (!row.previousSecretHash || !row.previousPepperId) return null
-    return {
-      ...facts,
-      found: { pepperId: row.previousPepperId, hash: row.previousSecretHash },
-      graceEndsAt: row.previousExpiresAt,
-    }
+    const { contextIds, restricted, secretHash, previousSecretHash, previousExpiresAt, ...facts } = row
+    const key = { ...facts, contexts: restricted ? contextIds : null }
+    return hashes.some((hash) => hash.equals(secretHash))
+      ? { ...key, found: secretHash, graceEndsAt: null }
+      : { ...key, found: previousSecretHash!, graceEndsAt: previousExpiresAt }
   }
 
 export const rehashApiKey =
@@ -52,11 +36,11 @@ export const rehashApiKey =
   async ({ apiKeyId, from, to }) => {
     await pool.query(
       `UPDATE api_keys SET
-        secret_hash = CASE WHEN secret_hash = $2 THEN $3 ELSE secret_hash END, pepper_id = CASE WHEN secret_hash = $2 THEN $4 ELSE pepper_id END,
+        secret_hash = CASE WHEN secret_hash = $2 THEN $3 ELSE secret_hash END, pepper_id = CASE WHEN secret_hash = $2 THEN NULL ELSE pepper_id END,
         previous_secret_hash = CASE WHEN previous_secret_hash = $2 THEN $3 ELSE previous_secret_hash END,
-        previous_pepper_id = CASE WHEN previous_secret_hash = $2 THEN $4 ELSE previous_pepper_id END
+        previous_pepper_id = CASE WHEN previous_secret_hash = $2 THEN NULL ELSE previous_pepper_id END
       WHERE api_key_id = $1`,
-      [apiKeyId, from.hash, to.hash, to.pepperId],
+      [apiKeyId, from, to],
     )
   }
 

@@ -1,7 +1,6 @@
 import type { Actor } from '../auth/actor.js'
 import { announce } from '../auth/identity-listener.js'
-import type { Peppers } from '../auth/peppers.js'
-import { keyPrefixOf, newApiKeySecret } from '../auth/secrets.js'
+import { hashOf, keyPrefixOf, newApiKeySecret } from '../auth/secrets.js'
 import type { Database } from '../db/client.js'
 import { badUserInput, conflict, notFound } from '../errors.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
@@ -17,9 +16,8 @@ const day = 86_400_000
 export class ApiKeyService {
   readonly #db: Database
   readonly #ledger: Ledger
-  readonly #peppers: Peppers
   readonly #contexts: FileContextService
-  /** Told of every change once it is committed, so that this process forgets at once what others forget by NOTIFY. */
+  /** Called with every change once it is committed: this process forgets at once what others forget by NOTIFY. */
   readonly #forget: (apiKeyId: string) => void
   /** The latest use that is not written yet. */
   readonly #lastUse: (apiKeyId: string) => Date | undefined
@@ -27,14 +25,12 @@ export class ApiKeyService {
   constructor(parts: {
     db: Database
     ledger: Ledger
-    peppers: Peppers
     contexts: FileContextService
     forget: (apiKeyId: string) => void
     lastUse: (apiKeyId: string) => Date | undefined
   }) {
     this.#db = parts.db
     this.#ledger = parts.ledger
-    this.#peppers = parts.peppers
     this.#contexts = parts.contexts
     this.#forget = parts.forget
     this.#lastUse = parts.lastUse
@@ -48,7 +44,6 @@ export class ApiKeyService {
   ): Promise<CreatedApiKey> {
     const contextIds = await this.#restriction(actor, input)
     const secret = options.secret ?? newApiKeySecret()
-    const { pepperId, hash } = await this.#peppers.hash(secret)
     const apiKeyId = newId('key')
     const now = idTime(apiKeyId)
     const expiresAt = input.expiresInDays ? new Date(now.getTime() + input.expiresInDays * day) : null
@@ -60,8 +55,7 @@ export class ApiKeyService {
           tenantId: actor.tenantId,
           name: input.name,
           keyPrefix: keyPrefixOf(secret),
-          secretHash: new Uint8Array(hash),
-          pepperId,
+          secretHash: new Uint8Array(hashOf(secret)),
           scopes,
           contextIds: contextIds ?? [],
           restricted: contextIds !== null,
@@ -127,7 +121,6 @@ export class ApiKeyService {
   /** A new secret for the same key; the old one lives on for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
     const secret = newApiKeySecret()
-    const { pepperId, hash } = await this.#peppers.hash(secret)
     const row = await this.#ledger.change(async (tx) => {
       const before = await this.#lock(tx, actor, apiKeyId)
       if (before.status === 'revoked')
@@ -136,9 +129,9 @@ export class ApiKeyService {
       const after = await tx.apiKey.update({
         where: { apiKeyId },
         data: {
-          secretHash: new Uint8Array(hash),
-          pepperId,
+          secretHash: new Uint8Array(hashOf(secret)),
           keyPrefix: keyPrefixOf(secret),
+          pepperId: null,
           updatedAt: new Date(),
           previousSecretHash: graced ? before.secretHash : null,
           previousPepperId: graced ? before.pepperId : null,

@@ -38,7 +38,7 @@ registerEnumType(ApiKeyStatus, {
   },
 })
 
-@ObjectType({ simpleResolvers: true, description: 'An API key, without its secret, which nobody can retrieve.' })
+@ObjectType({ simpleResolvers: true, description: 'An API key, without its secret, which cannot be retrieved.' })
 export class ApiKey {
   @Field(() => ID, { description: 'Shape key_….' })
   apiKeyId!: string

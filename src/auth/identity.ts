@@ -6,20 +6,20 @@ import type { IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
 import { KeyDirectory, type LoadApiKey, type RehashApiKey } from './key-directory.js'
 import { type KeyUse, LastUsed } from './last-used.js'
+import { LegacyPeppers } from './legacy-peppers.js'
 import type { MasterKey } from './master-key.js'
 import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
-import { makePepper, Peppers } from './peppers.js'
 import { makeSessionKey, Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
 import { StoredSigningSecrets } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
 
 export interface IdentityOptions {
   pool: Pool
-  /** For the connection that hears of changes. */
+  /** For the connection that listens for changes. */
   connection: ClientConfig
   masterKey: MasterKey
   loadApiKey: LoadApiKey
-  rehashApiKey?: RehashApiKey
+  rehashApiKey: RehashApiKey
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
   /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
@@ -32,19 +32,26 @@ export interface IdentityOptions {
 /** Everything that answers "who is this?", wired once: the rooms hand their look-ups in. */
 export class Identity {
   readonly listener: IdentityListener
-  readonly peppers: Peppers
   readonly directory: KeyDirectory
   readonly sessions: Sessions
   readonly tokens: Tokens
   readonly lastUsed: LastUsed
-  readonly signing: Record<'download_url' | 'session' | 'pepper', StoredSigningSecrets>
+  readonly signing: Record<'download_url' | 'session', StoredSigningSecrets>
 
-  private readonly authenticators: Authenticators
+  readonly #options: IdentityOptions
+  readonly #peppers = new LegacyPeppers()
+  readonly #authenticators: Authenticators
 
   constructor(options: IdentityOptions) {
+    this.#options = options
     const { pool, connection, masterKey, onError } = options
     const onChange = ({ kind, id }: { kind: IdentityKind; id: string }) => this.forget(kind, id)
-    this.listener = new IdentityListener({ connection, onChange, onGap: () => this.forgetAll(), ...(onError ? { onError } : {}) })
+    this.listener = new IdentityListener({
+      connection,
+      onChange,
+      onGap: () => this.#forgetAll(),
+      ...(onError ? { onError } : {}),
+    })
     const trust = this.listener
     const stored = { pool, masterKey, trust }
     // A minute more than the URL, for clocks that differ.
@@ -62,37 +69,36 @@ export class Identity {
         make: makeSessionKey,
         lifetimeSeconds: sessionSeconds + 60,
       }),
-      pepper: new StoredSigningSecrets({ ...stored, purpose: 'pepper', make: makePepper, lifetimeSeconds: null }),
     }
-    this.peppers = new Peppers(this.signing.pepper)
     this.directory = new KeyDirectory({
       trust,
-      peppers: this.peppers,
+      peppers: this.#peppers,
       load: options.loadApiKey,
-      ...(options.rehashApiKey ? { rehash: options.rehashApiKey } : {}),
+      rehash: options.rehashApiKey,
       ...(onError ? { onError } : {}),
     })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
     this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new OutsideTokens(options.outside) })
     this.lastUsed = new LastUsed(options.writeKeyUses, onError)
     const onKeyUsed = (apiKeyId: string) => this.lastUsed.touch(apiKeyId)
-    this.authenticators = { directory: this.directory, tokens: this.tokens, onKeyUsed }
+    this.#authenticators = { directory: this.directory, tokens: this.tokens, onKeyUsed }
   }
 
-  /** Begins to hear of changes, and makes what keys there must be. */
+  /** Begins to listen for changes, and makes what keys there must be. */
   async start(): Promise<void> {
     await this.listener.start()
+    await this.#peppers.load(this.#options.pool, this.#options.masterKey)
     for (const secrets of Object.values(this.signing)) await secrets.current()
     this.lastUsed.start()
   }
 
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
-    return authenticate(rawHeaders, origin, this.authenticators)
+    return authenticate(rawHeaders, origin, this.#authenticators)
   }
 
-  /** To be called on this replica when a change is committed; the others hear of it by `announce`, in its transaction. */
+  /** To be called on this replica when a change is committed; `announce`, in its transaction, reaches the others. */
   forget(kind: IdentityKind, id: string): void {
-    if (kind === 'signing_key') this.forgetSigningKeys()
+    if (kind === 'signing_key') this.#forgetSigningKeys()
     this.directory.forget(id)
     this.tokens.forget(id)
   }
@@ -103,14 +109,14 @@ export class Identity {
     await this.listener.close()
   }
 
-  private forgetSigningKeys(): void {
+  #forgetSigningKeys(): void {
     for (const secrets of Object.values(this.signing)) secrets.forget()
     // What a leaked key had signed must not live on as a token that was verified before.
     this.tokens.clear()
   }
 
-  private forgetAll(): void {
-    this.forgetSigningKeys()
+  #forgetAll(): void {
+    this.#forgetSigningKeys()
     this.directory.clear()
   }
 }

@@ -15,25 +15,26 @@ interface KnownKey {
 }
 
 /**
- * Encrypts what the database must not know by itself: signing keys and the pepper of API keys. The envelope names the key
+ * Encrypts what the database must not know by itself: signing keys. The envelope names the key
  * that made it, so that MASTER_KEY can change: with the old one still known, `reencrypt` moves every envelope to the new one.
  *
  * Envelope: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is bound to it as associated data, so
  * that an envelope copied to another row does not open.
  */
 export class MasterKey {
-  private keys: KnownKey[]
+  #keys: KnownKey[]
 
   /** `keys`: the current one first, then those that may still open older envelopes. `reread`: what is known now, where that can change. */
-  constructor(
-    keys: Buffer[],
-    private readonly reread?: () => Promise<Buffer[]>,
-  ) {
-    this.keys = keys.map(knownKey)
+  readonly #reread: (() => Promise<Buffer[]>) | undefined
+
+  constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
+    this.#reread = reread
+
+    this.#keys = keys.map(knownKey)
   }
 
   encrypt(plain: Buffer, label: string): Buffer {
-    const [key] = this.keys
+    const [key] = this.#keys
     const head = Buffer.concat([Buffer.of(version), key!.id])
     const iv = randomBytes(ivBytes)
     const cipher = createCipheriv('aes-256-gcm', key!.encryption, iv, { authTagLength: tagBytes })
@@ -46,7 +47,7 @@ export class MasterKey {
     if (envelope.length < headerBytes || envelope[0] !== version)
       throw new Error(`${label}: not an envelope of version ${version}.`)
     const head = envelope.subarray(0, 1 + idBytes)
-    const key = await this.keyOf(head.subarray(1), label)
+    const key = await this.#keyOf(head.subarray(1), label)
     const iv = envelope.subarray(head.length, head.length + ivBytes)
     const decipher = createDecipheriv('aes-256-gcm', key.encryption, iv, { authTagLength: tagBytes })
     decipher.setAAD(Buffer.concat([head, Buffer.from(label)]))
@@ -60,7 +61,7 @@ export class MasterKey {
 
   /** True where the envelope is already under the current key. */
   isCurrent(envelope: Buffer): boolean {
-    return envelope.subarray(1, 1 + idBytes).equals(this.keys[0]!.id)
+    return envelope.subarray(1, 1 + idBytes).equals(this.#keys[0]!.id)
   }
 
   /** The same secret under the current key. */
@@ -69,11 +70,11 @@ export class MasterKey {
   }
 
   // Another process may have changed DATA_DIR/master.key since we read it.
-  private async keyOf(id: Buffer, label: string): Promise<KnownKey> {
-    const known = this.keys.find((key) => key.id.equals(id))
+  async #keyOf(id: Buffer, label: string): Promise<KnownKey> {
+    const known = this.#keys.find((key) => key.id.equals(id))
     if (known) return known
-    if (this.reread) this.keys = (await this.reread()).map(knownKey)
-    const now = this.keys.find((key) => key.id.equals(id))
+    if (this.#reread) this.#keys = (await this.#reread()).map(knownKey)
+    const now = this.#keys.find((key) => key.id.equals(id))
     if (now) return now
     throw new Error(
       `${label} is encrypted under another MASTER_KEY; give the one that this database was set up with, or name it in MASTER_KEY_PREVIOUS.`,

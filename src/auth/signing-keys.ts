@@ -1,4 +1,4 @@
-/** A key that signs something of ours, as whoever signs or verifies needs it. */
+/** A key that signs something of ours. */
 export interface SigningSecret {
   /** Travels with the signature, so that keys can rotate without breaking what is out. */
   id: string
@@ -14,4 +14,4 @@ export interface SigningSecrets {
 }
 
 /** What a key is for; the `purpose` column of `signing_keys`. */
-export type SigningPurpose = 'download_url' | 'session' | 'pepper'
+export type SigningPurpose = 'download_url' | 'session'

@@ -27,8 +27,8 @@ export interface StoredSigningSecretsOptions {
   purpose: SigningPurpose
   /** Makes a new key. */
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
-  /** For how long a retired key must still verify: the lifetime of what it signs. Null: until it is dropped. */
-  lifetimeSeconds: number | null
+  /** For how long a retired key must still verify: the lifetime of what it signs. */
+  lifetimeSeconds: number
 }
 
 // How old the process's knowledge may be: while changes are heard, and while they are not.
@@ -37,40 +37,43 @@ const unheardMs = 500
 
 /** Keys of one purpose in the table `signing_keys`, encrypted under MASTER_KEY; made on first use, rotated without breaking what is out. */
 export class StoredSigningSecrets implements SigningSecrets {
-  private known: KnownSigningKey[] = []
-  private loadedAt = Number.NEGATIVE_INFINITY
-  private loading: Promise<void> | undefined
+  #known: KnownSigningKey[] = []
+  #loadedAt = Number.NEGATIVE_INFINITY
+  #loading: Promise<void> | undefined
+  readonly #options: StoredSigningSecretsOptions
 
-  constructor(private readonly options: StoredSigningSecretsOptions) {}
+  constructor(options: StoredSigningSecretsOptions) {
+    this.#options = options
+  }
 
   async current(): Promise<KnownSigningKey> {
     await this.fresh()
-    const current = this.known.find((key) => key.current)
+    const current = this.#known.find((key) => key.current)
     if (current) return current
-    await this.makeFirst()
+    await this.#makeFirst()
     return this.current()
   }
 
   async find(id: string): Promise<KnownSigningKey | undefined> {
     if (!isId('sig', id)) return undefined
     await this.fresh()
-    const known = this.usable().find((key) => key.id === id)
+    const known = this.#usable().find((key) => key.id === id)
     if (known) return known
     // It may have been made on another replica a moment ago. A flood of unknown ids shares these look-ups.
     await this.fresh(0)
-    return this.usable().find((key) => key.id === id)
+    return this.#usable().find((key) => key.id === id)
   }
 
   /** Every key that signs or still verifies, the current one first. */
   async all(): Promise<readonly KnownSigningKey[]> {
     await this.current()
-    return this.usable()
+    return this.#usable()
   }
 
   /** A new current key. What the old one signed stays valid for its lifetime, or ends now where it `leaked`. */
   async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
-    const { purpose, lifetimeSeconds } = this.options
-    const id = await this.locked(async (client) => {
+    const { purpose, lifetimeSeconds } = this.#options
+    const id = await this.#locked(async (client) => {
       const lifetime = leaked ? 0 : lifetimeSeconds
       await client.query(
         `update signing_keys set retired_at = coalesce(retired_at, now()), expires_at = now() + make_interval(secs => $2::float8)
@@ -78,80 +81,66 @@ export class StoredSigningSecrets implements SigningSecrets {
         [purpose, lifetime, leaked],
       )
       await client.query('delete from signing_keys where purpose = $1 and expires_at < now()', [purpose])
-      return this.insert(client)
+      return this.#insert(client)
     })
     this.forget()
     return id
   }
 
-  /**
-   * Removes retired keys that nothing needs any more: those not in `inUse`. Not what was retired a moment ago: a replica that
-   * has not heard of it may be using it just now.
-   */
-  async drop(inUse: readonly string[]): Promise<number> {
-    const dropped = await this.options.pool.query(
-      `delete from signing_keys
-       where purpose = $1 and retired_at < now() - interval '5 minutes' and not key_id = any($2)`,
-      [this.options.purpose, inUse],
-    )
-    this.forget()
-    return dropped.rowCount ?? 0
-  }
-
   /** To be called when a change was announced, or may have been missed. */
   forget(): void {
-    this.loadedAt = Number.NEGATIVE_INFINITY
+    this.#loadedAt = Number.NEGATIVE_INFINITY
   }
 
   /** Reads the keys again unless that was done within `maxAgeMs`. */
-  async fresh(maxAgeMs = this.options.trust.trusted() ? heardMs : unheardMs): Promise<void> {
-    if (performance.now() - this.loadedAt < maxAgeMs) return
-    this.loading ??= this.load().finally(() => {
-      this.loading = undefined
+  async fresh(maxAgeMs = this.#options.trust.trusted() ? heardMs : unheardMs): Promise<void> {
+    if (performance.now() - this.#loadedAt < maxAgeMs) return
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined
     })
-    await this.loading
+    await this.#loading
   }
 
-  private usable(): KnownSigningKey[] {
+  #usable(): KnownSigningKey[] {
     const now = Date.now()
-    return this.known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now)
+    return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now)
   }
 
-  private async load(): Promise<void> {
+  async #load(): Promise<void> {
     const askedAt = performance.now()
-    this.loadedAt = askedAt
+    this.#loadedAt = askedAt
     try {
-      const { rows } = await this.options.pool.query<SigningKeyRow>(
+      const { rows } = await this.#options.pool.query<SigningKeyRow>(
         `select key_id, secret_encrypted, public_jwk, retired_at, expires_at from signing_keys
          where purpose = $1 and (expires_at is null or expires_at > now())
          order by retired_at is null desc, created_at desc`,
-        [this.options.purpose],
+        [this.#options.purpose],
       )
-      this.known = await Promise.all(rows.map((row) => this.opened(row)))
+      this.#known = await Promise.all(rows.map((row) => this.#opened(row)))
     } catch (error) {
-      if (this.loadedAt === askedAt) this.forget()
+      if (this.#loadedAt === askedAt) this.forget()
       throw error
     }
   }
 
-  private async opened(row: SigningKeyRow): Promise<KnownSigningKey> {
-    const secret = await this.options.masterKey.decrypt(row.secret_encrypted, labelOf(this.options.purpose, row.key_id))
+  async #opened(row: SigningKeyRow): Promise<KnownSigningKey> {
+    const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, labelOf(this.#options.purpose, row.key_id))
     return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
   }
 
   // Of two replicas that start at once the second finds the key of the first.
-  private async makeFirst(): Promise<void> {
-    await this.locked(async (client) => {
+  async #makeFirst(): Promise<void> {
+    await this.#locked(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [
-        this.options.purpose,
+        this.#options.purpose,
       ])
-      if (there.rowCount === 0) await this.insert(client)
+      if (there.rowCount === 0) await this.#insert(client)
     })
     this.forget()
   }
 
-  private async insert(client: PoolClient): Promise<string> {
-    const { purpose, make, masterKey } = this.options
+  async #insert(client: PoolClient): Promise<string> {
+    const { purpose, make, masterKey } = this.#options
     const id = newId('sig')
     const { secret, publicJwk } = make(id)
     await client.query(
@@ -162,11 +151,13 @@ export class StoredSigningSecrets implements SigningSecrets {
     return id
   }
 
-  private async locked<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.options.pool.connect()
+  async #locked<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#options.pool.connect()
     try {
       await client.query('begin')
-      await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [this.options.purpose])
+      await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [
+        this.#options.purpose,
+      ])
       const result = await work(client)
       await client.query('commit')
       client.release()
@@ -179,7 +170,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 }
 
-const labelOf = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`
+export const labelOf = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`
 
 /** Moves every stored secret to the current MASTER_KEY (`admin -- master-key reencrypt`); gives how many had to move. */
 export async function reencryptSigningKeys(pool: Pool, masterKey: MasterKey): Promise<number> {

@@ -1,28 +1,21 @@
-import { announce } from '../auth/identity-listener.js'
 import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../auth/master-key.js'
 import { reencryptSigningKeys } from '../auth/signing-secrets.js'
-import { type Command, type Means, UsageFault } from './command.js'
+import { type Command, UsageFault } from './command.js'
 
-const purposes = ['download_url', 'session', 'pepper'] as const
+const purposes = ['download_url', 'session'] as const
 type Purpose = (typeof purposes)[number]
 
 export const secretCommands: Record<string, Command> = {
   'secrets rotate': {
-    usage: 'secrets rotate --purpose download_url|session|pepper [--leaked]',
+    usage: 'secrets rotate --purpose download_url|session [--leaked]',
     options: { purpose: { type: 'string' }, leaked: { type: 'boolean' } },
     required: ['purpose'],
-    run: async (means, given) => {
+    run: async ({ services }, given) => {
       const purpose = given.purpose as Purpose
       const leaked = given.leaked === true
       if (!purposes.includes(purpose))
         throw new UsageFault(`--purpose is '${purpose}'; it must be one of ${purposes.join(', ')}.`)
-      if (purpose !== 'pepper')
-        return { result: { purpose, key_id: await means.services.identity.signing[purpose].rotate({ leaked }) } }
-      if (leaked)
-        throw new UsageFault(
-          'A pepper cannot be ended at once: every API key would end with it. Rotate it without --leaked; keys move to the new one as they are used.',
-        )
-      return { result: { purpose, ...(await rotatePepper(means)) } }
+      return { result: { purpose, key_id: await services.identity.signing[purpose].rotate({ leaked }) } }
     },
   },
 
@@ -50,17 +43,4 @@ export const secretCommands: Record<string, Command> = {
       return { result: { reencrypted } }
     },
   },
-}
-
-/** A new pepper for what is hashed from now on, and the end of those that no key's hash is under any more. */
-async function rotatePepper({ database, services }: Means): Promise<{ key_id: string; dropped: number }> {
-  const { peppers } = services.identity
-  const keyId = await peppers.rotate()
-  const { rows } = await database.pool.query<{ id: string }>(
-    `SELECT pepper_id AS id FROM api_keys
-     UNION SELECT previous_pepper_id FROM api_keys WHERE previous_pepper_id IS NOT NULL`,
-  )
-  const dropped = await peppers.dropUnused(rows.map(({ id }) => id))
-  if (dropped > 0) await announce(database.pool, 'signing_key', keyId)
-  return { key_id: keyId, dropped }
 }

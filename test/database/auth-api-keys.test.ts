@@ -1,10 +1,12 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Identity } from '../../src/auth/identity.js'
 import { trustMs } from '../../src/auth/identity-listener.js'
 import { MasterKey } from '../../src/auth/master-key.js'
-import { newApiKeySecret } from '../../src/auth/secrets.js'
+import { hashOf, newApiKeySecret } from '../../src/auth/secrets.js'
 import { reencryptSigningKeys } from '../../src/auth/signing-secrets.js'
+import { newId } from '../../src/ids.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
 let world: Awaited<ReturnType<typeof identityWorld>>
@@ -24,7 +26,7 @@ const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
   test('is who it is, with the origin of the call', async () => {
-    const key = await world.apiKey(here, tenantId, { scopes: ['upload', 'metadata'] })
+    const key = await world.apiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await present(here, key.secret)).toEqual({
       outcome: 'actor',
       actor: {
@@ -41,7 +43,7 @@ describe('an API key', () => {
   })
 
   test('costs no call to the database when warm', async () => {
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     await until(() => here.listener.trusted())
     await present(here, key.secret)
     const before = world.queries.count
@@ -59,7 +61,7 @@ describe('an API key', () => {
       'This API key has expired.',
     ],
   ])('that is %s is refused, and known', async (_, sql, message) => {
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     await present(here, key.secret)
     await world.change('api_key', key.id, sql)
     here.forget('api_key', key.id)
@@ -69,7 +71,7 @@ describe('an API key', () => {
 
   test('that expires while it is warm is refused from that moment', async () => {
     const expiresAt = new Date(Date.now() + 300)
-    const key = await world.apiKey(here, tenantId, { expiresAt })
+    const key = await world.apiKey(tenantId, { expiresAt })
     await present(here, key.secret)
     await until(() => Date.now() > expiresAt.getTime())
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', message: 'This API key has expired.' })
@@ -81,7 +83,7 @@ describe('an API key', () => {
 
   test('of a suspended tenant is forbidden, and works again when the tenant does', async () => {
     const tenant = await world.tenant()
-    const key = await world.apiKey(here, tenant)
+    const key = await world.apiKey(tenant)
     await present(here, key.secret)
     await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
@@ -92,12 +94,11 @@ describe('an API key', () => {
   })
 
   test('that was rotated: the old secret lives on until its grace ends', async () => {
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     const fresh = newApiKeySecret()
-    const { hash, pepperId } = await here.peppers.hash(fresh)
-    const rotate = `update api_keys set previous_secret_hash = secret_hash, previous_pepper_id = pepper_id,
-      previous_expires_at = now() + $2::interval, secret_hash = $3, pepper_id = $4 where api_key_id = $1`
-    await world.pool.query(rotate, [key.id, '1 hour', hash, pepperId])
+    const rotate = `update api_keys set previous_secret_hash = secret_hash,
+      previous_expires_at = now() + $2::interval, secret_hash = $3 where api_key_id = $1`
+    await world.pool.query(rotate, [key.id, '1 hour', hashOf(fresh)])
     here.forget('api_key', key.id)
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
     expect(await present(here, fresh)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
@@ -119,7 +120,7 @@ describe('the header', () => {
     ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'refused'],
     ['the scheme in any case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
   ])('%s', async (_, headers, outcome) => {
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     const sent = headers.map((part) => part.replaceAll('KEY', key.secret))
     expect(await here.authenticate(sent, origin)).toMatchObject({ outcome })
   })
@@ -128,7 +129,7 @@ describe('the header', () => {
 describe('two replicas', () => {
   test('a key disabled on one is refused on the other as soon as it hears of it', async () => {
     const there = await world.replica()
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     await until(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'actor' })
     await world.change('api_key', key.id, disable)
@@ -139,7 +140,7 @@ describe('two replicas', () => {
   test('with its connection cut it asks the database from that moment, and hears again later', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     await until(() => there.listener.trusted())
     await present(there, key.secret)
     link.cut()
@@ -154,7 +155,7 @@ describe('two replicas', () => {
     expect(trustMs).toBeLessThan(1_000)
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     await until(() => there.listener.trusted())
     await present(there, key.secret)
     link.goMute()
@@ -171,7 +172,7 @@ describe('what a replica could not hear of', () => {
   test('is not believed away when it hears again', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     await until(() => there.listener.trusted())
     await present(there, key.secret)
     link.goMute()
@@ -181,57 +182,16 @@ describe('what a replica could not hear of', () => {
     await until(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
   })
-
-  test('a new pepper on another replica makes no key unknown', async () => {
-    const deaf = await world.replica({ connection: { host: '127.0.0.1', port: 1 } })
-    const old = await world.apiKey(here, tenantId)
-    await here.peppers.rotate()
-    const key = await world.apiKey(here, tenantId)
-    await deaf.signing.pepper.fresh(0)
-    await here.peppers.rotate()
-    const latest = await world.apiKey(here, tenantId)
-    for (const { id, secret } of [latest, key, old]) expect(await present(deaf, secret)).toMatchObject({ actor: { id } })
-  })
 })
 
 describe('rotation of what protects them', () => {
-  test('a new pepper refuses nobody; a key moves to it when it is used; the old one ends when nothing needs it', async () => {
-    const there = await world.replica()
-    const used = await world.apiKey(here, tenantId)
-    const unused = await world.apiKey(here, tenantId)
-    await here.peppers.rotate()
-    const fresh = await world.apiKey(here, tenantId)
-    for (const replica of [here, there]) {
-      for (const key of [used, fresh]) {
-        replica.forget('api_key', key.id)
-        expect(await present(replica, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
-      }
-    }
-    const pepperOf = async (id: string) =>
-      (await world.pool.query('select pepper_id from api_keys where api_key_id = $1', [id])).rows[0].pepper_id
-    expect(await pepperOf(used.id)).toBe(await pepperOf(fresh.id))
-    expect(await pepperOf(unused.id)).not.toBe(await pepperOf(fresh.id))
-    const inUse = async () => (await world.pool.query('select distinct pepper_id from api_keys')).rows.map((row) => row.pepper_id)
-    const live = async () => (await here.signing.pepper.all()).map(({ id }) => id)
-    const before = await live()
-    await here.peppers.dropUnused(await inUse())
-    expect(await live()).toEqual(before)
-    await world.pool.query("update signing_keys set retired_at = retired_at - interval '1 hour'")
-    await here.peppers.dropUnused(await inUse())
-    expect(await live()).toContain(await pepperOf(unused.id))
-    await world.pool.query('delete from api_keys where pepper_id <> $1', [await pepperOf(fresh.id)])
-    await here.peppers.dropUnused(await inUse())
-    expect(await live()).toEqual([await pepperOf(fresh.id)])
-    expect(await present(here, used.secret)).toMatchObject({ outcome: 'actor' })
-  })
-
   test('a new MASTER_KEY changes no key and no secret', async () => {
-    const key = await world.apiKey(here, tenantId)
+    const key = await world.apiKey(tenantId)
     const before = await here.signing.download_url.current()
     const renewed = Buffer.alloc(32, 9)
     const old = Buffer.alloc(32, 7)
     const both = new MasterKey([renewed, old])
-    expect(await reencryptSigningKeys(world.pool, both)).toBeGreaterThan(2)
+    expect(await reencryptSigningKeys(world.pool, both)).toBe(2)
     expect(await reencryptSigningKeys(world.pool, both)).toBe(0)
     const later = await world.replica({ masterKey: new MasterKey([renewed]) })
     expect(await later.signing.download_url.current()).toMatchObject({ id: before.id, secret: before.secret })
@@ -259,11 +219,54 @@ describe('rotation of what protects them', () => {
   })
 })
 
+describe('a key of an earlier version, whose hash is under a pepper', () => {
+  const hashes = async (id: string) =>
+    (
+      await world.pool.query(
+        'select secret_hash, pepper_id, previous_secret_hash, previous_pepper_id from api_keys where api_key_id = $1',
+        [id],
+      )
+    ).rows[0]
+  const peppers = async () =>
+    (await world.pool.query("select key_id from signing_keys where purpose = 'pepper' order by 1")).rows.map((row) => row.key_id)
+
+  async function pepper() {
+    const [id, secret] = [newId('sig'), randomBytes(32)]
+    await world.pool.query(
+      "insert into signing_keys (key_id, purpose, secret_encrypted, created_at, retired_at) values ($1, 'pepper', $2, now(), now())",
+      [id, world.masterKey.encrypt(secret, `signing key ${id} (pepper)`)],
+    )
+    return { id, under: (text: string) => createHmac('sha256', secret).update(text).digest() }
+  }
+
+  test('works, as does the secret before it; both hashes are plain ones once they were used, and the pepper goes', async () => {
+    const [first, second, unneeded] = [await pepper(), await pepper(), await pepper()]
+    const key = await world.apiKey(tenantId)
+    const before = newApiKeySecret()
+    await world.pool.query(
+      `update api_keys set secret_hash = $2, pepper_id = $3, previous_secret_hash = $4, previous_pepper_id = $5,
+        previous_expires_at = now() + interval '1 hour' where api_key_id = $1`,
+      [key.id, second.under(key.secret), second.id, first.under(before), first.id],
+    )
+    const later = await world.replica()
+    expect(await peppers()).toEqual([first.id, second.id].sort())
+    expect(await peppers()).not.toContain(unneeded.id)
+    expect(await present(later, newApiKeySecret())).toMatchObject({ outcome: 'refused' })
+    expect(await present(later, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+    expect(await hashes(key.id)).toMatchObject({ secret_hash: hashOf(key.secret), pepper_id: null, previous_pepper_id: first.id })
+    expect(await present(later, before)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+    expect(await hashes(key.id)).toMatchObject({ previous_secret_hash: hashOf(before), previous_pepper_id: null })
+    const last = await world.replica()
+    expect(await peppers()).toEqual([])
+    expect(await present(last, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+  })
+})
+
 describe('last use', () => {
   test('is written for many calls at once, the latest of each key', async () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
-    const key = await world.apiKey(replica, tenantId)
+    const key = await world.apiKey(tenantId)
     for (let call = 0; call < 20; call++) await present(replica, key.secret)
     expect(replica.lastUsed.latest(key.id)).toBeInstanceOf(Date)
     await replica.lastUsed.flush()

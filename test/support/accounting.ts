@@ -49,7 +49,7 @@ export class Books {
 
   async addKey(apiKeyId = newId('key')): Promise<Actor> {
     await this.database.pool.query(
-      `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, pepper_id, created_by, created_at, updated_at) VALUES ($1, $2, 'Key', 'x', $3, 'x', 'system', now(), now())`,
+      `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, created_by, created_at, updated_at) VALUES ($1, $2, 'Key', 'x', $3, 'system', now(), now())`,
       [apiKeyId, this.tenantId, randomBytes(32)],
     )
     return actorOf(this.tenantId, apiKeyId)

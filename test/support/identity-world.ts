@@ -1,15 +1,15 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { loadApiKey, rehashApiKey } from '../../src/api-keys/api-key.lookup.js'
 import type { Scope } from '../../src/auth/actor.js'
 import { Identity, type IdentityOptions } from '../../src/auth/identity.js'
 import type { IdentityKind } from '../../src/auth/identity-cache.js'
 import { announce } from '../../src/auth/identity-listener.js'
-import type { ApiKeyRecord, LoadApiKey, RehashApiKey } from '../../src/auth/key-directory.js'
 import { MasterKey } from '../../src/auth/master-key.js'
-import { keyPrefixOf, newApiKeySecret } from '../../src/auth/secrets.js'
-import type { SessionRecord } from '../../src/auth/token-record.js'
+import { hashOf, keyPrefixOf, newApiKeySecret } from '../../src/auth/secrets.js'
 import { newId } from '../../src/ids.js'
+import { loadSession } from '../../src/users/user.lookup.js'
 import { testDatabase } from './database.js'
 
 export const origin = { ip: '203.0.113.7', userAgent: 'test' }
@@ -24,63 +24,12 @@ export async function identityWorld() {
   const ends: (() => Promise<void>)[] = []
   const queries = { count: 0 }
 
-  const loadApiKey: LoadApiKey = async (hashes) => {
-    queries.count++
-    const { rows } = await pool.query(
-      `select k.api_key_id, k.tenant_id, k.name, k.scopes::text[] as scopes, k.restricted, k.context_ids, k.status::text, k.expires_at,
-              t.status::text as tenant_status, f.previous, k.pepper_id, k.secret_hash, k.previous_pepper_id, k.previous_secret_hash, k.previous_expires_at
-         from (select api_key_id, false as previous from api_keys where secret_hash = any($1)
-               union all select api_key_id, true from api_keys where previous_secret_hash = any($1)) f
-         join api_keys k using (api_key_id) join tenants t using (tenant_id) limit 1`,
-      [hashes.map(({ hash }) => hash)],
-    )
-    const row = rows[0]
-    if (!row) return null
-    return {
-      apiKeyId: row.api_key_id,
-      tenantId: row.tenant_id,
-      name: row.name,
-      scopes: row.scopes,
-      contexts: row.restricted ? row.context_ids : null,
-      status: row.status,
-      expiresAt: row.expires_at,
-      tenantStatus: row.tenant_status,
-      found: row.previous
-        ? { pepperId: row.previous_pepper_id, hash: row.previous_secret_hash }
-        : { pepperId: row.pepper_id, hash: row.secret_hash },
-      graceEndsAt: row.previous ? row.previous_expires_at : null,
-    } satisfies ApiKeyRecord
-  }
-
-  const rehashApiKey: RehashApiKey = async ({ apiKeyId, from, to }) => {
-    await pool.query(
-      `update api_keys set
-         pepper_id = case when secret_hash = $2 then $4 else pepper_id end,
-         secret_hash = case when secret_hash = $2 then $3 else secret_hash end,
-         previous_pepper_id = case when previous_secret_hash = $2 then $4 else previous_pepper_id end,
-         previous_secret_hash = case when previous_secret_hash = $2 then $3 else previous_secret_hash end
-       where api_key_id = $1`,
-      [apiKeyId, from.hash, to.hash, to.pepperId],
-    )
-  }
-
-  const loadSession = async (sessionId: string): Promise<SessionRecord | null> => {
-    queries.count++
-    const { rows } = await pool.query(
-      `select s.expires_at, s.revoked_at, u.user_id, u.tenant_id, u.name, u.email, u.scopes::text[] as scopes, u.status::text, t.status::text as tenant_status
-         from sessions s join users u using (user_id) join tenants t using (tenant_id) where s.session_id = $1`,
-      [sessionId],
-    )
-    const row = rows[0]
-    if (!row) return null
-    const user = { userId: row.user_id, tenantId: row.tenant_id, name: row.name, email: row.email, scopes: row.scopes }
-    return {
-      sessionId,
-      expiresAt: row.expires_at,
-      revokedAt: row.revoked_at,
-      user: { ...user, status: row.status, tenantStatus: row.tenant_status },
+  const counted =
+    <A, R>(load: (given: A) => Promise<R>) =>
+    (given: A) => {
+      queries.count++
+      return load(given)
     }
-  }
 
   return {
     pool,
@@ -93,9 +42,9 @@ export async function identityWorld() {
         pool,
         connection: { connectionString: database.url },
         masterKey,
-        loadApiKey,
-        rehashApiKey,
-        loadSession,
+        loadApiKey: counted(loadApiKey(pool)),
+        rehashApiKey: rehashApiKey(pool),
+        loadSession: counted(loadSession(pool)),
         writeKeyUses: async () => {},
         ...options,
       })
@@ -118,17 +67,15 @@ export async function identityWorld() {
     },
 
     async apiKey(
-      identity: Identity,
       tenantId: string,
       { scopes = ['upload'], expiresAt = null }: { scopes?: Scope[]; expiresAt?: Date | null } = {},
     ) {
       const secret = newApiKeySecret()
-      const { hash, pepperId } = await identity.peppers.hash(secret)
       const id = newId('key')
       await pool.query(
-        `insert into api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, pepper_id, scopes, expires_at, created_by, created_at, updated_at)
-         values ($1, $2, 'Key', $3, $4, $5, $6::scope[], $7, 'system', now(), now())`,
-        [id, tenantId, keyPrefixOf(secret), hash, pepperId, scopes, expiresAt],
+        `insert into api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, expires_at, created_by, created_at, updated_at)
+         values ($1, $2, 'Key', $3, $4, $5::scope[], $6, 'system', now(), now())`,
+        [id, tenantId, keyPrefixOf(secret), hashOf(secret), scopes, expiresAt],
       )
       return { id, secret }
     },

@@ -21,8 +21,8 @@ export async function seedYear(client, { tenantId, rows, say = () => {} }) {
   await client.query(`SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '256MB'`)
   const keys = (
     await client.query(
-      `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, pepper_id, scopes, created_by, created_at, updated_at)
-       SELECT 'key_01' || lpad(n::text, 24, '0'), $1, 'Seeded ' || n, 'assay_x', sha256(n::text::bytea), 'none', '{metadata}', 'system', now() - interval '1 year', now() FROM generate_series(1, 20) n RETURNING api_key_id`,
+      `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, created_by, created_at, updated_at)
+       SELECT 'key_01' || lpad(n::text, 24, '0'), $1, 'Seeded ' || n, 'assay_x', sha256(n::text::bytea), '{metadata}', 'system', now() - interval '1 year', now() FROM generate_series(1, 20) n RETURNING api_key_id`,
       [tenantId],
     )
   ).rows.map((row) => row.api_key_id)
