@@ -16,18 +16,18 @@ export type Authentication =
   | { outcome: 'refused'; message: string; known?: KnownCaller }
   /** 403 forbidden: the credential is right, its tenant is suspended. */
   | { outcome: 'forbidden'; message: string; known?: KnownCaller }
-  /** No credential at all: 401 as well, but nobody's failure. */
+  /** No credential at all: 401 as well, but not a failure of any key. */
   | { outcome: 'none' }
 
 export interface Authenticators {
   directory: KeyDirectory
   tokens: Tokens
-  /** Told of every key that was used, for `last_used_at`. */
+  /** Called with every key that was used, for `last_used_at`. */
   onKeyUsed?(apiKeyId: string): void
 }
 
 /** What every credential of such a tenant is told. */
-export const suspendedTenant = 'This tenant is suspended; ask whoever runs this service.'
+export const suspendedTenant = 'This tenant is suspended; ask the operator of this service.'
 
 /**
  * Who is calling, from `request.rawHeaders`: names and values in turn, as they came. Not from `headers`, where Node keeps the

@@ -36,81 +36,81 @@ const joinableMs = 200
  * announcements of changes cannot be trusted every look-up goes to the database, so that the answer stays right.
  */
 export class IdentityCache<V> {
-  private readonly known = new Map<string, Entry<V>>()
-  private readonly unknown = new Map<string, number>()
-  private readonly loading = new Map<string, Load<V>>()
+  readonly #known = new Map<string, Entry<V>>()
+  readonly #unknown = new Map<string, number>()
+  readonly #loading = new Map<string, Load<V>>()
   // Counts changes. What was loaded before the last of them is returned to those who asked before it, but not kept.
-  private changes = 0
-  private readonly options: Required<IdentityCacheOptions<V>>
+  #changes = 0
+  readonly #options: Required<IdentityCacheOptions<V>>
 
   constructor(options: IdentityCacheOptions<V>) {
-    this.options = { capacity: 20_000, unknownCapacity: 10_000, unknownMs: 5_000, maxAgeMs: 300_000, ...options }
+    this.#options = { capacity: 20_000, unknownCapacity: 10_000, unknownMs: 5_000, maxAgeMs: 300_000, ...options }
   }
 
   get size(): number {
-    return this.known.size + this.unknown.size
+    return this.#known.size + this.#unknown.size
   }
 
   /** The value under `key`, null where there is none. `load` asks the database; what it throws is not remembered. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
-    if (this.options.trust.trusted()) {
+    if (this.#options.trust.trusted()) {
       const now = Date.now()
-      const entry = this.known.get(key)
-      if (entry && now - entry.loadedAt < this.options.maxAgeMs) {
+      const entry = this.#known.get(key)
+      if (entry && now - entry.loadedAt < this.#options.maxAgeMs) {
         // Last in the Map's order is the most recently used.
-        this.known.delete(key)
-        this.known.set(key, entry)
+        this.#known.delete(key)
+        this.#known.set(key, entry)
         return entry.value
       }
-      if ((this.unknown.get(key) ?? 0) > now) return null
+      if ((this.#unknown.get(key) ?? 0) > now) return null
     }
-    return this.load(key, load)
+    return this.#load(key, load)
   }
 
   /** Forgets every value that depends on `id`, and all that was unknown. To be called after the change is committed. */
   forget(id: string): void {
-    this.changes++
-    this.loading.clear()
-    this.unknown.clear()
-    for (const [key, { value }] of this.known) if (this.options.idsOf(value).includes(id)) this.known.delete(key)
+    this.#changes++
+    this.#loading.clear()
+    this.#unknown.clear()
+    for (const [key, { value }] of this.#known) if (this.#options.idsOf(value).includes(id)) this.#known.delete(key)
   }
 
   clear(): void {
-    this.changes++
-    this.loading.clear()
-    this.unknown.clear()
-    this.known.clear()
+    this.#changes++
+    this.#loading.clear()
+    this.#unknown.clear()
+    this.#known.clear()
   }
 
-  private load(key: string, load: () => Promise<V | null>): Promise<V | null> {
+  #load(key: string, load: () => Promise<V | null>): Promise<V | null> {
     const now = Date.now()
-    const underWay = this.loading.get(key)
+    const underWay = this.#loading.get(key)
     if (underWay && now - underWay.startedAt < joinableMs) return underWay.result
-    const mine: Load<V> = { result: this.loadAndKeep(key, load, now), startedAt: now }
-    this.loading.set(key, mine)
+    const mine: Load<V> = { result: this.#loadAndKeep(key, load, now), startedAt: now }
+    this.#loading.set(key, mine)
     const done = () => {
-      if (this.loading.get(key) === mine) this.loading.delete(key)
+      if (this.#loading.get(key) === mine) this.#loading.delete(key)
     }
     mine.result.then(done, done)
     return mine.result
   }
 
-  private async loadAndKeep(key: string, load: () => Promise<V | null>, startedAt: number): Promise<V | null> {
-    const before = this.changes
+  async #loadAndKeep(key: string, load: () => Promise<V | null>, startedAt: number): Promise<V | null> {
+    const before = this.#changes
     const value = await load()
-    if (before === this.changes) this.keep(key, value, startedAt)
+    if (before === this.#changes) this.#keep(key, value, startedAt)
     return value
   }
 
-  private keep(key: string, value: V | null, loadedAt: number): void {
-    this.known.delete(key)
-    this.unknown.delete(key)
+  #keep(key: string, value: V | null, loadedAt: number): void {
+    this.#known.delete(key)
+    this.#unknown.delete(key)
     if (value === null) {
-      this.unknown.set(key, loadedAt + this.options.unknownMs)
-      dropOldest(this.unknown, this.options.unknownCapacity)
+      this.#unknown.set(key, loadedAt + this.#options.unknownMs)
+      dropOldest(this.#unknown, this.#options.unknownCapacity)
     } else {
-      this.known.set(key, { value, loadedAt })
-      dropOldest(this.known, this.options.capacity)
+      this.#known.set(key, { value, loadedAt })
+      dropOldest(this.#known, this.#options.capacity)
     }
   }
 }

@@ -13,7 +13,7 @@ export interface IdentityChange {
 /** The payload that announces a change. */
 export const identityPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
 
-/** Announces a change to every replica; part of the transaction that `client` is in, so that nobody hears of it too early. */
+/** Announces a change to every replica; part of the transaction that `client` is in, so that it is never too early. */
 export async function announce(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
@@ -37,128 +37,131 @@ export interface IdentityListenerOptions {
 }
 
 /**
- * Hears of changes on a connection of its own, and knows whether it hears. PostgreSQL delivers announcements in the order of
+ * Listens for changes on a connection of its own, and knows whether it still hears them. PostgreSQL delivers announcements in the order of
  * their commits, so an echo of our own, sent at a certain moment, proves that everything committed before that moment was
  * heard. A connection that died without a word echoes nothing, and 800 ms later nothing cached is believed any more; no
  * timer has to fire for that, so a busy event loop errs on the side of asking the database.
  */
 export class IdentityListener implements Trust {
   // One channel of our own for the echoes, so that replicas do not wake each other.
-  private readonly echoChannel = `assay_echo_${randomBytes(8).toString('hex')}`
-  private client: Client | undefined
+  readonly #echoChannel = `assay_echo_${randomBytes(8).toString('hex')}`
+  #client: Client | undefined
   // The one whose last echo has not been answered yet.
-  private echoing: Client | undefined
-  private provenUntil = 0
-  private connectedAt = 0
-  private closed = false
-  private delay = backoffMs.first
-  private timer: NodeJS.Timeout | undefined
-  private connecting: Promise<void> | undefined
+  #echoing: Client | undefined
+  #provenUntil = 0
+  #connectedAt = 0
+  #closed = false
+  #delay = backoffMs.first
+  #timer: NodeJS.Timeout | undefined
+  #connecting: Promise<void> | undefined
+  readonly #options: IdentityListenerOptions
 
-  constructor(private readonly options: IdentityListenerOptions) {}
+  constructor(options: IdentityListenerOptions) {
+    this.#options = options
+  }
 
   trusted(): boolean {
-    return performance.now() < this.provenUntil
+    return performance.now() < this.#provenUntil
   }
 
   /** Connects, and goes on trying in the background where that fails: without it the service is slower, not wrong. */
   start(): Promise<void> {
-    this.connecting = this.connect()
-    return this.connecting
+    this.#connecting = this.#connect()
+    return this.#connecting
   }
 
   async close(): Promise<void> {
-    this.closed = true
-    clearTimeout(this.timer)
-    await this.connecting
-    clearTimeout(this.timer)
-    const client = this.client
-    this.drop()
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#connecting
+    clearTimeout(this.#timer)
+    const client = this.#client
+    this.#drop()
     await client?.end().catch(() => {})
   }
 
-  private async connect(): Promise<void> {
+  async #connect(): Promise<void> {
     const client = new Client({
-      ...this.options.connection,
+      ...this.#options.connection,
       keepAlive: true,
       connectionTimeoutMillis: connectMs,
       query_timeout: connectMs,
       application_name: 'assay identity',
     })
-    client.on('error', (error) => this.lost(client, error))
-    client.on('end', () => this.lost(client, new Error('the connection ended')))
-    client.on('notification', (message) => this.heard(client, message))
+    client.on('error', (error) => this.#lost(client, error))
+    client.on('end', () => this.#lost(client, new Error('the connection ended')))
+    client.on('notification', (message) => this.#heard(client, message))
     try {
       await client.connect()
-      await client.query(`listen ${identityChannel}; listen ${this.echoChannel}`)
+      await client.query(`listen ${identityChannel}; listen ${this.#echoChannel}`)
     } catch (error) {
       client.removeAllListeners('end')
       // Not awaited: a server that froze in the middle would hold us here.
       client.end().catch(() => {})
-      this.retry(error as Error)
+      this.#retry(error as Error)
       return
     }
-    if (this.closed) return void (await client.end().catch(() => {}))
-    this.client = client
-    this.connectedAt = performance.now()
-    this.options.onGap()
-    this.beat(client)
+    if (this.#closed) return void (await client.end().catch(() => {}))
+    this.#client = client
+    this.#connectedAt = performance.now()
+    this.#options.onGap()
+    this.#beat(client)
   }
 
-  private beat(client: Client): void {
-    if (this.client !== client) return
+  #beat(client: Client): void {
+    if (this.#client !== client) return
     const now = performance.now()
-    if (now - Math.max(this.connectedAt, this.provenUntil) > trustMs) {
-      this.lost(client, new Error('the connection went silent'))
+    if (now - Math.max(this.#connectedAt, this.#provenUntil) > trustMs) {
+      this.#lost(client, new Error('the connection went silent'))
       return
     }
-    this.echo(client, now)
-    this.timer = setTimeout(() => this.beat(client), beatMs).unref()
+    this.#echo(client, now)
+    this.#timer = setTimeout(() => this.#beat(client), beatMs).unref()
   }
 
-  private echo(client: Client, now: number): void {
-    if (this.echoing === client) return
-    this.echoing = client
+  #echo(client: Client, now: number): void {
+    if (this.#echoing === client) return
+    this.#echoing = client
     client
-      .query('select pg_notify($1, $2)', [this.echoChannel, String(now)])
-      .catch((error: Error) => this.lost(client, error))
+      .query('select pg_notify($1, $2)', [this.#echoChannel, String(now)])
+      .catch((error: Error) => this.#lost(client, error))
       .finally(() => {
-        if (this.echoing === client) this.echoing = undefined
+        if (this.#echoing === client) this.#echoing = undefined
       })
   }
 
-  private heard(client: Client, { channel, payload }: Notification): void {
-    if (this.client !== client) return
-    if (channel === this.echoChannel) {
-      this.provenUntil = Math.max(this.provenUntil, Number(payload) + trustMs)
-      this.delay = backoffMs.first
+  #heard(client: Client, { channel, payload }: Notification): void {
+    if (this.#client !== client) return
+    if (channel === this.#echoChannel) {
+      this.#provenUntil = Math.max(this.#provenUntil, Number(payload) + trustMs)
+      this.#delay = backoffMs.first
       return
     }
     const change = parsed(payload)
-    if (change) this.options.onChange(change)
-    else this.options.onGap()
+    if (change) this.#options.onChange(change)
+    else this.#options.onGap()
   }
 
-  private lost(client: Client, error: Error): void {
-    if (this.client !== client) return
-    this.drop()
+  #lost(client: Client, error: Error): void {
+    if (this.#client !== client) return
+    this.#drop()
     // Not `end()` alone: on a dead link its farewell would wait for TCP to give up.
     ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
-    this.retry(error)
+    this.#retry(error)
   }
 
-  private drop(): void {
-    this.client = undefined
-    this.provenUntil = 0
-    clearTimeout(this.timer)
+  #drop(): void {
+    this.#client = undefined
+    this.#provenUntil = 0
+    clearTimeout(this.#timer)
   }
 
-  private retry(error: Error): void {
-    if (this.closed) return
-    this.options.onError?.(error)
-    const jittered = this.delay * (0.5 + Math.random())
-    this.delay = Math.min(this.delay * 2, backoffMs.most)
-    this.timer = setTimeout(() => void this.start(), jittered).unref()
+  #retry(error: Error): void {
+    if (this.#closed) return
+    this.#options.onError?.(error)
+    const jittered = this.#delay * (0.5 + Math.random())
+    this.#delay = Math.min(this.#delay * 2, backoffMs.most)
+    this.#timer = setTimeout(() => void this.start(), jittered).unref()
   }
 }
 

@@ -8,56 +8,59 @@ const everyMs = 5_000
 
 /** `last_used_at` without a write per call: the latest use of each key, written together every few seconds. */
 export class LastUsed {
-  private uses = new Map<string, number>()
-  private beingWritten = new Map<string, number>()
-  private timer: NodeJS.Timeout | undefined
-  private writing: Promise<void> = Promise.resolve()
+  #uses = new Map<string, number>()
+  #beingWritten = new Map<string, number>()
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
 
   /** `write` keeps what is later than what is stored: `… set last_used_at = greatest(last_used_at, at) from unnest(…)`. */
-  constructor(
-    private readonly write: (uses: KeyUse[]) => Promise<void>,
-    private readonly onError?: (error: Error) => void,
-  ) {}
+  readonly #write: (uses: KeyUse[]) => Promise<void>
+  readonly #onError: ((error: Error) => void) | undefined
+
+  constructor(write: (uses: KeyUse[]) => Promise<void>, onError?: (error: Error) => void) {
+    this.#write = write
+    this.#onError = onError
+  }
 
   start(): void {
-    this.timer = setInterval(() => void this.flush(), everyMs).unref()
+    this.#timer = setInterval(() => void this.flush(), everyMs).unref()
   }
 
   touch(apiKeyId: string): void {
-    this.uses.set(apiKeyId, Date.now())
+    this.#uses.set(apiKeyId, Date.now())
   }
 
   /** The use that is not written yet, so that a reader on this replica sees it already. */
   latest(apiKeyId: string): Date | undefined {
-    const at = this.uses.get(apiKeyId) ?? this.beingWritten.get(apiKeyId)
+    const at = this.#uses.get(apiKeyId) ?? this.#beingWritten.get(apiKeyId)
     return at === undefined ? undefined : new Date(at)
   }
 
   flush(): Promise<void> {
-    this.writing = this.writing.then(() => this.writeAll())
-    return this.writing
+    this.#writing = this.#writing.then(() => this.#writeAll())
+    return this.#writing
   }
 
   /** Writes what is left. */
   async close(): Promise<void> {
-    clearInterval(this.timer)
+    clearInterval(this.#timer)
     await this.flush()
   }
 
-  private async writeAll(): Promise<void> {
-    const uses = this.uses
+  async #writeAll(): Promise<void> {
+    const uses = this.#uses
     if (uses.size === 0) return
-    this.uses = new Map()
-    this.beingWritten = uses
+    this.#uses = new Map()
+    this.#beingWritten = uses
     try {
       // In the order of the ids, so that two replicas never wait for each other in a circle.
       const sorted = [...uses].sort(([one], [other]) => (one < other ? -1 : 1))
-      await this.write(sorted.map(([apiKeyId, at]) => ({ apiKeyId, at: new Date(at) })))
+      await this.#write(sorted.map(([apiKeyId, at]) => ({ apiKeyId, at: new Date(at) })))
     } catch (error) {
-      for (const [id, at] of uses) if (!this.uses.has(id)) this.uses.set(id, at)
-      this.onError?.(error as Error)
+      for (const [id, at] of uses) if (!this.#uses.has(id)) this.#uses.set(id, at)
+      this.#onError?.(error as Error)
     } finally {
-      this.beingWritten = new Map()
+      this.#beingWritten = new Map()
     }
   }
 }

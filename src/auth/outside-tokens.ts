@@ -40,60 +40,63 @@ const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: '
 
 /** Tokens of the identity provider that JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL name. */
 export class OutsideTokens {
-  private readonly keys: RemoteJWKSet
-  private readonly claims: ClaimNames
+  readonly #keys: RemoteJWKSet
+  readonly #claims: ClaimNames
+  readonly #options: OutsideTokensOptions
 
-  constructor(private readonly options: OutsideTokensOptions) {
+  constructor(options: OutsideTokensOptions) {
+    this.#options = options
+
     if (options.issuer === ownIssuer)
       throw new Error(`JWT_ISSUER '${ownIssuer}' is the service's own issuer; name the provider's.`)
-    this.claims = { ...usualClaims, ...options.claims }
+    this.#claims = { ...usualClaims, ...options.claims }
     // An unknown kid asks the provider again, at most once in the cooldown, so that made-up kids cannot make us hammer it.
-    this.keys = createRemoteJWKSet(options.jwksUrl, { timeoutDuration: 3_000, cooldownDuration: 30_000, cacheMaxAge: 600_000 })
+    this.#keys = createRemoteJWKSet(options.jwksUrl, { timeoutDuration: 3_000, cooldownDuration: 30_000, cacheMaxAge: 600_000 })
   }
 
   get issuer(): string {
-    return this.options.issuer
+    return this.#options.issuer
   }
 
   /** What the token stands for; throws RefusedToken, and an AssayError where the provider cannot be asked for its keys. */
   async verify(token: string): Promise<TokenRecord> {
-    const payload = await this.verified(token)
-    const facts = this.factsOf(payload)
-    const user = await this.options.userOnFirstSight(facts)
+    const payload = await this.#verified(token)
+    const facts = this.#factsOf(payload)
+    const user = await this.#options.userOnFirstSight(facts)
     if (!user) throw new RefusedToken('This token names no tenant that is known here.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
 
-  private async verified(token: string): Promise<JWTPayload> {
-    const { issuer, audience } = this.options
+  async #verified(token: string): Promise<JWTPayload> {
+    const { issuer, audience } = this.#options
     const rules = { algorithms: tokenAlgorithms, issuer, audience, clockTolerance: skewSeconds, requiredClaims: ['exp', 'sub'] }
-    return (await jwtVerify(token, this.keyOf, rules).catch(refuseUnlessOurs)).payload
+    return (await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)).payload
   }
 
   // What fails here but for a key that is not there is the provider's fault, and says nothing about the token.
-  private readonly keyOf: JWTVerifyGetKey = async (header, token) => {
+  readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
     try {
-      return await this.keys(header, token)
+      return await this.#keys(header, token)
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error
       throw overloaded("The identity provider's keys cannot be fetched at the moment; try again.", error)
     }
   }
 
-  private factsOf(payload: JWTPayload): OutsideUserFacts {
+  #factsOf(payload: JWTPayload): OutsideUserFacts {
     const text = (name: string) => nonEmpty(claimOf(payload, name))
     const subject = nonEmpty(payload.sub)
-    const tenantId = text(this.claims.tenant)
+    const tenantId = text(this.#claims.tenant)
     if (!subject) throw new RefusedToken("The claim 'sub' of this token is missing or wrong.")
-    if (!tenantId) throw new RefusedToken(`The claim '${this.claims.tenant}' of this token is missing or wrong.`)
-    const scopes = scopesOf(claimOf(payload, this.claims.scopes))
+    if (!tenantId) throw new RefusedToken(`The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
+    const scopes = scopesOf(claimOf(payload, this.#claims.scopes))
     return {
-      issuer: this.options.issuer,
+      issuer: this.#options.issuer,
       subject,
       tenantId,
       scopes,
-      email: text(this.claims.email),
-      name: text(this.claims.name),
+      email: text(this.#claims.email),
+      name: text(this.#claims.name),
     }
   }
 }

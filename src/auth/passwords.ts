@@ -23,22 +23,25 @@ export const generatePassword = (): string => randomBytes(15).toString('base64ur
  * beyond `atOnce` wait, and beyond `waiting` are told to come again.
  */
 export class Passwords {
-  private running = 0
-  private readonly queue: (() => void)[] = []
-  private decoy: Promise<string> | undefined
+  #running = 0
+  readonly #queue: (() => void)[] = []
+  #decoy: Promise<string> | undefined
+  readonly #limits: { atOnce: number; waiting: number }
 
-  constructor(private readonly limits: { atOnce: number; waiting: number } = { atOnce: 2, waiting: 128 }) {}
+  constructor(limits: { atOnce: number; waiting: number } = { atOnce: 2, waiting: 128 }) {
+    this.#limits = limits
+  }
 
   hash(password: string): Promise<string> {
-    return this.inTurn(() => hash(password.normalize('NFC'), cost))
+    return this.#inTurn(() => hash(password.normalize('NFC'), cost))
   }
 
   /** False for a wrong password. With no hash at all it takes as long, so that its duration does not tell which accounts exist. */
   async verify(stored: string | null, password: string): Promise<boolean> {
     if (Buffer.byteLength(password) > longestBytes) return false
-    this.decoy ??= hash(generatePassword(), cost)
-    const against = stored ?? (await this.decoy)
-    const right = await this.inTurn(() => verify(against, password.normalize('NFC')))
+    this.#decoy ??= hash(generatePassword(), cost)
+    const against = stored ?? (await this.#decoy)
+    const right = await this.#inTurn(() => verify(against, password.normalize('NFC')))
     return right && stored !== null
   }
 
@@ -53,19 +56,19 @@ export class Passwords {
     )
   }
 
-  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.running < this.limits.atOnce) this.running++
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running < this.#limits.atOnce) this.#running++
     else {
-      if (this.queue.length >= this.limits.waiting) throw overloaded('Too many sign-ins at once; try again in a moment.')
-      // Whoever finishes hands its place over, so `running` stays as it is.
-      await new Promise<void>((resolve) => this.queue.push(resolve))
+      if (this.#queue.length >= this.#limits.waiting) throw overloaded('Too many sign-ins at once; try again in a moment.')
+      // What finishes hands its place over, so `running` stays as it is.
+      await new Promise<void>((resolve) => this.#queue.push(resolve))
     }
     try {
       return await work()
     } finally {
-      const next = this.queue.shift()
+      const next = this.#queue.shift()
       if (next) next()
-      else this.running--
+      else this.#running--
     }
   }
 }

@@ -53,24 +53,27 @@ type Counters = Record<'key' | 'tenant' | 'failed' | 'account' | 'address', Wind
 
 /** Every limit on how often something may be done. What is over it is told as 429 with Retry-After. */
 export class RateLimits {
-  private readonly uploads: UploadSlots
+  readonly #uploads: UploadSlots
+  readonly #limits: Limits
+  readonly #counters: Counters
+  readonly #end: () => Promise<void>
 
-  constructor(
-    private readonly limits: Limits,
-    private readonly counters: Counters,
-    private readonly end: () => Promise<void>,
-  ) {
-    this.uploads = new UploadSlots({ tenant: limits.uploadsByTenant, all: limits.uploadsInAll })
+  constructor(limits: Limits, counters: Counters, end: () => Promise<void>) {
+    this.#limits = limits
+    this.#counters = counters
+    this.#end = end
+
+    this.#uploads = new UploadSlots({ tenant: limits.uploadsByTenant, all: limits.uploadsInAll })
   }
 
   /** Counts a call of an authenticated actor. */
   async call({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>): Promise<RateState> {
-    const { perMinute } = this.limits
-    const [ofKey, ofTenant] = await Promise.all([this.counters.key.add(id), this.counters.tenant.add(tenantId)])
+    const { perMinute } = this.#limits
+    const [ofKey, ofTenant] = await Promise.all([this.#counters.key.add(id), this.#counters.tenant.add(tenantId)])
     const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
     if (ofKey.count > perMinute) {
       // What is refused here was not done: the tenant's other keys must not pay for it.
-      await this.counters.tenant.add(tenantId, -1)
+      await this.#counters.tenant.add(tenantId, -1)
       return { ...key, refusal: tooManyCalls('this credential', key) }
     }
     const tenant = stateOf('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
@@ -83,8 +86,8 @@ export class RateLimits {
    * good credential from the same address always passes: guessing 256 bits is hopeless, this only bounds what it costs us.
    */
   async failedCredential(ip: string): Promise<void> {
-    const { count, resetSeconds } = await this.counters.failed.add(addressGroup(ip))
-    if (count <= this.limits.failedCredentialsPerMinute) return
+    const { count, resetSeconds } = await this.#counters.failed.add(addressGroup(ip))
+    if (count <= this.#limits.failedCredentialsPerMinute) return
     throw rateLimited(`Too many refused credentials from this address; try again in ${resetSeconds} s.`, resetSeconds)
   }
 
@@ -92,24 +95,24 @@ export class RateLimits {
   async signIn(email: string, ip: string): Promise<{ succeeded(): Promise<void> }> {
     const account = accountKey(email)
     const address = addressGroup(ip)
-    const [byAccount, byAddress] = await Promise.all([this.counters.account.add(account), this.counters.address.add(address)])
+    const [byAccount, byAddress] = await Promise.all([this.#counters.account.add(account), this.#counters.address.add(address)])
     const over =
-      byAccount.count > this.limits.signInsByAccount ? byAccount : byAddress.count > this.limits.signInsByAddress && byAddress
+      byAccount.count > this.#limits.signInsByAccount ? byAccount : byAddress.count > this.#limits.signInsByAddress && byAddress
     if (over) throw rateLimited(`Too many attempts to sign in; try again in ${over.resetSeconds} s.`, over.resetSeconds)
     return {
       succeeded: async () => {
-        await Promise.all([this.counters.account.add(account, -1), this.counters.address.add(address, -1)])
+        await Promise.all([this.#counters.account.add(account, -1), this.#counters.address.add(address, -1)])
       },
     }
   }
 
   /** Takes one of the simultaneous uploads; gives the function that returns it. */
   upload({ tenantId }: Pick<Actor, 'tenantId'>): () => void {
-    return this.uploads.take(tenantId)
+    return this.#uploads.take(tenantId)
   }
 
   close(): Promise<void> {
-    return this.end()
+    return this.#end()
   }
 }
 

@@ -27,13 +27,16 @@ export function makeSessionKey(keyId: string): { secret: Buffer; publicJwk: Reco
 /** Tokens of the service's own sign-in: EdDSA, 12 hours, and a session behind each that can be revoked. */
 export class Sessions {
   // Parsing a key costs more than using it. Keys that rotated away are collected with the objects they were read into.
-  private readonly parsed = new WeakMap<KnownSigningKey, { privateKey: KeyObject; publicKey: KeyObject }>()
+  readonly #parsed = new WeakMap<KnownSigningKey, { privateKey: KeyObject; publicKey: KeyObject }>()
+  readonly #options: SessionsOptions
 
-  constructor(private readonly options: SessionsOptions) {}
+  constructor(options: SessionsOptions) {
+    this.#options = options
+  }
 
   /** A token for a session that has just begun. The session's row must hold the same `expiresAt`, or a later one. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
-    const key = await this.options.keys.current()
+    const key = await this.#options.keys.current()
     const now = Math.floor(Date.now() / 1000)
     const token = await new SignJWT({ sid: sessionId, tid: user.tenantId })
       .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT' })
@@ -42,14 +45,14 @@ export class Sessions {
       .setSubject(user.userId)
       .setIssuedAt(now)
       .setExpirationTime(now + sessionSeconds)
-      .sign(this.keyObjects(key).privateKey)
+      .sign(this.#keyObjects(key).privateKey)
     return { token, expiresAt: new Date((now + sessionSeconds) * 1000) }
   }
 
   /** What the token stands for, asked of the database; throws RefusedToken. */
   async verify(token: string): Promise<TokenRecord> {
-    const { sub, sid, tid, exp } = await this.claims(token)
-    const session = isId('ses', sid) ? await this.options.load(sid) : null
+    const { sub, sid, tid, exp } = await this.#claims(token)
+    const session = isId('ses', sid) ? await this.#options.load(sid) : null
     if (!session || session.revokedAt || session.expiresAt.getTime() <= Date.now())
       throw new RefusedToken('This session has ended; sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
@@ -60,23 +63,23 @@ export class Sessions {
 
   /** The document at /.well-known/jwks.json: the key that signs and those that still verify. */
   async jwks(): Promise<{ keys: JWK[] }> {
-    return { keys: (await this.options.keys.all()).flatMap(({ publicJwk }) => (publicJwk ? [publicJwk as JWK] : [])) }
+    return { keys: (await this.#options.keys.all()).flatMap(({ publicJwk }) => (publicJwk ? [publicJwk as JWK] : [])) }
   }
 
-  private async claims(token: string) {
+  async #claims(token: string) {
     const { kid } = decodeProtectedHeader(token)
-    const key = typeof kid === 'string' ? await this.options.keys.find(kid) : undefined
+    const key = typeof kid === 'string' ? await this.#options.keys.find(kid) : undefined
     if (!key) throw new RefusedToken('This token was signed with an unknown key.')
     const rules = { algorithms: ['EdDSA'], issuer: ownIssuer, audience: ownIssuer, requiredClaims: ['exp', 'sub', 'sid', 'tid'] }
-    return (await jwtVerify(token, this.keyObjects(key).publicKey, rules).catch(refuse)).payload
+    return (await jwtVerify(token, this.#keyObjects(key).publicKey, rules).catch(refuse)).payload
   }
 
-  private keyObjects(key: KnownSigningKey) {
-    let pair = this.parsed.get(key)
+  #keyObjects(key: KnownSigningKey) {
+    let pair = this.#parsed.get(key)
     if (!pair) {
       const privateKey = createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' })
       pair = { privateKey, publicKey: createPublicKey(privateKey) }
-      this.parsed.set(key, pair)
+      this.#parsed.set(key, pair)
     }
     return pair
   }

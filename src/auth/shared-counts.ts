@@ -21,60 +21,62 @@ const sweepEvery = 60
  * brings back the sums. A call never waits for it, and while PostgreSQL is away every replica counts for itself.
  */
 export class SharedCounts {
-  private readonly entries = new Map<string, Pending>()
-  private readonly changed = new Set<Pending>()
-  private timer: NodeJS.Timeout | undefined
-  private rounds = 0
-  private running: Promise<void> = Promise.resolve()
+  readonly #entries = new Map<string, Pending>()
+  readonly #changed = new Set<Pending>()
+  #timer: NodeJS.Timeout | undefined
+  #rounds = 0
+  #running: Promise<void> = Promise.resolve()
+  readonly #pool: Pool
+  readonly #onError: ((error: Error) => void) | undefined
 
-  constructor(
-    private readonly pool: Pool,
-    private readonly onError?: (error: Error) => void,
-  ) {}
+  constructor(pool: Pool, onError?: (error: Error) => void) {
+    this.#pool = pool
+    this.#onError = onError
+  }
 
   start(): void {
-    this.timer = setInterval(() => void this.exchange(), everyMs).unref()
+    this.#timer = setInterval(() => void this.exchange(), everyMs).unref()
   }
 
   async close(): Promise<void> {
-    clearInterval(this.timer)
-    await this.running
+    clearInterval(this.#timer)
+    await this.#running
   }
 
   /** Notes what was counted in this process. */
   added(counter: ProcessCounter, key: string, window: number, points: number): void {
     const id = `${counter.name}:${key}`
-    let entry = this.entries.get(id)
+    let entry = this.#entries.get(id)
     if (!entry || entry.window !== window) {
       entry = { counter, key, window, untold: 0, told: 0 }
-      this.entries.set(id, entry)
+      this.#entries.set(id, entry)
     }
     entry.untold += points
-    this.changed.add(entry)
+    this.#changed.add(entry)
   }
 
   /** One round, after any that is under way. */
   exchange(): Promise<void> {
-    this.running = this.running.then(() => this.round()).catch((error) => this.onError?.(error as Error))
-    return this.running
+    this.#running = this.#running.then(() => this.#round()).catch((error) => this.#onError?.(error as Error))
+    return this.#running
   }
 
-  private async round(): Promise<void> {
-    if (this.rounds++ % sweepEvery === 0) await this.sweep()
+  async #round(): Promise<void> {
+    if (this.#rounds++ % sweepEvery === 0) await this.#sweep()
     // What is counted from here on waits for the next round, or a busy service would never leave this one.
-    const batch = [...this.changed]
-    this.changed.clear()
-    for (let at = 0; at < batch.length; at += mostKeysAtOnce) await this.tell(batch.slice(at, at + mostKeysAtOnce))
+    const batch = [...this.#changed]
+    this.#changed.clear()
+    for (let at = 0; at < batch.length; at += mostKeysAtOnce) await this.#tell(batch.slice(at, at + mostKeysAtOnce))
   }
 
-  private async tell(batch: Pending[]): Promise<void> {
+  async #tell(batch: Pending[]): Promise<void> {
     // Rows are locked in the order of their keys, so that two replicas never wait for each other in a circle.
     const rows = batch
-      .filter((entry) => entry.untold !== 0 && this.entries.get(idOf(entry)) === entry)
+      .filter((entry) => entry.untold !== 0 && this.#entries.get(idOf(entry)) === entry)
       .map((entry) => ({ entry, id: idOf(entry), points: entry.untold, start: entry.window * entry.counter.seconds }))
       .sort((one, other) => (one.id < other.id ? -1 : 1))
     if (rows.length === 0) return
-    const told = await this.upsert(rows)
+    const told = await this.#upsert(rows)
     for (const { entry, id, points, start } of rows) {
       entry.untold -= points
       const sum = told.get(id)
@@ -86,8 +88,8 @@ export class SharedCounts {
     }
   }
 
-  private async upsert(rows: { entry: Pending; id: string; points: number; start: number }[]) {
-    const { rows: sums } = await this.pool.query<{ key: string; points: string; start: string }>(
+  async #upsert(rows: { entry: Pending; id: string; points: number; start: number }[]) {
+    const { rows: sums } = await this.#pool.query<{ key: string; points: string; start: string }>(
       `insert into rate_limits as r (key, window_start, points, expires_at)
        select key, to_timestamp(start), points, to_timestamp(start + 2 * seconds)
          from unnest($1::text[], $2::float8[], $3::bigint[], $4::float8[]) as counted (key, start, points, seconds)
@@ -107,10 +109,10 @@ export class SharedCounts {
     return new Map(sums.map(({ key, points, start }) => [key, { points: Number(points), start: Number(start) }]))
   }
 
-  private async sweep(): Promise<void> {
+  async #sweep(): Promise<void> {
     const now = Date.now() / 1000
-    for (const [id, { window, counter }] of this.entries) if ((window + 1) * counter.seconds < now) this.entries.delete(id)
-    await this.pool.query('delete from rate_limits where expires_at < now()')
+    for (const [id, { window, counter }] of this.#entries) if ((window + 1) * counter.seconds < now) this.#entries.delete(id)
+    await this.#pool.query('delete from rate_limits where expires_at < now()')
   }
 }
 

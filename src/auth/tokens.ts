@@ -14,33 +14,36 @@ export interface TokensOptions {
 
 /** Every token that may be presented: our own, and the outside provider's. A warm one costs no signature check and no database call. */
 export class Tokens {
-  private readonly cache: IdentityCache<TokenRecord>
+  readonly #cache: IdentityCache<TokenRecord>
+  readonly #options: TokensOptions
 
-  constructor(private readonly options: TokensOptions) {
+  constructor(options: TokensOptions) {
+    this.#options = options
+
     const { trust, capacity = 10_000 } = options
-    this.cache = new IdentityCache({ trust, capacity, idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId] })
+    this.#cache = new IdentityCache({ trust, capacity, idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId] })
   }
 
   /** What the token stands for; throws RefusedToken. The status of the user and of the tenant are the caller's to judge. */
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > longestToken) throw new RefusedToken(`This token is longer than ${longestToken} bytes.`)
-    const record = await this.cache.get(fingerprint(token), () => this.load(token))
+    const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
     if (!record || record.validUntil <= Date.now()) throw new RefusedToken('This token has expired.')
     return record
   }
 
   /** Forgets what depends on a user, a tenant or a session; to be called after its change is committed. */
   forget(id: string): void {
-    this.cache.forget(id)
+    this.#cache.forget(id)
   }
 
   clear(): void {
-    this.cache.clear()
+    this.#cache.clear()
   }
 
   // The issuer that the token claims only chooses who judges it; each judge checks it again.
-  private async load(token: string): Promise<TokenRecord> {
-    const { sessions, outside } = this.options
+  async #load(token: string): Promise<TokenRecord> {
+    const { sessions, outside } = this.#options
     const issuer = claimedIssuer(token)
     if (issuer === ownIssuer) return sessions.verify(token)
     if (outside && issuer === outside.issuer) return outside.verify(token)

@@ -47,7 +47,7 @@ export interface BlobStorage {
   remove(path: string): Promise<void>
   /** Every blob whose path sorts after `after`, ascending by UTF-8 bytes (collation "C"). For the reconciler only. */
   list(after?: string): AsyncIterable<StoredBlob>
-  /** A URL that gives the blob to whoever holds it, for `expiresInSeconds`. */
+  /** A URL that gives the blob to its holder, for `expiresInSeconds`. */
   signDownload(grant: DownloadGrant): Promise<string>
   /** Throws `storageUnavailable` where the store cannot be written and read now. */
   ready(): Promise<void>

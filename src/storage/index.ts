@@ -31,7 +31,7 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
     throw new Error(
       `STORAGE_URL '${url}' names no bucket; a bucket is gs://name or gs://name/prefix, its name in lower-case letters, digits, '-', '_' and '.'.`,
     )
-  // Google's client is 11 MB of memory to whoever keeps blobs on a disk.
+  // Google's client is 11 MB of memory, of no use to a store on a disk.
   const { GcsStorage } = await import('./gcs/gcs.js')
   return new GcsStorage({
     bucket: parts[1],

@@ -14,16 +14,16 @@ export type DownloadVerdict = { fileId: string; expires: Date } | 'expired' | 'i
 /** Download URLs of the local store: HMAC-SHA-256 over file and expiry. The host is the configured one, never a request's. */
 export class DownloadUrls {
   readonly #base: string
+  readonly #secrets: SigningSecrets
 
-  constructor(
-    publicUrl: string,
-    private readonly secrets: SigningSecrets,
-  ) {
+  constructor(publicUrl: string, secrets: SigningSecrets) {
+    this.#secrets = secrets
+
     this.#base = `${publicUrl.replace(/\/+$/, '')}/download/`
   }
 
   async sign(fileId: string, expiresInSeconds: number): Promise<string> {
-    const key = await this.secrets.current()
+    const key = await this.#secrets.current()
     // Rounded up, so that a URL lives no shorter than was promised.
     const expires = Math.ceil(Date.now() / 1000) + expiresInSeconds
     const signature = signatureOf(key, fileId, String(expires))
@@ -36,7 +36,7 @@ export class DownloadUrls {
     if (!isId('file', fileId) || typeof keyId !== 'string' || keyId.length > 100) return 'invalid'
     if (typeof expires !== 'string' || !/^[1-9]\d{0,11}$/.test(expires)) return 'invalid'
     if (typeof signature !== 'string' || !/^[\w-]{43}$/.test(signature)) return 'invalid'
-    const key = await this.secrets.find(keyId)
+    const key = await this.#secrets.find(keyId)
     if (!key || !timingSafeEqual(Buffer.from(signatureOf(key, fileId, expires)), Buffer.from(signature))) return 'invalid'
     const until = new Date(Number(expires) * 1000)
     return until.getTime() > Date.now() ? { fileId, expires: until } : 'expired'

@@ -116,7 +116,7 @@ export class SignInService {
     return true
   }
 
-  /** Ends every other session of the user, since whoever knew the old password may hold one. */
+  /** Ends every other session of the user, since an intruder who knew the old password may hold one. */
   async changePassword(
     actor: Actor,
     { currentPassword, newPassword }: { currentPassword: string; newPassword: string },

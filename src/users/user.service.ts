@@ -74,9 +74,9 @@ export class UserService {
 
   update(actor: Actor, userId: string, input: UpdateUserInput): Promise<User> {
     return this.#change(actor, userId, (before) => {
-      // With `disable` below: whoever ends an admin is another one, so that a tenant is never left without.
+      // With `disable` below: an admin is ended by another one, so that a tenant is never left without.
       if (userId === actor.id && before.scopes.includes('admin') && input.scopes?.includes('admin') === false)
-        throw conflict("Nobody takes the scope 'admin' from himself; another admin can.", { user_id: userId })
+        throw conflict("You cannot take the scope 'admin' from yourself; another admin can.", { user_id: userId })
       return {
         data: {
           ...(input.name !== undefined && { name: input.name }),
@@ -89,14 +89,14 @@ export class UserService {
 
   /** Throws 409 where the user is disabled already, or is the one who asks. */
   disable(actor: Actor, userId: string): Promise<User> {
-    if (userId === actor.id) throw conflict('Nobody disables himself; another admin can.', { user_id: userId })
+    if (userId === actor.id) throw conflict('You cannot disable yourself; another admin can.', { user_id: userId })
     return this.#move(actor, userId, 'disabled', 'disabled')
   }
 
   /** Throws 409 where the user is active already. */
   enable = (actor: Actor, userId: string) => this.#move(actor, userId, 'active', 'enabled')
 
-  /** Ends every session of the user but `keepSession` in the same transaction: whoever knew the old password may hold one. */
+  /** Ends every session of the user but `keepSession` in the same transaction: an intruder who knew the old password may hold one. */
   async setPassword(actor: Actor, userId: string, password: string, keepSession: string | undefined): Promise<void> {
     const passwordHash = await this.#passwords.hash(password)
     await this.#change(actor, userId, () => ({

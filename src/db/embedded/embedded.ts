@@ -75,7 +75,7 @@ const inUse = (dataDir: string, { pid, purpose }: LockHolder) =>
 function makeDataDir(dataDir: string) {
   try {
     mkdirSync(dirname(dataDir), { recursive: true })
-    // 0711 as root: an account made for PostgreSQL must pass through, and nobody may look around.
+    // 0711 as root: an account made for PostgreSQL must pass through, and may not look around.
     if (!existsSync(dataDir)) mkdirSync(dataDir, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
     writeFileSync(join(dataDir, '.writable'), '')
     rmSync(join(dataDir, '.writable'))

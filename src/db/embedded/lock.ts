@@ -107,5 +107,5 @@ function linked(from: string, to: string): boolean {
 
 const modified = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
 
-// A disk that was full can leave an empty lock; it names nobody, so nobody holds it.
+// A disk that was full can leave an empty lock; it names no holder, so it is free.
 const existsEmpty = (path: string) => statSync(path, { throwIfNoEntry: false })?.size === 0

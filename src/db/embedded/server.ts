@@ -13,7 +13,7 @@ export interface EmbeddedServer {
   pid: number
   /** Of its socket: the URL stays the same as long as this does. */
   socketFolder: string
-  /** Resolves when the server is gone, whoever ended it. */
+  /** Resolves when the server is gone, however it ended. */
   exited: Promise<void>
   /** A fast shutdown: connections are cut, everything committed is kept. */
   stop(): Promise<void>
@@ -51,7 +51,7 @@ const ourSettings = {
   log_checkpoints: 'off',
 }
 
-/** Starts PostgreSQL from npm on `folder`; the caller sees to it that nobody else does at the same time. */
+/** Starts PostgreSQL from npm on `folder`; the caller holds the folder's lock. */
 export async function startServer({ folder, settings = {}, say = () => {}, ...given }: EmbeddedOptions): Promise<EmbeddedServer> {
   const binaries = findBinaries()
   const account = await chooseAccount(binaries, folder)

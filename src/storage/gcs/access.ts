@@ -51,7 +51,7 @@ export class GcsAccess {
     return this.emulated ? {} : { ...(await this.#client.authClient.getRequestHeaders(url)) }
   }
 
-  /** The library keeps its connections in agents that it shows to nobody but through its answers. */
+  /** The library shows the agents that keep its connections only through its answers. */
   noteAgent(response: unknown): void {
     const { agent } = (response as { request?: { agent?: http.Agent } } | undefined)?.request ?? {}
     if (agent) this.#libraryAgent = agent

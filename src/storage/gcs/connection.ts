@@ -28,8 +28,11 @@ export interface BucketReply {
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
   readonly #https = new https.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
+  readonly #idleMs: number
 
-  constructor(private readonly idleMs: number) {}
+  constructor(idleMs: number) {
+    this.#idleMs = idleMs
+  }
 
   /** Answers with the head as soon as it is there; the body then fails by itself when it stands still. */
   send(request: BucketRequest): Promise<BucketReply> {
@@ -42,8 +45,8 @@ export class BucketConnection {
         body.on('error', () => {})
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body })
       })
-      outgoing.setTimeout(this.idleMs, () =>
-        outgoing.destroy(Object.assign(new Error(`silent for ${this.idleMs} ms`), { code: 'ETIMEDOUT' })),
+      outgoing.setTimeout(this.#idleMs, () =>
+        outgoing.destroy(Object.assign(new Error(`silent for ${this.#idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
       outgoing.end(request.body)
@@ -89,6 +92,6 @@ export function contentOf(reply: BucketReply, content: { doing: string; length: 
       done(error && unavailable(doing, error))
     },
   })
-  // The callback is the pipeline's end, told through `counted`; whoever drops that closes the connection.
+  // The callback is the pipeline's end, reported through `counted`; dropping that closes the connection.
   return pipeline(reply.body, counted, () => {})
 }

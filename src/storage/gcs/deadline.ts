@@ -46,7 +46,7 @@ export interface Attempts {
   /** Of each attempt; `limits.requestMs` unless told. */
   attemptMs?: number
   signal?: AbortSignal
-  /** Told of each attempt that got no answer in its time. */
+  /** Called for each attempt that got no answer in its time. */
   onTimeout?: () => void
 }
 

@@ -11,8 +11,11 @@ export class DurableDirectories {
   readonly #rounds = new Map<string, Round>()
   readonly #making = new Map<string, Promise<void>>()
   readonly #durable = new Set<string>()
+  readonly #root: string
 
-  constructor(private readonly root: string) {}
+  constructor(root: string) {
+    this.#root = root
+  }
 
   /** Resolves when every entry made in `directory` before this call is on disk. */
   sync(directory: string): Promise<void> {
@@ -25,7 +28,7 @@ export class DurableDirectories {
 
   /** Makes `directory` and what is missing above it, durably. The root must be there. */
   make(directory: string): Promise<void> {
-    if (directory === this.root || this.#durable.has(directory)) return Promise.resolve()
+    if (directory === this.#root || this.#durable.has(directory)) return Promise.resolve()
     const making = this.#making.get(directory) ?? this.#make(directory).finally(() => this.#making.delete(directory))
     this.#making.set(directory, making)
     return making
@@ -33,7 +36,7 @@ export class DurableDirectories {
 
   /** To be told when a directory went away, or may have. */
   forget(directory: string): void {
-    for (let at = directory; at.length > this.root.length; at = dirname(at)) this.#durable.delete(at)
+    for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }
 
   #begin(directory: string): Promise<void> {
@@ -52,7 +55,7 @@ export class DurableDirectories {
     await mkdir(directory, { mode: 0o700 }).catch((error) => {
       if (error.code !== 'EEXIST') throw error
     })
-    // Also where it was there: whoever made it, perhaps another process, may not have synced it yet.
+    // Also where it was there: another process may have made it and not synced it yet.
     await this.sync(parent)
     if (this.#durable.size >= 10_000) this.#durable.clear()
     this.#durable.add(directory)

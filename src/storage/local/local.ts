@@ -20,11 +20,14 @@ export class LocalStorage implements BlobStorage {
   readonly description: string
   readonly #directories: DurableDirectories
   readonly #temporary: string
+  readonly #root: string
 
   private constructor(
-    private readonly root: string,
+    root: string,
     readonly urls: DownloadUrls,
   ) {
+    this.#root = root
+
     this.description = `directory ${root}`
     this.#directories = new DurableDirectories(root)
     this.#temporary = join(root, temporaryDirectory)
@@ -45,9 +48,9 @@ export class LocalStorage implements BlobStorage {
     return store
   }
 
-  /** The file that holds the blob, for whoever serves it. */
+  /** The file that holds the blob, to be served. */
   fileOf(path: string): string {
-    return join(this.root, placeOf(path))
+    return join(this.#root, placeOf(path))
   }
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
@@ -101,7 +104,7 @@ export class LocalStorage implements BlobStorage {
   }
 
   async *list(after?: string): AsyncGenerator<StoredBlob> {
-    const paths = listPaths(this.root, after)
+    const paths = listPaths(this.#root, after)
     while (true) {
       const next = await faults('list its blobs', async () => {
         await this.#assertMounted()
@@ -123,7 +126,7 @@ export class LocalStorage implements BlobStorage {
       await this.#assertMounted()
       await writeDurably(probe, [Buffer.from(probe)])
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
-      if (read !== probe) throw storageUnavailable(`The store at '${this.root}' does not read what was written to it.`)
+      if (read !== probe) throw storageUnavailable(`The store at '${this.#root}' does not read what was written to it.`)
     })
   }
 
@@ -167,7 +170,7 @@ export class LocalStorage implements BlobStorage {
 
   async #prune(path: string): Promise<void> {
     for (const place of prunable(placeOf(path))) {
-      const directory = join(this.root, place)
+      const directory = join(this.#root, place)
       this.#directories.forget(directory)
       // Not empty: it stays, and what is above it too.
       if (
@@ -191,7 +194,7 @@ export class LocalStorage implements BlobStorage {
 
   // "No such file" is only true where the store itself is there.
   async #assertMounted(): Promise<void> {
-    await access(join(this.root, markerFile), constants.F_OK)
+    await access(join(this.#root, markerFile), constants.F_OK)
   }
 }
 
@@ -209,7 +212,7 @@ async function assertWhole(path: string, { size, sync }: { size: number; sync: b
   }
 }
 
-// For file systems without hard links: whoever could create the name may rename over it.
+// For file systems without hard links: the process that could create the name may rename over it.
 async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
   const reserved = await open(target, 'wx', 0o600).catch((error) => {
     throw error.code === 'EEXIST' ? new BlobExists(path) : error
