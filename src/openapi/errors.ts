@@ -1,5 +1,6 @@
 import { type ErrorCode, httpStatus } from '../errors.js'
-import type { Json } from './schemas.js'
+import { exampleOf } from './examples.js'
+import type { Json, NamedSchemas } from './schemas.js'
 
 /** What any call may be told, however right it is. */
 const always: ErrorCode[] = [
@@ -67,6 +68,11 @@ export function codesOf({ operation, body, idempotent, judged, named }: Refusabl
 /** Responses that have a name, one for each set of codes that some route has under one status. */
 export class ErrorResponses {
   readonly all: Record<string, Json> = {}
+  readonly #named: NamedSchemas
+
+  constructor(named: NamedSchemas) {
+    this.#named = named
+  }
 
   /** The error part of an operation's `responses`. */
   of(codes: readonly ErrorCode[]): Record<string, Json> {
@@ -77,12 +83,12 @@ export class ErrorResponses {
 
   #refer(status: number, codes: ErrorCode[]): Json {
     const name = codes.join('.')
-    this.all[name] ??= response(status, codes)
+    this.all[name] ??= response(this.#named, status, codes)
     return { $ref: `#/components/responses/${name}` }
   }
 }
 
-function response(status: number, codes: ErrorCode[]): Json {
+function response(named: NamedSchemas, status: number, codes: ErrorCode[]): Json {
   const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
   return {
     description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n'),
@@ -92,7 +98,7 @@ function response(status: number, codes: ErrorCode[]): Json {
       ...((status === 429 || status === 503) && { 'Retry-After': header('Retry-After') }),
     },
     content: {
-      'application/json': { schema: envelope(codes) },
+      'application/json': { schema: envelope(named, codes), example: exampleOf(named, envelope(named, codes)) },
       'application/problem+json': { schema: problem(status, codes) },
     },
   }
@@ -107,14 +113,28 @@ const object = (properties: Record<string, Json>): Json => ({
 
 const requestId: Json = { type: 'string', description: 'The same as X-Request-Id.' }
 
-const envelope = (codes: ErrorCode[]): Json =>
+const envelope = (named: NamedSchemas, codes: ErrorCode[]): Json =>
   object({
     status: { const: 'ERROR' },
     message: { type: 'string', description: 'What is wrong, and what would be right, for people.' },
-    error: object({ code: { type: 'string', enum: codes }, details: detailsOf(codes) }),
+    error: oneOf(named, codes),
     request_id: requestId,
     timestamp: { type: 'string', format: 'date-time' },
   })
+
+/** The `error` member, one schema for each code, so that a program that has looked at `code` knows its `details`. */
+function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
+  const refs = codes.map((code) =>
+    named.refer(errorName(code), () => object({ code: { type: 'string', const: code }, details: details[code] ?? openDetails })),
+  )
+  if (refs.length === 1) return refs[0]!
+  const mapping = Object.fromEntries(codes.map((code, index) => [code, refs[index]!.$ref]))
+  return { oneOf: refs, discriminator: { propertyName: 'code', mapping } }
+}
+
+/** invalid_extension: InvalidExtensionError. */
+const errorName = (code: ErrorCode): string =>
+  `${code.replaceAll(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase())}Error`.replace('ErrorError', 'Error')
 
 const problem = (status: number, codes: ErrorCode[]): Json => ({
   ...object({
@@ -124,7 +144,7 @@ const problem = (status: number, codes: ErrorCode[]): Json => ({
     detail: { type: 'string' },
     instance: { type: 'string', format: 'uri' },
     code: { type: 'string', enum: codes },
-    details: detailsOf(codes),
+    details: codes.length === 1 ? (details[codes[0]!] ?? openDetails) : openDetails,
   }),
   description: 'RFC 9457, where the client accepts it.',
 })
@@ -138,10 +158,26 @@ const fieldFaults: Json = object({
   },
 })
 
-const detailsOf = (codes: ErrorCode[]): Json =>
-  codes.length === 1 && codes[0] === 'bad_user_input'
-    ? fieldFaults
-    : { type: 'object', additionalProperties: true, description: 'The same for programs.' }
+const openDetails: Json = { type: 'object', additionalProperties: true, description: 'The same for programs.' }
+
+const known = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
+const text: Json = { type: 'string' }
+const whole: Json = { type: 'integer', format: 'int64' }
+
+// What is always told is required where it is told in one way only; the rest is there where it applies.
+const details: Partial<Record<ErrorCode, Json>> = {
+  bad_user_input: fieldFaults,
+  method_not_allowed: known({ allowed: { type: 'array', items: text } }),
+  invalid_extension: known({
+    extension: { ...text, description: 'Of the file name, without the dot.' },
+    allowed: { type: 'array', items: text, description: 'Where the context does not allow the extension.' },
+    recognised: { ...text, description: 'The type that the content is of, where it is another one.' },
+    content_type: text,
+  }),
+  virus_detected: known({ signature: text, engine: text }),
+  quota_exceeded: known({ quota_mb: whole, used_bytes: whole, remaining_bytes: whole, size_bytes: whole }),
+  rate_limited: known({ retry_after: { ...whole, description: 'Seconds; the same as Retry-After.' } }),
+}
 
 const meanings: Record<ErrorCode, string> = {
   bad_user_input: 'a field, a parameter or the body is at fault.',

@@ -1,4 +1,4 @@
-import { type DescribedOperation, itemsOf, successHeaders } from './operation.js'
+import { type DescribedOperation, successHeaders } from './operation.js'
 import type { Json } from './schemas.js'
 
 // They stream rows and so run no document; what they take and give is that of the lists.
@@ -29,8 +29,10 @@ function describe(list: DescribedOperation, summary: string, operationId: string
           'The entries. In CSV the first line has the names; a cell that a spreadsheet would take for a formula begins with an apostrophe.',
         headers: { ...successHeaders, 'Content-Disposition': { $ref: '#/components/headers/Content-Disposition' } },
         content: {
+          'application/x-ndjson': {
+            schema: { type: 'string', description: 'One JSON object a line, each an item of the list.' },
+          },
           'text/csv': { schema: { type: 'string' } },
-          'application/x-ndjson': { schema: itemsOf(list.answer()) },
         },
       },
       ...list.refusals({ operation: operationId, idempotent: false, judged: true, named: false }),

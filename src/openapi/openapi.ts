@@ -12,7 +12,8 @@ export const apiPrefix = '/api/v1'
 
 /** The OpenAPI 3.1 document: derived from the route table, the stored documents and the schema, so that it cannot differ from them. */
 export function openApiDocument(schema: GraphQLSchema): Json {
-  const shared: Shared = { schema, named: new NamedSchemas(), errors: new ErrorResponses() }
+  const named = new NamedSchemas()
+  const shared: Shared = { schema, named, errors: new ErrorResponses(named) }
   const operations = loadOperations(schema)
   const describedBy = (name: string) => new DescribedOperation(shared, operations.get(name)!)
   const paths: Record<string, Json> = {}

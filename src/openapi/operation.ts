@@ -12,6 +12,7 @@ import type { Access } from '../graphql/requires.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
+import { exampleOf, exampleOfBody } from './examples.js'
 import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull, plain } from './schemas.js'
 
 /** Where the parts go that several operations share. */
@@ -69,7 +70,7 @@ export class DescribedOperation {
       ],
       ...(route.body && { requestBody: this.#body(route, others) }),
       responses: {
-        [String(route.status ?? 200)]: success(envelope(route, this.answer()), idempotent),
+        [String(route.status ?? 200)]: this.#success(envelope(route, this.answer()), idempotent),
         ...this.refusals({
           operation: this.name,
           body: route.body,
@@ -121,6 +122,16 @@ export class DescribedOperation {
     return target
   }
 
+  #success(schema: Json, idempotent: boolean): Json {
+    return {
+      description: idempotent
+        ? 'Done; or, with an Idempotency-Key that was used for the same before, that answer again.'
+        : 'Done.',
+      headers: successHeaders,
+      content: { 'application/json': { schema, example: exampleOf(this.#shared.named, schema) } },
+    }
+  }
+
   #body(route: Route, inputs: Input[]): Json {
     const required = inputs.filter((input) => input.required).map(({ name }) => name)
     // A member that is null counts as left out, but for a change, where null would have to mean something.
@@ -131,12 +142,17 @@ export class DescribedOperation {
         return [input.name, nullable && !input.required ? orNull(schema) : schema]
       }),
     )
-    const schema = { type: 'object', properties, required, additionalProperties: false }
+    const schema = this.#shared.named.refer(`${this.name}Body`, () => ({
+      type: 'object',
+      properties,
+      ...(required.length > 0 && { required }),
+      additionalProperties: false,
+    }))
     return {
       required: required.length > 0,
       content:
         route.body === 'json'
-          ? { 'application/json': { schema } }
+          ? { 'application/json': { schema, example: exampleOfBody(this.#shared.named, schema) } }
           : { 'multipart/form-data': { schema, ...encodings(properties) } },
     }
   }
@@ -162,17 +178,6 @@ function envelope(route: Route, data: Json): Json {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
 }
 
-function success(schema: Json, idempotent: boolean): Json {
-  return {
-    description: idempotent ? 'Done; or, with an Idempotency-Key that was used for the same before, that answer again.' : 'Done.',
-    headers: successHeaders,
-    content: { 'application/json': { schema } },
-  }
-}
-
 export const successHeaders: Json = Object.fromEntries(
   ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
-
-/** The items of a list operation's page. */
-export const itemsOf = (page: Json): Json => (page as { properties: { data: { items: Json } } }).properties.data.items

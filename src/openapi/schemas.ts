@@ -22,7 +22,10 @@ export class NamedSchemas {
   readonly all: Record<string, Json> = {}
 
   refer(name: string, make: () => Json): Json {
-    this.all[name] ??= make()
+    const schema = make()
+    this.all[name] ??= schema
+    if (JSON.stringify(this.all[name]) !== JSON.stringify(schema))
+      throw new Error(`Two schemas are called '${name}'; give the selection of one of them a fragment with a name of its own.`)
     return { $ref: `#/components/schemas/${name}` }
   }
 }
@@ -36,7 +39,7 @@ const scalars: Record<string, Json> = {
   Float: { type: 'number', format: 'double' },
   DateTime: { type: 'string', format: 'date-time', pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$' },
   JSONObject: { type: 'object', additionalProperties: true },
-  Upload: { type: 'string', contentMediaType: 'application/octet-stream' },
+  Upload: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' },
 }
 
 const idOf = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
@@ -73,10 +76,11 @@ export class AnswerSchemas {
     return { ...scalarSchema(String(type)), ...shape }
   }
 
-  /** A selection of nothing but one fragment has that fragment's name. */
+  /** A selection of nothing but one fragment has that fragment's name, any other that of its type. */
   #object(type: GraphQLObjectType, selection: SelectionSetNode): Json {
     const [only, ...others] = selection.selections
-    if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0) return this.#members(type, selection)
+    if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0)
+      return this.named.refer(type.name, () => this.#members(type, selection))
     const { selectionSet } = this.fragments.get(only.name.value)!
     return this.named.refer(only.name.value, () => this.#members(type, selectionSet))
   }

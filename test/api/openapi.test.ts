@@ -54,6 +54,45 @@ test('operation ids are unique, tags are described, and the parameters of a path
   }
 })
 
+test('what is answered has names, and every error code a schema of its own', () => {
+  const names = Object.keys(api.document.components.schemas)
+  const expected = [
+    'File',
+    'FileItem',
+    'FileMetadata',
+    'FilePage',
+    'DownloadUrl',
+    'CallLog',
+    'AuditLog',
+    'Stats',
+    'ApiCallsChart',
+  ]
+  expect(names).toEqual(expect.arrayContaining([...expected, 'InvalidExtensionError', 'BadUserInputError', 'CreateContextBody']))
+  let unnamed = 0
+  for (const { responses } of api.operations)
+    walk(responses, ({ type, properties }) => {
+      // The envelope alone, whose data differs in each.
+      if (type === 'object' && properties !== undefined && !('status' in (properties as Json))) unnamed++
+    })
+  expect(unnamed).toBe(0)
+})
+
+test('every operation has examples, which are as described', () => {
+  for (const { operationId, requestBody, responses } of api.operations) {
+    const json = requestBody?.content['application/json']
+    if (json) expect([operationId, api.checker.faults(json.example, json.schema)]).toEqual([operationId, []])
+    const good = Object.entries(responses).find(([status]) => status.startsWith('2'))![1] as {
+      content: Record<string, { schema: Json; example?: unknown }>
+    }
+    const answer = good.content['application/json']
+    if (answer) expect([operationId, api.checker.faults(answer.example, answer.schema)]).toEqual([operationId, []])
+  }
+  for (const { content } of Object.values(api.document.components.responses) as { content: Json }[]) {
+    const { example, schema } = content['application/json'] as { example: unknown; schema: Json }
+    expect(api.checker.faults(example, schema)).toEqual([])
+  }
+})
+
 test('its operations are those of the route table, and the two exports', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)

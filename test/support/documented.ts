@@ -10,6 +10,11 @@ export interface Parameter {
   schema: Json
 }
 
+interface RequestBody {
+  required: boolean
+  content: Record<string, { schema: Json; example?: unknown }>
+}
+
 export interface DocumentedOperation {
   operationId: string
   method: string
@@ -17,7 +22,7 @@ export interface DocumentedOperation {
   path: string
   scope: string | null
   parameters: Parameter[]
-  requestBody?: { required: boolean; content: Record<string, { schema: Json }> }
+  requestBody?: RequestBody
   responses: Record<string, Json>
 }
 
@@ -37,6 +42,7 @@ export class Documented {
         method: method.toUpperCase(),
         path,
         scope: operation['x-required-scope'] as string | null,
+        ...(operation.requestBody !== undefined && { requestBody: this.#withSchemas(operation.requestBody as RequestBody) }),
         parameters: (operation.parameters as Json[]).map((parameter) => this.#whole(parameter) as unknown as Parameter),
       })),
     )
@@ -70,6 +76,12 @@ export class Documented {
     const value = answer.headers.get(name)
     if (value === null) return [`${place} has no header ${name}`]
     return this.checker.faults(value, header.schema as Json, `${place} ${name}`)
+  }
+
+  /** The same, its schemas themselves in place of their names. */
+  #withSchemas({ required, content }: RequestBody): RequestBody {
+    const whole = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#whole(media.schema) }])
+    return { required, content: Object.fromEntries(whole) }
   }
 
   #whole(part: Json): Json {

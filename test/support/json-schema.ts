@@ -48,6 +48,7 @@ const types: Record<string, (value: unknown) => boolean> = {
 const formats: Record<string, (value: string | number) => boolean> = {
   'date-time': (value) => !Number.isNaN(Date.parse(String(value))) && String(value).endsWith('Z'),
   uri: (value) => URL.canParse(String(value)),
+  binary: (value) => typeof value === 'string',
   int32: (value) => Math.abs(Number(value)) < 2 ** 31,
   int64: (value) => Number.isSafeInteger(value),
   double: (value) => Number.isFinite(value),
@@ -63,9 +64,14 @@ const keywords: Record<string, Check> = {
   description: annotation,
   default: annotation,
   contentMediaType: annotation,
+  discriminator: annotation,
   $ref: (value, ref: string, { place, checker }) => checker.faults(value, checker.resolve(ref), place),
   anyOf: (value, choices: Schema[], { place, checker }) =>
     choices.some((choice) => checker.faults(value, choice, place).length === 0) ? undefined : told(place, value, 'one of anyOf'),
+  oneOf: (value, choices: Schema[], { place, checker }) =>
+    choices.filter((choice) => checker.faults(value, choice, place).length === 0).length === 1
+      ? undefined
+      : told(place, value, 'exactly one of oneOf'),
   type: (value, type: string | string[], { place }) =>
     [type].flat().some((name) => types[name]!(value)) ? undefined : told(place, value, `of type ${[type].flat().join(' or ')}`),
   const: (value, constant: unknown, { place }) => (value === constant ? undefined : told(place, value, `${constant}`)),

@@ -1,0 +1,113 @@
+import type { Json, NamedSchemas } from './schemas.js'
+
+const ulid = '01kqzv6y8xw3f5t2n7m4c9d1b0'
+const moment = '2026-11-20T10:00:00.000Z'
+
+/** Values by the names of members: the same thing has the same value in every example. */
+const values: Record<string, unknown> = {
+  api_key_id: `key_${ulid}`,
+  api_key: 'assay_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE',
+  api_key_name: 'Invoice importer',
+  key_prefix: 'assay_Q2ho',
+  name: 'Invoice importer',
+  scopes: ['upload', 'download'],
+  contexts: ['invoices'],
+  expires_in_days: 90,
+  expires_at: '2027-02-18T10:00:00.000Z',
+  last_used_at: moment,
+  created_by: `usr_${ulid}`,
+  uploaded_by: `key_${ulid}`,
+  uploaded_by_name: 'Invoice importer',
+  created_at: moment,
+  updated_at: moment,
+  validated_at: moment,
+  timestamp: moment,
+  last_downloaded_at: moment,
+  context_id: `ctx_${ulid}`,
+  context_key: 'invoices',
+  context_name: 'Invoices',
+  tenant_id: `ten_${ulid}`,
+  display_name: 'Invoices',
+  description: 'Invoices as they come in',
+  allowed_extensions: ['pdf', 'png'],
+  max_file_size_mb: 10,
+  storage_path_template: '{context_key}/{year}/{month}',
+  storage_quota_mb: 10240,
+  storage_used_bytes: 48213,
+  metadata: { order: 4711 },
+  file_id: `file_${ulid}`,
+  original_filename: 'invoice-4711.pdf',
+  content_type: 'application/pdf',
+  detected_content_type: 'application/pdf',
+  size_bytes: 48213,
+  checksum: 'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  download_count: 3,
+  download_url: `https://files.example.com/download/file_${ulid}?expires=1795187510&signature=54kD`,
+  expires_in_seconds: 300,
+  grace_seconds: 3600,
+  call_id: `call_${ulid}`,
+  audit_id: `aud_${ulid}`,
+  entity_id: `file_${ulid}`,
+  entity_name: 'invoice-4711.pdf',
+  entity_type: 'file',
+  performed_by_id: `key_${ulid}`,
+  performed_by_name: 'Invoice importer',
+  performed_by_email: null,
+  performed_by_type: 'api_key',
+  performed_by_scopes: ['upload', 'download'],
+  audit_type: 'file',
+  ip_address: '203.0.113.7',
+  user_agent: 'curl/8.5.0',
+  error_message: null,
+  reason: null,
+  request_id: `req_${ulid}`,
+  evidence: {},
+  duration_ms: 1.4,
+  version: '1.4.3',
+  signatures_version: '27800',
+  signatures_date: moment,
+  total_formatted: '47.08 KB',
+  used_formatted: '47.08 KB',
+  remaining_formatted: '9.99 GB',
+}
+
+/** An answer as the schema describes it, with plausible values. */
+export function exampleOf(named: NamedSchemas, schema: Json, name = ''): unknown {
+  // `metadata` is an object of the caller's in one place and a number of calls in another.
+  if (Object.hasOwn(values, name) && !(isNumber(schema) && typeof values[name] !== 'number')) return values[name]
+  if (typeof schema.$ref === 'string') return exampleOf(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
+  if ('const' in schema) return schema.const
+  if ('default' in schema) return schema.default
+  const [first] = ((schema.oneOf ?? schema.anyOf ?? []) as Json[]).values()
+  if (first) return exampleOf(named, first, name)
+  if (Array.isArray(schema.enum)) return schema.enum[0]
+  switch ([schema.type].flat()[0]) {
+    case 'array':
+      return [exampleOf(named, schema.items as Json)]
+    case 'object':
+      return members(named, schema, () => true)
+    case 'boolean':
+      return true
+    case 'integer':
+    case 'number':
+      return 1
+    default:
+      return 'text'
+  }
+}
+
+/** A request body: what is required, and what most callers would add. */
+export function exampleOfBody(named: NamedSchemas, schema: Json): unknown {
+  const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
+  const required = (whole.required ?? []) as string[]
+  return members(named, whole, (name) => required.length === 0 || required.includes(name) || name === 'scopes')
+}
+
+const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: string) => boolean): Json =>
+  Object.fromEntries(
+    Object.entries(properties as Record<string, Json>)
+      .filter(([name]) => wanted(name))
+      .map(([name, schema]) => [name, exampleOf(named, schema, name)]),
+  )
+
+const isNumber = ({ type }: Json): boolean => type === 'integer' || type === 'number'
