@@ -19,7 +19,7 @@ export class Beside implements VirusScanner {
     if (infected) return infected
     const failed = settled.find((each) => each.status === 'rejected')
     if (failed) throw failed.reason
-    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? bothClean(verdicts)
+    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? bothClean(verdicts as Clean[])
   }
 
   async identity(): Promise<EngineIdentity> {
@@ -42,8 +42,9 @@ export class Beside implements VirusScanner {
   }
 }
 
-/** The notes of both, each with what it is about: what one does not unpack, the other may. */
-function bothClean(verdicts: ScanVerdict[]): ScanVerdict {
-  const [first] = verdicts
-  return first ?? { verdict: 'clean' }
+type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
+
+/** What the first one tells, as of the older of their proofs. What the second does not unpack, the first does. */
+function bothClean([first, second]: Clean[]): ScanVerdict {
+  return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

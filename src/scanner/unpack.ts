@@ -15,6 +15,9 @@ import { findInSource, findInWindow, type See, StreamWindow } from './yara/windo
 import { type Looker, lookIntoZip } from './zip-look.js'
 import { chunks } from './zip-members.js'
 
+/** What was found, before it is said which engine looked, and when that was proved to find anything. */
+export type Looked = Omit<Extract<ScanVerdict, { verdict: 'clean' }>, 'provedAt'> | Exclude<ScanVerdict, { verdict: 'clean' }>
+
 export interface LookOptions {
   find: Find
   limits: UnpackLimits
@@ -23,7 +26,7 @@ export interface LookOptions {
 }
 
 /** Looks at a file and at what is in it, and in that. */
-export async function lookAt(source: LookSource, options: LookOptions): Promise<ScanVerdict> {
+export async function lookAt(source: LookSource, options: LookOptions): Promise<Looked> {
   const look = new Look(source.size, options)
   try {
     await look.at(source, 1)
@@ -63,7 +66,7 @@ class Look implements Looker {
     this.#encrypted ??= reason
   }
 
-  verdict(): ScanVerdict {
+  verdict(): Looked {
     if (this.#encrypted) return { verdict: 'incomplete', reason: this.#encrypted }
     return this.#notes.size > 0 ? { verdict: 'clean', note: [...this.#notes].join('; ') } : { verdict: 'clean' }
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
-import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 
 export interface OpenedScanner {
   scanner: VirusScanner
@@ -30,15 +30,15 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     const scan = (bytes: Buffer) => opened.scanner.scan(inMemory(bytes), never())
 
     test('calls a sound file clean', async () => {
-      expect(await scan(text)).toEqual({ verdict: 'clean' })
+      expect(await scan(text)).toEqual(clean)
     })
 
     test('calls an empty file clean', async () => {
-      expect(await scan(Buffer.alloc(0))).toEqual({ verdict: 'clean' })
+      expect(await scan(Buffer.alloc(0))).toEqual(clean)
     })
 
     test('finds the EICAR string, and names it', async () => {
-      expect(await scan(eicar)).toEqual({ verdict: 'infected', signature: expect.stringMatching(/eicar/i) })
+      expect(await scan(eicar)).toMatchObject({ verdict: 'infected', signature: expect.stringMatching(/eicar/i) })
     })
 
     test('finds the EICAR string in a zip, and in a zip in a zip', async () => {
@@ -49,18 +49,18 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
 
     test('calls a zip with an encrypted member incomplete, and says why', async () => {
       const zip = zipOf({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
-      expect(await scan(zip)).toEqual({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
+      expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
 
     test('looks at a file as well as at memory', async () => {
       const infected = await inFile(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
-      const clean = await inFile(Buffer.alloc(700_000, 'x'))
+      const harmless = await inFile(Buffer.alloc(700_000, 'x'))
       try {
         expect(await opened.scanner.scan(infected, never())).toMatchObject({ verdict: 'infected' })
-        expect(await opened.scanner.scan(clean, never())).toMatchObject({ verdict: 'clean' })
+        expect(await opened.scanner.scan(harmless, never())).toMatchObject({ verdict: 'clean' })
       } finally {
         await infected.remove()
-        await clean.remove()
+        await harmless.remove()
       }
     })
 
@@ -79,7 +79,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       const scanned = opened.scanner.scan(inMemory(Buffer.alloc(900_000, 'x')), { signal: controller.signal })
       controller.abort(reason)
       await expect(scanned).rejects.toBe(reason)
-      expect(await scan(text)).toEqual({ verdict: 'clean' })
+      expect(await scan(text)).toEqual(clean)
     })
 
     test('says who it is', async () => {

@@ -5,10 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { crc32, deflateRawSync } from 'node:zlib'
+import { expect } from '@jest/globals'
 import type { Content } from '../../src/body/content.js'
 
 /** The EICAR test string, in two halves: no scanner takes this file for the test file. */
 export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-', 'ANTIVIRUS-TEST-FILE!$H+H*'].join(''), 'latin1')
+
+/** The verdict on a file in which nothing was found, and of which nothing else is to be told. A worker's Date is not this realm's. */
+export const clean = { verdict: 'clean', provedAt: expect.anything() }
+/** The same with something to tell. */
+export const cleanWith = (note: string) => ({ ...clean, note: expect.stringContaining(note) })
 
 export function inMemory(bytes: Buffer | string): Content {
   const content = Buffer.from(bytes)

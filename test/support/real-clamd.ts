@@ -3,8 +3,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
+import { askClamd, sendToClamd } from '../../src/scanner/clamd/commands.js'
 import { findLocalClamd } from '../../src/scanner/index.js'
-import { eicar } from './eicar.js'
+import { eicar, inMemory } from './eicar.js'
 import { partPath } from './real-parts.js'
 
 export interface RealClamd {
@@ -16,6 +18,8 @@ export interface RealClamd {
   freeze(): void
   /** Started again with the same settings, on the same port and socket. */
   restart(): Promise<void>
+  /** Has it load signatures of which none finds the EICAR string; resolves when none does. */
+  forgetEicar(): Promise<void>
   close(): Promise<void>
 }
 
@@ -26,7 +30,8 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
   const port = await freePort()
   const socket = join(folder, 'clamd.sock')
   await mkdir(join(folder, 'db'))
-  await writeFile(join(folder, 'db', 'test.ndb'), `Test.EICAR:0:0:${eicar.toString('hex')}\n`)
+  const database = join(folder, 'db', 'test.ndb')
+  await writeFile(database, `Test.EICAR:0:0:${eicar.toString('hex')}\n`)
   const config = [
     `DatabaseDirectory ${join(folder, 'db')}`,
     // One that is killed leaves what it was scanning.
@@ -50,6 +55,14 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
     await answering(daemon, unixUrl)
   }
+  const forgetEicar = async () => {
+    const address = parseClamdUrl(unixUrl)
+    const deadlines = { connectMs: 5_000, idleMs: 5_000, answerMs: 20_000, overallMs: 20_000 }
+    await writeFile(database, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
+    await askClamd(address, 'RELOAD', deadlines)
+    while ((await sendToClamd(address, inMemory(eicar), deadlines)) !== 'stream: OK')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+  }
   const close = async () => {
     await kill('SIGKILL')
     await rm(folder, { recursive: true, force: true })
@@ -66,6 +79,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     kill,
     freeze: () => void daemon.kill('SIGSTOP'),
     restart: start,
+    forgetEicar,
     close,
   }
 }

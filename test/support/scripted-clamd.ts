@@ -21,6 +21,8 @@ export interface Script {
   /** Takes nothing for so many milliseconds after each read. */
   pauseMs?: number
   version?: string
+  /** What it makes of the EICAR test string alone, which is how it is proved; it finds it unless told. */
+  proof?: string
 }
 
 export interface ScriptedClamd {
@@ -30,6 +32,8 @@ export interface ScriptedClamd {
   asked: number
   /** Files begun to be sent so far. */
   streams: number
+  /** Times it was asked about the EICAR test string alone, which nothing above counts. */
+  proofs: number
   /** Lengths refused before a byte of the file was sent. */
   refused: number
   open: number
@@ -39,7 +43,10 @@ export interface ScriptedClamd {
   close(): Promise<void>
 }
 
-const faithful = (stream: Buffer) => (stream.includes(eicar) ? 'stream: Test.EICAR.UNOFFICIAL FOUND\0' : 'stream: OK\0')
+const found = 'stream: Test.EICAR.UNOFFICIAL FOUND\0'
+const faithful = (stream: Buffer) => (stream.includes(eicar) ? found : 'stream: OK\0')
+/** As it comes down the line: one chunk, and the end. */
+const proof = Buffer.concat([Buffer.from([0, 0, 0, eicar.length]), eicar, Buffer.alloc(4)])
 
 /** A clamd that does as it is told, odd things above all. On `port`, where it is to take another's place. */
 export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'unix' = 'tcp', port = 0): Promise<ScriptedClamd> {
@@ -50,6 +57,7 @@ export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'u
     script,
     asked: 0,
     streams: 0,
+    proofs: 0,
     refused: 0,
     open: 0,
     mostOpen: 0,
@@ -93,6 +101,10 @@ function serve(socket: Socket, daemon: ScriptedClamd): void {
       command = pending.toString('latin1', 0, end)
       pending = pending.subarray(end + 1)
       if (command !== 'zINSTREAM') return void socket.end(reply(command, daemon.script))
+      if (pending.equals(proof)) {
+        daemon.proofs++
+        return void socket.end(daemon.script.proof ?? found)
+      }
       daemon.asked++
     }
     const { script } = daemon

@@ -46,12 +46,15 @@ export function submission(
   }
 }
 
+/** A verdict whose time of proof does not matter, or a failure. */
+export type ScriptedVerdict = ScanVerdict | { verdict: 'clean'; note?: string } | Error
+
 /** A scanner that finds what it is told to find: what real ones answer is tested with real ones. */
 export class ScriptedScanner implements VirusScanner {
   scanned = 0
 
   constructor(
-    private readonly answer: ScanVerdict | Error,
+    private readonly answer: ScriptedVerdict,
     private readonly engine: EngineIdentity | Error = {
       name: 'Scripted',
       version: '1.0',
@@ -63,7 +66,7 @@ export class ScriptedScanner implements VirusScanner {
   async scan(): Promise<ScanVerdict> {
     this.scanned++
     if (this.answer instanceof Error) throw this.answer
-    return this.answer
+    return { provedAt: new Date('2026-11-21T12:00:00Z'), ...this.answer }
   }
 
   async identity(): Promise<EngineIdentity> {

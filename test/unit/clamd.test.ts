@@ -44,7 +44,7 @@ describe('several daemons', () => {
     const alive = await daemonThat({})
     const scanner = scannerOf([dead, alive])
     for (let count = 0; count < 5; count++)
-      expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
+      expect(await scanner.scan(inMemory(`${eicar}\n`), never())).toMatchObject({ verdict: 'infected' })
     expect(alive.streams).toBe(5)
   })
 
@@ -97,7 +97,7 @@ describe('several daemons', () => {
 
 describe('proof and identity', () => {
   test('a daemon that calls the EICAR string clean is not ready', async () => {
-    const scanner = scannerOf([await daemonThat({ answer: 'stream: OK\0' })])
+    const scanner = scannerOf([await daemonThat({ proof: 'stream: OK\0' })])
     await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
 

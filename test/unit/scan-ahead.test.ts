@@ -6,15 +6,15 @@ import type { Content } from '../../src/body/content.js'
 import { overloaded, scannerUnavailable } from '../../src/errors.js'
 import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
 import { ClamdScanner } from '../../src/scanner/clamd/clamd.js'
-import type { ScanVerdict, VirusScanner } from '../../src/scanner/virus-scanner.js'
+import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
 import type { ValidationReport, ValidationRules } from '../../src/validation/checks/check.js'
 import { createValidator } from '../../src/validation/validator.js'
 
-import { eicar, inFile } from '../support/eicar.js'
+import { clean, eicar, inFile } from '../support/eicar.js'
 import { gif } from '../support/samples/basic.js'
 import { startScriptedClamd } from '../support/scripted-clamd.js'
-import { inMemory, ScriptedScanner, submission } from '../support/validation.js'
+import { inMemory, ScriptedScanner, type ScriptedVerdict, submission } from '../support/validation.js'
 
 // From this size on the scan runs beside the other checks; nothing that anybody can see may depend on it.
 const threshold = 1_048_576
@@ -84,7 +84,7 @@ describe('files just under and just over the threshold', () => {
     }
   })
 
-  const verdicts: [string, ScanVerdict | Error][] = [
+  const verdicts: [string, ScriptedVerdict][] = [
     ['incomplete', { verdict: 'incomplete', reason: 'a limit' }],
     ['clean with a note', { verdict: 'clean', note: 'scanned as it is' }],
     ['down', scannerUnavailable('nobody there')],
@@ -197,9 +197,7 @@ describe('a scan beside the checks', () => {
       while (daemon.open > 0 || reading > 0) await new Promise((resolve) => setTimeout(resolve, 5))
       // The one connection there is: it would be waited for in vain, were it not free.
       daemon.script.mute = false
-      expect(await scanner.scan(inMemory(Buffer.from('text')), { signal: new AbortController().signal })).toEqual({
-        verdict: 'clean',
-      })
+      expect(await scanner.scan(inMemory(Buffer.from('text')), { signal: new AbortController().signal })).toEqual(clean)
     } finally {
       await validator.close()
       await scanner.close()

@@ -4,7 +4,7 @@ import { pack } from 'tar-stream'
 import { memorySource } from '../../src/scanner/look-source.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
 import { unknownOffsets } from '../../src/scanner/zip-local.js'
-import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 import { gif } from '../support/samples/basic.js'
 
 const mebibyte = 1024 * 1024
@@ -173,7 +173,7 @@ describe('the EICAR string is found', () => {
     ['in an old Office document', () => Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(4_000), eicar, noise(400)])],
     ['in a PDF stream that is not packed', () => Buffer.from(`%PDF-1.7\n1 0 obj <<>> stream\n${eicar}\nendstream endobj\n`)],
   ])('%s', async (_, bytes) => {
-    expect(await scan(await bytes())).toEqual(found)
+    expect(await scan(await bytes())).toMatchObject(found)
   })
 
   test('at every border of the windows of a file beyond 64 MiB', async () => {
@@ -191,7 +191,7 @@ describe('the EICAR string is found', () => {
       eicar.copy(large, at)
       const file = await inFile(large)
       try {
-        expect(await scanner.scan(file, never())).toEqual(found)
+        expect(await scanner.scan(file, never())).toMatchObject(found)
       } finally {
         await file.remove()
       }
@@ -211,7 +211,7 @@ describe('what is not claimed', () => {
   ])('%s is scanned as it is, and the report says so', async (_, bytes, note) => {
     // LZMA, says the directory as well as the header.
     if (note.startsWith('method')) for (const at of [8, bytes.indexOf('PK\x01\x02') + 10]) bytes.writeUInt16LE(14, at)
-    expect(await scan(bytes)).toEqual({ verdict: 'clean', note: expect.stringContaining(note) })
+    expect(await scan(bytes)).toEqual(cleanWith(note))
   })
 
   test('a zip without a directory whose member is encrypted is incomplete', async () => {
@@ -222,12 +222,12 @@ describe('what is not claimed', () => {
 describe('members that no directory names', () => {
   test('do no harm where they are none', async () => {
     const signatures = Buffer.concat(Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), noise(90)])))
-    expect(await scan(zipOf({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual({ verdict: 'clean' })
+    expect(await scan(zipOf({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual(clean)
     const zip = zipOf({ name: 'a', bytes: text })
     const moved = Buffer.from(zip)
     moved.writeUInt32LE(moved.readUInt32LE(zip.length - 6) + signatures.length, zip.length - 6)
     moved.writeUInt32LE(signatures.length, zip.readUInt32LE(zip.length - 6) + 42)
-    expect(await scan(Buffer.concat([signatures, moved]))).toEqual({ verdict: 'clean' })
+    expect(await scan(Buffer.concat([signatures, moved]))).toEqual(clean)
   })
 
   test('that all reach to the end, and begin everywhere, are given up', async () => {
@@ -237,7 +237,7 @@ describe('members that no directory names', () => {
     const headers = Array.from({ length: 400 }, () => [header, block]).flat()
     const blocks = Buffer.concat([header, Buffer.alloc(8 * mebibyte, Buffer.from([0, 0, 0, 0xff, 0xff]))])
     const verdict = await scan(Buffer.concat([...headers, blocks]))
-    expect(verdict).toEqual({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
+    expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
   })
 
   test('are looked for once, wherever they stand, and not in what is known', () => {

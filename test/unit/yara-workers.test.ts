@@ -3,16 +3,14 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { ScanVerdict } from '../../src/scanner/virus-scanner.js'
 import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/scanner/yara/yara.js'
-import { eicar, inMemory, zipOf } from '../support/eicar.js'
+import { clean, eicar, inMemory, zipOf } from '../support/eicar.js'
 import { describeWhere } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
 const archive = zipOf({ name: 'a', bytes: text })
-const clean: ScanVerdict = { verdict: 'clean' }
 const unavailable = { code: 'scanner_unavailable' }
 
 const opened: YaraScanner[] = []

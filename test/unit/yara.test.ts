@@ -5,16 +5,14 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
 import { openScanner } from '../../src/scanner/index.js'
-import type { ScanVerdict } from '../../src/scanner/virus-scanner.js'
 import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/scanner/yara/yara.js'
-import { eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
 const infected = { verdict: 'infected' }
-const clean: ScanVerdict = { verdict: 'clean' }
 
 const opened: YaraScanner[] = []
 afterEach(async () => {
@@ -77,7 +75,7 @@ describe('the rules of our own', () => {
   ]
 
   test.each(tricks)('%s: %s', async (signature, sample) => {
-    expect(await scan(sample)).toEqual({ verdict: 'infected', signature })
+    expect(await scan(sample)).toMatchObject({ verdict: 'infected', signature })
   })
 
   test.each([
@@ -99,14 +97,14 @@ describe('the rules of our own', () => {
   test('a macro is found as Office packs it', async () => {
     const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
     const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(1_000), vbaPacked(source), noise(500)])
-    expect(await scan(ole)).toEqual({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
+    expect(await scan(ole)).toMatchObject({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
     expect(await scan(zipOf({ name: 'word/vbaProject.bin', bytes: ole }))).toMatchObject(infected)
   })
 
   test.each(['invoice.pdf.exe', 'a/b/Photo.JPG   .scr', 'annex_\u202egpj.exe'])(
     "a member called '%s' is a trick",
     async (name) => {
-      expect(await scan(zipOf({ name, bytes: text }))).toEqual({
+      expect(await scan(zipOf({ name, bytes: text }))).toMatchObject({
         verdict: 'infected',
         signature: expect.stringMatching(/^Archive\./),
       })
@@ -179,11 +177,8 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
 
   test('what is not unpacked is scanned as it is, and the report says so', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
-    expect(await scan(sevenZip)).toEqual({ verdict: 'clean', note: expect.stringContaining('7z') })
-    expect(await scan(zipOf({ name: 'a.7z', bytes: sevenZip }))).toEqual({
-      verdict: 'clean',
-      note: expect.stringContaining('7z'),
-    })
+    expect(await scan(sevenZip)).toEqual(cleanWith('7z'))
+    expect(await scan(zipOf({ name: 'a.7z', bytes: sevenZip }))).toEqual(cleanWith('7z'))
     expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
   })
 
@@ -191,7 +186,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     const gz = gzipSync(Buffer.concat([eicar, noise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
     const zip = zipOf({ name: 'a', bytes: noise(10_000) })
-    expect(await scan(zip.subarray(0, 9_000))).toEqual({ verdict: 'clean', note: expect.stringContaining('damaged zip') })
+    expect(await scan(zip.subarray(0, 9_000))).toEqual(cleanWith('damaged zip'))
   })
 })
 
@@ -199,7 +194,7 @@ describe('limits', () => {
   test('archives in archives', async () => {
     const scanner = await open()
     expect(await scanner.scan(inMemory(nested(eicar, 4)), never())).toMatchObject(infected)
-    expect(await scanner.scan(inMemory(nested(eicar, 5)), never())).toEqual({
+    expect(await scanner.scan(inMemory(nested(eicar, 5)), never())).toMatchObject({
       verdict: 'incomplete',
       reason: expect.stringContaining('4 deep'),
     })
@@ -223,7 +218,7 @@ describe('limits', () => {
   ])('%s: incomplete', async (reason, limits, archive) => {
     const scanner = await open({ limits: limits ?? {} })
     const verdict = await scanner.scan(inMemory(await archive()), never())
-    expect(verdict).toEqual({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
+    expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
   test('a virus before the limit, or beside an encrypted member, is a virus', async () => {

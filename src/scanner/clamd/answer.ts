@@ -8,10 +8,10 @@ export type ClamdAnswer =
   | { kind: 'incomplete'; reason: string }
   | { kind: 'error'; message: string }
 
-/** clamd(8): `stream: OK`, `stream: NAME FOUND`, anything else is a fault of the daemon or of the line to it. */
+/** clamd(8): `stream: OK`, `stream: NAME FOUND`, to the letter; anything else is a fault of the daemon or of the line to it. */
 export function readAnswer(line: string): ClamdAnswer {
   if (line === 'stream: OK') return { kind: 'clean' }
-  const found = /^stream: (\S.*) FOUND$/.exec(line)?.[1]
+  const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return judgeSignature(found)
   if (saysTooLong(line)) return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
   return { kind: 'error', message: line === '' ? 'an empty answer' : `the answer '${shown(line)}'` }
@@ -22,6 +22,9 @@ export const saysTooLong = (line: string): boolean => line === 'INSTREAM size li
 
 // With AlertEncrypted and AlertExceedsMax clamd tells what it could not look at in the form of a finding. That is no virus.
 function judgeSignature(signature: string): ClamdAnswer {
+  // clamd has no name for what made it stop: it says so of files that it gave up on.
+  if (signature.startsWith('(null)'))
+    return { kind: 'incomplete', reason: 'clamd gave up on it without saying why ((null) FOUND)' }
   if (signature.startsWith('Heuristics.Encrypted.'))
     return { kind: 'incomplete', reason: `it is encrypted (${shown(signature)})` }
   if (signature.startsWith('Heuristics.Limits.'))

@@ -1,15 +1,14 @@
 import type { Content } from '../../body/content.js'
 import { AssayError, scannerUnavailable } from '../../errors.js'
-import { eicar } from '../eicar.js'
 import type { ScannerLogger } from '../logger.js'
-import { memoryContent } from '../memory-content.js'
 import { scanCoverage } from '../scan-coverage.js'
 import type { EngineIdentity, ScanVerdict, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
 import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
-import { askClamd, sendToClamd } from './commands.js'
+import { sendToClamd } from './commands.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdDeadlines, ClamdFault } from './exchange.js'
+import { type ClamdProof, ClamdProofs, Unproved } from './proof.js'
 import { ClamdReach } from './reach.js'
 
 export interface ClamdOptions {
@@ -24,7 +23,6 @@ export interface ClamdOptions {
 }
 
 const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 130_000, overallMs: 300_000 }
-const question: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
 /** For so long a daemon whose line failed is asked only when no other is left. */
 const restMs = 5_000
 const identityMs = 60_000
@@ -34,9 +32,10 @@ export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #deadlines: ClamdDeadlines
   readonly #reach: ClamdReach | undefined
+  readonly #proofs: ClamdProofs
   readonly #logger: ScannerLogger | undefined
   readonly #running = new Set<AbortController>()
-  #closed = false
+  readonly #closed = new AbortController()
   #known: { identity: Promise<EngineIdentity>; until: number } | undefined
 
   constructor(addresses: ClamdAddress[], options: ClamdOptions = {}) {
@@ -46,13 +45,16 @@ export class ClamdScanner implements VirusScanner {
     if (options.proveReach ?? true) {
       this.#reach = new ClamdReach((daemon, probe, signal) => sendToClamd(daemon.address, probe, this.#deadlines, signal))
     }
+    this.#proofs = new ClamdProofs(this.#closed.signal, (daemon, version) => this.#reach?.knows(daemon, version))
   }
 
   async scan(content: Content, options: { signal: AbortSignal }): Promise<ScanVerdict> {
     return this.#untilClosed(options.signal, (signal) =>
       this.#withDaemon(signal, async (daemon) => {
+        const proof = await this.#proofs.of(daemon, signal)
         const answer = readAnswer(await sendToClamd(daemon.address, content, this.#deadlines, signal))
-        return answer.kind === 'clean' ? this.#lookedAtAll(daemon, content, signal) : verdictOf(answer, daemon)
+        if (answer.kind !== 'clean') return { ...verdictOf(answer, daemon), provedAt: proof.at }
+        return this.#lookedAtAll(daemon, content, await this.#proofs.confirm(daemon, proof, signal), signal)
       }),
     )
   }
@@ -70,27 +72,19 @@ export class ClamdScanner implements VirusScanner {
 
   /** Every daemon that answers must find the string, and one must answer. */
   async prove(): Promise<void> {
-    const answers = await this.#askAll(async ({ address }, signal) => {
-      const answer = readAnswer(await sendToClamd(address, memoryContent(eicar), question, signal))
-      return { label: address.label, answer }
-    })
-    const blind = answers.find(({ answer }) => answer.kind !== 'infected')
-    if (!blind) return
-    throw scannerUnavailable(
-      blind.answer.kind === 'error'
-        ? `${blind.label} gave ${blind.answer.message} when asked about the EICAR test string.`
-        : `${blind.label} does not find the EICAR test string: are its signatures loaded?`,
-    )
+    const settled = await this.#askAll((daemon, signal) => this.#proofs.renew(daemon, signal))
+    const unproved = settled.find(({ fault }) => fault instanceof Unproved)?.fault
+    if (unproved) throw scannerUnavailable(`${unproved.message}.`, unproved)
   }
 
   async close(): Promise<void> {
-    this.#closed = true
+    this.#closed.abort(closing())
     for (const running of this.#running) running.abort(closing())
   }
 
   // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
   async #untilClosed<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#closed) throw closing()
+    if (this.#closed.signal.aborted) throw closing()
     signal?.throwIfAborted()
     const running = new AbortController()
     const aborted = () => running.abort(signal?.reason)
@@ -105,13 +99,13 @@ export class ClamdScanner implements VirusScanner {
   }
 
   /** clamd answers OK for what its limits or a password kept it from: what can be known of that, we find out ourselves. */
-  async #lookedAtAll(daemon: Daemon, content: Content, signal: AbortSignal): Promise<ScanVerdict> {
+  async #lookedAtAll(daemon: Daemon, content: Content, { at: provedAt }: ClamdProof, signal: AbortSignal): Promise<ScanVerdict> {
     const blind = await scanCoverage(content)
     const reach = blind.incomplete ? undefined : await this.#reach?.check(daemon, blind.needs, signal)
     const reason = blind.incomplete ?? reach?.incomplete
-    if (reason) return { verdict: 'incomplete', reason }
+    if (reason) return { verdict: 'incomplete', reason, provedAt }
     const note = [blind.note, reach?.note].filter((each) => each !== undefined).join('; ')
-    return note ? { verdict: 'clean', note } : { verdict: 'clean' }
+    return { verdict: 'clean', provedAt, ...(note && { note }) }
   }
 
   /** Asks the least busy daemon, then the others: the content can be opened again, so a second try is a whole one. */
@@ -131,6 +125,7 @@ export class ClamdScanner implements VirusScanner {
         fault = error
         tried.add(daemon)
         daemon.restingUntil = Date.now() + restMs
+        this.#proofs.forget(daemon)
         // Whoever listens there next may have been started with other limits.
         if (fault.line === 'refused') this.#reach?.forget(daemon)
         this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd did not scan a file')
@@ -143,26 +138,26 @@ export class ClamdScanner implements VirusScanner {
 
   // Several daemons are as good as the worst of them: the one with the oldest signatures speaks for all.
   async #askIdentity(): Promise<EngineIdentity> {
-    const identities = await this.#askAll(async (daemon, signal) => {
-      const { address } = daemon
-      const line = await askClamd(address, 'VERSION', question, signal)
-      const identity = readVersion(line)
-      if (!identity) throw new ClamdFault(`${address.label} gave '${line.slice(0, 60)}' as its version: it is no clamd`)
-      this.#reach?.knows(daemon, line)
-      return identity
-    })
+    const settled = await this.#askAll((daemon, signal) => this.#proofs.version(daemon, signal))
+    const identities = settled.flatMap(({ answer }) => readVersion(answer ?? '') ?? [])
     const age = ({ signaturesDate }: EngineIdentity) => signaturesDate?.getTime() ?? 0
     return identities.reduce((oldest, each) => (age(each) < age(oldest) ? each : oldest))
   }
 
-  /** The answers of those that answer; throws where none does. */
-  async #askAll<T>(ask: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<T[]> {
+  /** What each says; throws where none answers. */
+  async #askAll<T>(ask: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
     const settled = await this.#untilClosed(undefined, (signal) =>
-      Promise.allSettled(this.#daemons.all.map((daemon) => ask(daemon, signal))),
+      Promise.all(
+        this.#daemons.all.map((daemon) =>
+          ask(daemon, signal).then(
+            (answer) => ({ answer }),
+            (fault: ClamdFault) => ({ fault }),
+          ),
+        ),
+      ),
     )
-    const answers = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
-    if (answers.length > 0) return answers
-    const reasons = settled.flatMap((each) => (each.status === 'rejected' ? [String(each.reason?.message ?? each.reason)] : []))
+    if (settled.some((each) => 'answer' in each)) return settled
+    const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
     throw scannerUnavailable(`No clamd answers: ${reasons.join('; ')}.`)
   }
 }

@@ -29,6 +29,8 @@ export class ClamdFault extends Error {
 
 // clamd's replies are a line; whatever goes on without an end is not a clamd.
 const longestAnswer = 64 * 1024
+// clamd closes as soon as it has answered.
+const closeMs = 5_000
 
 /** The way to the daemon, as a sender sees it. */
 export interface Line {
@@ -58,6 +60,7 @@ interface Outcome {
 /** Settles exactly once, and leaves neither timer nor socket. */
 class Exchange implements Line {
   over = false
+  #settled = false
   readonly #address: ClamdAddress
   readonly #deadlines: ClamdDeadlines
   readonly #signal: AbortSignal | undefined
@@ -90,8 +93,12 @@ class Exchange implements Line {
     this.#socket.on('error', (error) => {
       this.#failure = error
     })
+    this.#socket.on('end', () => this.#judge())
     // Judged at the close and not at the error: the daemon's last word may lie between an EPIPE and the close.
-    this.#socket.on('close', () => this.#fail(this.#brokenOff()))
+    this.#socket.on('close', () => {
+      this.#judge()
+      this.#fail(this.#brokenOff())
+    })
     this.#socket.on('connect', () => {
       this.#connected = true
       this.#wait(this.#deadlines.idleMs)
@@ -116,19 +123,36 @@ class Exchange implements Line {
 
   #hear(chunk: Buffer): void {
     this.#received = Buffer.concat([this.#received, chunk])
-    const end = this.#received.indexOf(0)
-    if (end >= 0) this.#settle(() => this.#outcome.resolve(this.#received.toString('utf8', 0, end).trim()))
-    else if (this.#received.length > longestAnswer)
+    if (this.#received.length > longestAnswer)
       this.#fail(new ClamdFault(`${this.#address.label} talks without an end: it is no clamd`))
+    if (this.over || !this.#received.includes(0)) return
+    this.over = true
+    this.#writable?.()
+    clearTimeout(this.#patience)
+    this.#patience = setTimeout(
+      () => this.#fail(new ClamdFault(`${this.#address.label} does not close after its answer`)),
+      closeMs,
+    )
+  }
+
+  /** The answer is one line and the end of the connection: whatever says more is not the clamd that was asked. */
+  #judge(): void {
+    const end = this.#received.indexOf(0)
+    if (end < 0) return
+    const rest = this.#received.length - end - 1
+    if (rest > 0) this.#fail(new ClamdFault(`${this.#address.label} said ${rest} bytes more after its answer: it is no clamd`))
+    else this.#settle(() => this.#outcome.resolve(this.#received.toString('utf8', 0, end)))
   }
 
   #wait(ms: number): void {
+    if (this.over) return
     clearTimeout(this.#patience)
-    if (!this.over) this.#patience = setTimeout(() => this.#fail(this.#mute(ms)), ms)
+    this.#patience = setTimeout(() => this.#fail(this.#mute(ms)), ms)
   }
 
   #settle(tell: () => void): void {
-    if (this.over) return
+    if (this.#settled) return
+    this.#settled = true
     this.over = true
     clearTimeout(this.#patience)
     clearTimeout(this.#overall)

@@ -4,6 +4,7 @@ import { readAnswer } from './answer.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault } from './exchange.js'
 import { reachProbe } from './reach-probe.js'
+import { unlessAborted } from './unless-aborted.js'
 
 const mebibyte = 1024 * 1024
 // Nobody sets MaxFileSize and MaxScanSize below this; small files are not worth a probe.
@@ -114,16 +115,6 @@ function rounded({ largest, total }: Needs): Needs {
   const power = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
   const chunk = power(largest)
   return { largest: chunk, total: Math.max(2 * chunk, power(total)) }
-}
-
-/** Who waits for another's probe need not wait to its end. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason)
-    if (signal.aborted) return aborted()
-    signal.addEventListener('abort', aborted, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
-  })
 }
 
 const inMegabytes = (bytes: number) => `${Math.ceil(bytes / mebibyte)} MB`

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { eicar } from '../eicar.js'
 import { ownRules, type RuleSource } from './rules.js'
 import { ScriptSearch, Seen } from './script-search.js'
 
@@ -12,6 +13,8 @@ export interface YaraEngine {
   version: string
   rules: number
   find: Find
+  /** When it last found the EICAR test string: within the last minute. Throws where it does not. */
+  prove(): Date
 }
 
 /**
@@ -41,6 +44,7 @@ const require = createRequire(import.meta.url)
 const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
 // A rule that matches more often than this in one window has been heard; the native binding makes an object of every match.
 const mostMatches = 10_000
+const provedForMs = 60_000
 
 /** True where the native binding loads on this machine. */
 export function hasNativeEngine(): boolean {
@@ -65,6 +69,9 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
     return (bytes) => search(bytes).length > 0
   })
   const theirs = operators.length > 0 ? compileAll(compile, operators) : () => []
+  const find: Find = (bytes, asText, seen = new Seen()) =>
+    anywhere(bytes)[0]?.signature ?? (asText ? scripts.find(bytes, seen) : undefined) ?? theirs(bytes)[0]?.signature
+  let provedAt = new Date(0)
   return {
     kind,
     version,
@@ -72,8 +79,13 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
       countRules(ownRules.anywhere) +
       ownRules.scripts.length +
       operators.reduce((count, { text }) => count + countRules(text), 0),
-    find: (bytes, asText, seen = new Seen()) =>
-      anywhere(bytes)[0]?.signature ?? (asText ? scripts.find(bytes, seen) : undefined) ?? theirs(bytes)[0]?.signature,
+    find,
+    prove: () => {
+      if (Date.now() - provedAt.getTime() < provedForMs) return provedAt
+      if (anywhere(eicar).length === 0) throw new Error('YARA-X does not find the EICAR test string')
+      provedAt = new Date()
+      return provedAt
+    },
   }
 }
 

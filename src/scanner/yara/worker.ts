@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { fileSource, memorySource } from '../look-source.js'
 import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../virus-scanner.js'
-import { FaultyRules, type Find, openEngine } from './engine.js'
+import { FaultyRules, openEngine, type YaraEngine } from './engine.js'
 import type { WorkerAnswer, WorkerJob, WorkerSetup } from './messages.js'
 import { Cancelled } from './stopped.js'
 
@@ -13,25 +13,27 @@ const say = (answer: WorkerAnswer) => port.postMessage(answer)
 
 try {
   const engine = await openEngine(setup.kind, setup.operators)
-  port.on('message', (job: WorkerJob) => void judge(job, engine.find))
+  port.on('message', (job: WorkerJob) => void judge(job, engine))
   say({ kind: 'ready', version: engine.version, rules: engine.rules })
 } catch (error) {
   if (!(error instanceof FaultyRules)) throw error
   say({ kind: 'faulty-rules', message: error.message })
 }
 
-async function judge(job: WorkerJob, find: Find): Promise<void> {
+async function judge(job: WorkerJob, engine: YaraEngine): Promise<void> {
   try {
-    say({ kind: 'verdict', id: job.id, verdict: await look(job, find) })
+    say({ kind: 'verdict', id: job.id, verdict: await look(job, engine) })
   } catch (error) {
     say({ kind: 'fault', id: job.id, message: String((error as Error).message), cancelled: error instanceof Cancelled })
   }
 }
 
-async function look(job: WorkerJob, find: Find): Promise<ScanVerdict> {
+async function look(job: WorkerJob, engine: YaraEngine): Promise<ScanVerdict> {
   const source = job.path === undefined ? memorySource(asBuffer(job.bytes!)) : fileSource(job.path, job.size)
   try {
-    return await lookAt(source, { find, limits: setup.limits, cancelled: () => Atomics.load(cancelled, 0) === job.id })
+    const provedAt = engine.prove()
+    const isCancelled = () => Atomics.load(cancelled, 0) === job.id
+    return { ...(await lookAt(source, { find: engine.find, limits: setup.limits, cancelled: isCancelled })), provedAt }
   } finally {
     source.close()
   }

@@ -112,8 +112,9 @@ export class YaraScanner implements VirusScanner {
     const note = noteOn(container)
     if ((container && !note) || endsLikeZip(bytes)) return undefined
     const signature = findIn(bytes, this.#inline.find)
-    if (signature !== undefined) return { verdict: 'infected', signature }
-    return note ? { verdict: 'clean', note } : { verdict: 'clean' }
+    const provedAt = this.#inline.prove()
+    if (signature !== undefined) return { verdict: 'infected', signature, provedAt }
+    return { verdict: 'clean', provedAt, ...(note && { note }) }
   }
 }
 

@@ -18,14 +18,15 @@ const called = ({ name, version }: EngineIdentity): string => `${name} ${version
 function verdictOf(scans: Scan[], decisive: Scan | undefined): CheckVerdict {
   const durationMs = scans.reduce((sum, scan) => sum + scan.durationMs, 0)
   const engines = scans.map(({ engine }) => called(engine))
+  const proved = provedAt(decisive ? [decisive] : scans)
   if (decisive?.verdict.verdict === 'infected') {
     const { signature } = decisive.verdict
-    const evidence = { signature, engine: called(decisive.engine) }
+    const evidence = { signature, engine: called(decisive.engine), ...proved }
     return { outcome: 'failed', message: `Virus found by ${called(decisive.engine)}: ${signature}.`, evidence, durationMs }
   }
   if (decisive?.verdict.verdict === 'incomplete') {
     const { reason } = decisive.verdict
-    const evidence = { cause: reason, engine: called(decisive.engine) }
+    const evidence = { cause: reason, engine: called(decisive.engine), ...proved }
     return {
       outcome: 'incomplete',
       message: `${called(decisive.engine)} could not look at all of it: ${reason.replace(/\.$/, '')}.`,
@@ -35,5 +36,12 @@ function verdictOf(scans: Scan[], decisive: Scan | undefined): CheckVerdict {
   }
   const notes = scans.flatMap(({ verdict }) => (verdict.verdict === 'clean' && verdict.note ? [verdict.note] : []))
   const message = [`Nothing found by ${engines.join(' and ')}`, ...notes].join('; ').replace(/\.$/, '')
-  return { outcome: 'passed', message: `${message}.`, evidence: notes.length > 0 ? { engines, notes } : { engines }, durationMs }
+  const evidence = { engines, ...proved, ...(notes.length > 0 && { notes }) }
+  return { outcome: 'passed', message: `${message}.`, evidence, durationMs }
+}
+
+/** When those who judged were last seen to find the EICAR test string: the oldest of their proofs. */
+function provedAt(scans: Scan[]): { scanner_proved_at?: string } {
+  const times = scans.flatMap(({ verdict }) => verdict.provedAt?.getTime() ?? [])
+  return times.length > 0 ? { scanner_proved_at: new Date(Math.min(...times)).toISOString() } : {}
 }

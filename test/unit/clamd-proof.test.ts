@@ -1,0 +1,141 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import { openScanner } from '../../src/scanner/index.js'
+import { createValidator } from '../../src/validation/validator.js'
+import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
+import { clean, eicar, inMemory } from '../support/eicar.js'
+import { startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
+import type { ScriptedClamd } from '../support/scripted-clamd.js'
+import { ScriptedScanner, submission } from '../support/validation.js'
+
+const never = () => ({ signal: new AbortController().signal })
+const text = inMemory('Nothing to be seen here.\n')
+const unavailable = { code: 'scanner_unavailable' }
+const blind = 'stream: OK\0'
+
+afterEach(async () => {
+  jest.restoreAllMocks()
+  await closeAll()
+})
+
+function aMinuteLater(): void {
+  const then = Date.now() + 60_001
+  jest.spyOn(Date, 'now').mockImplementation(() => then)
+}
+
+describe('a clamd is believed only while its proof is fresh', () => {
+  let daemon: ScriptedClamd
+  beforeEach(async () => {
+    daemon = await daemonThat({})
+  })
+
+  test('one proof serves the scans of a minute, and every verdict tells its time', async () => {
+    const scanner = scannerOf([daemon])
+    const before = new Date()
+    const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
+    expect(first).toEqual(clean)
+    expect(second.provedAt).toEqual(first.provedAt)
+    expect(first.provedAt!.getTime()).toBeGreaterThanOrEqual(before.getTime())
+    expect(daemon.proofs).toBe(1)
+  })
+
+  test('without the EICAR string found it scans nothing', async () => {
+    daemon.script.proof = blind
+    await expect(scannerOf([daemon]).scan(text, never())).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining('EICAR'),
+    })
+    expect(daemon.streams).toBe(0)
+  })
+
+  test('that lost its signatures says so at its next VERSION: nothing is clean any more', async () => {
+    const scanner = scannerOf([daemon])
+    expect(await scanner.scan(text, never())).toEqual(clean)
+    daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'
+    daemon.script.proof = blind
+    await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
+  })
+
+  test('that loaded other signatures and finds the string scans again, whole, with these', async () => {
+    const scanner = scannerOf([daemon])
+    await scanner.scan(text, never())
+    daemon.script.version = 'ClamAV 1.4.6/27901/Fri Nov 21 09:12:13 2026'
+    expect(await scanner.scan(text, never())).toEqual(clean)
+    expect([daemon.proofs, daemon.streams]).toEqual([2, 3])
+  })
+
+  test('that lost its signatures in silence is found out within a minute', async () => {
+    const scanner = scannerOf([daemon])
+    await scanner.scan(text, never())
+    daemon.script.proof = blind
+    aMinuteLater()
+    await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
+  })
+
+  test('whose line failed proves itself anew', async () => {
+    const scanner = scannerOf([daemon])
+    await scanner.scan(text, never())
+    daemon.script.answer = ''
+    await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
+    daemon.script.answer = undefined as never
+    daemon.script.proof = blind
+    await expect(scanner.scan(text, never())).rejects.toMatchObject({ message: expect.stringContaining('EICAR') })
+  })
+
+  test('another daemon that finds the string does the work', async () => {
+    const blindOne = await daemonThat({ proof: blind })
+    const scanner = scannerOf([blindOne, daemon])
+    for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
+    expect([blindOne.streams, daemon.streams]).toEqual([0, 3])
+  })
+
+  test('files that come at once share one proof', async () => {
+    const scanner = scannerOf([daemon])
+    await Promise.all(Array.from({ length: 6 }, () => scanner.scan(text, never())))
+    expect(daemon.proofs).toBe(1)
+  })
+})
+
+test.each([
+  ['stream: OK\0more', 'more bytes'],
+  ['stream: OK\0stream: Eicar FOUND\0', 'a second answer'],
+  [' stream: OK\0', 'a blank before it'],
+  ['stream: OK \0', 'a blank behind it'],
+  ['stream: OK\n\0', 'a line break behind it'],
+  ['stream: ok\0', 'other letters'],
+])("the answer '%s' is not exactly clamd's: unavailable", async (answer) => {
+  const scanner = scannerOf([await daemonThat({ answer })])
+  await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
+})
+
+test('a finding without a name is incomplete, no virus', async () => {
+  const scanner = scannerOf([await daemonThat({ answer: 'stream: (null) FOUND\0' })])
+  expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
+})
+
+test('the report says when the scanner was proved', async () => {
+  const validator = createValidator({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
+  try {
+    const { checks } = await validator.validate(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))
+    expect(checks.at(-1)).toMatchObject({ outcome: 'passed', evidence: { scanner_proved_at: '2026-11-21T12:00:00.000Z' } })
+  } finally {
+    await validator.close()
+  }
+})
+
+describeWith('clamd')('a real clamd whose signatures are taken away under it', () => {
+  test('calls nothing clean a minute later', async () => {
+    const daemon = await startRealClamd()
+    const scanner = await openScanner(daemon.unixUrl)
+    try {
+      expect(await scanner.scan(text, never())).toEqual(clean)
+      await daemon.forgetEicar()
+      aMinuteLater()
+      for (const file of [text, inMemory(Buffer.concat([eicar, Buffer.from('!')]))])
+        await expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
+    } finally {
+      await scanner.close()
+      await daemon.close()
+    }
+  })
+})
