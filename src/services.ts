@@ -68,9 +68,6 @@ export async function openServices({
     pool,
     redisUrl: config.redisUrl,
     perMinute: config.rateLimitPerMinute,
-    // No tenant takes all of them; by default half is 128, twice what must never be refused.
-    uploadsByTenant: Math.ceil(config.maxUploadsAtOnce / 2),
-    uploadsInAll: config.maxUploadsAtOnce,
     onError,
   })
   const storage = await openStorage(config.storageUrl, {

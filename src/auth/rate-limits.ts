@@ -5,7 +5,6 @@ import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import { type AssayError, rateLimited } from '../errors.js'
 import type { Actor } from './actor.js'
 import { SharedCounts } from './shared-counts.js'
-import { UploadSlots } from './upload-slots.js'
 import { ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
 
 /** How much is left of the limit that is nearest to its end, for the IETF RateLimit headers. */
@@ -26,8 +25,6 @@ export interface RateLimitsOptions {
   /** In five minutes, by account and by address. */
   signInsByAccount?: number
   signInsByAddress?: number
-  uploadsByTenant?: number
-  uploadsInAll?: number
   /** Where replicas add up what they count. Without it, and without Redis, each counts for itself. */
   pool?: Pool
   /** REDIS_URL: counts there instead. */
@@ -41,8 +38,6 @@ const usual = {
   failedCredentialsPerMinute: 1_000,
   signInsByAccount: 10,
   signInsByAddress: 100,
-  uploadsByTenant: 128,
-  uploadsInAll: 512,
 }
 const tenantTimes = 5
 const minute = 60
@@ -53,7 +48,6 @@ type Counters = Record<'key' | 'tenant' | 'failed' | 'account' | 'address', Wind
 
 /** Every limit on how often something may be done. What is over it is told as 429 with Retry-After. */
 export class RateLimits {
-  readonly #uploads: UploadSlots
   readonly #limits: Limits
   readonly #counters: Counters
   readonly #end: () => Promise<void>
@@ -62,8 +56,6 @@ export class RateLimits {
     this.#limits = limits
     this.#counters = counters
     this.#end = end
-
-    this.#uploads = new UploadSlots({ tenant: limits.uploadsByTenant, all: limits.uploadsInAll })
   }
 
   /** Counts a call of an authenticated actor. */
@@ -104,11 +96,6 @@ export class RateLimits {
         await Promise.all([this.#counters.account.add(account, -1), this.#counters.address.add(address, -1)])
       },
     }
-  }
-
-  /** Takes one of the simultaneous uploads; gives the function that returns it. */
-  upload({ tenantId }: Pick<Actor, 'tenantId'>): () => void {
-    return this.#uploads.take(tenantId)
   }
 
   close(): Promise<void> {

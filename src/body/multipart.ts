@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { AssayError, badUserInput, type FieldFault } from '../errors.js'
-import { IncomingFile, spooledWithin } from '../graphql/upload.js'
-import type { RawValue } from '../rest/variables.js'
+import { IncomingFile, spooledWithin } from './incoming-file.js'
 import { unsupported, watchBody } from './json.js'
 import { losesDigitsMessage, numberThatLosesDigits } from './json-numbers.js'
+import type { RawValue } from './raw-value.js'
 import type { Spool, Spooled } from './spool.js'
 
 const mostFieldBytes = 64 * 1024

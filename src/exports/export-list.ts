@@ -1,9 +1,11 @@
 import { type DocumentNode, type FragmentDefinitionNode, type GraphQLSchema, Kind, type SelectionSetNode } from 'graphql'
+import type { Endpoint } from '../admission/access.js'
+import type { Call } from '../admission/call.js'
+import type { RawValue } from '../body/raw-value.js'
 import type { FieldFault } from '../errors.js'
-import type { Call } from '../graphql/call.js'
 import { validateArguments } from '../graphql/rules.js'
 import { loadOperations, type Operation } from '../rest/operations.js'
-import { coerceVariables, type RawValue } from '../rest/variables.js'
+import { coerceVariables } from '../rest/variables.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
 
 /**
@@ -23,8 +25,9 @@ export class ExportList<Args extends object> {
     this.columns = this.#fields.map(({ column }) => column)
   }
 
-  get access() {
-    return this.#operation.access
+  /** What the list asks of its caller; exported, it shows the whole tenant. */
+  get endpoint(): Endpoint {
+    return { ...this.#operation.endpoint, tenantWide: true }
   }
 
   /** The filters of a query string; throws the 400 that tells all its faults. Pages are no business of an export. */
@@ -47,7 +50,7 @@ export class ExportList<Args extends object> {
     const args = Object.assign(new this.#args(), { page: 1, pageSize: 1 })
     for (const [path, name] of this.#operation.spelling)
       if (coerced.variables[name] !== undefined) Object.assign(args, { [path]: coerced.variables[name] })
-    validateArguments(args, this.#args, { context: call })
+    validateArguments(call, args, this.#args)
     return { args, format: format as ExportFormat }
   }
 

@@ -2,15 +2,15 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { GraphQLSchema } from 'graphql'
+import type { Attempt } from '../admission/attempt.js'
+import type { Call } from '../admission/call.js'
 import type { AuditLogService } from '../audit-logs/audit-log.service.js'
 import { AuditLogsArgs } from '../audit-logs/audit-log.type.js'
-import { type Actor, requireScope } from '../auth/actor.js'
+import type { Actor } from '../auth/actor.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import { CallLogsArgs } from '../call-logs/call-log.type.js'
 import type { Database, Queries } from '../db/client.js'
-import { AssayError, forbidden } from '../errors.js'
-import type { Call } from '../graphql/call.js'
-import { operationOf, recordFailure } from '../graphql/requires.js'
+import { AssayError } from '../errors.js'
 import { targetOf } from '../http/target.js'
 import { writers } from './export-format.js'
 import { ExportList } from './export-list.js'
@@ -67,49 +67,56 @@ export function createExports(parts: Parts): RequestHandler {
 async function answer<Args extends object>(
   parts: Parts,
   slots: ExportSlots,
-  { name, list, batches }: Exported<Args>,
+  exported: Exported<Args>,
   request: Request,
   response: Response,
 ): Promise<void> {
   const call = await parts.callOf(request)
-  const { access } = list
-  const attempt = call.begin('data', operationOf(access))
-  let leave = () => {}
   try {
-    const actor = call.requireActor()
-    if (access !== 'any' && access !== 'public') requireScope(actor, access)
-    if (actor.contexts) throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')
-    await call.gate.admit(call, actor)
-    const { args, format } = list.read(call, targetOf(request).query)
-    leave = slots.enter(actor.tenantId)
-    const connection = await parts.database.dedicated('assay export')
-    try {
-      // Bounded by now, and so without the call that asks for it.
-      const rows = batches(connection, actor, args)
-      const first = await rows.next()
-      const entry = attempt.succeed()
-      if (entry.call) await call.gate.record(entry)
-      response.set(call.answerHeaders).set({
-        'Content-Type': writers[format].contentType,
-        'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
-        'Cache-Control': 'no-store',
-      })
-      if (request.method === 'HEAD') return void response.end()
-      await stream(response, Readable.from(texts(list, format, first, rows), { objectMode: true, highWaterMark: 1 }))
-    } catch (error) {
-      if (!response.headersSent) throw error
-      // Nobody hears of it but the log; a client that went away is no fault.
-      if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') parts.onFault(error)
-      response.destroy()
-    } finally {
-      await connection.end().catch(() => {})
-    }
+    await call.admission.run(call, 'data', exported.list.endpoint, async (attempt) => {
+      const wanted = exported.list.read(call, targetOf(request).query)
+      const leave = slots.enter(attempt.actor.tenantId)
+      try {
+        await send(parts, exported, wanted, attempt, request, response)
+      } finally {
+        leave()
+      }
+    })
   } catch (error) {
     response.set(call.answerHeaders)
-    if (!attempt.settled) await recordFailure(attempt, error)
     throw error
+  }
+}
+
+async function send<Args extends object>(
+  { database, onFault }: Parts,
+  { name, list, batches }: Exported<Args>,
+  { args, format }: { args: Args; format: keyof typeof writers },
+  attempt: Attempt,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const { call } = attempt
+  const connection = await database.dedicated('assay export')
+  try {
+    // Bounded by now, and so without the call that asks for it.
+    const rows = batches(connection, attempt.actor, args)
+    const first = await rows.next()
+    await call.admission.succeeded(attempt)
+    response.set(call.answerHeaders).set({
+      'Content-Type': writers[format].contentType,
+      'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
+      'Cache-Control': 'no-store',
+    })
+    if (request.method === 'HEAD') return void response.end()
+    await stream(response, Readable.from(texts(list, format, first, rows), { objectMode: true, highWaterMark: 1 }))
+  } catch (error) {
+    if (!response.headersSent) throw error
+    // Only the log can tell it; a client that went away is no fault.
+    if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onFault(error)
+    response.destroy()
   } finally {
-    leave()
+    await connection.end().catch(() => {})
   }
 }
 

@@ -1,7 +1,7 @@
 import { Arg, Args, ArgsType, Field, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
+import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { batched } from '../graphql/batched.js'
-import type { Call } from '../graphql/call.js'
 import { PageArgs } from '../graphql/page.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'

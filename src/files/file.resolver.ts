@@ -1,8 +1,9 @@
 import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
+import type { Attempt } from '../admission/attempt.js'
+import type { Call } from '../admission/call.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { FileContext } from '../file-contexts/file-context.type.js'
 import { batched } from '../graphql/batched.js'
-import type { Attempt, Call } from '../graphql/call.js'
 import { CurrentAttempt, CurrentCall, Requires } from '../graphql/requires.js'
 import type { FileService } from './file.service.js'
 import {
@@ -62,7 +63,7 @@ export class FileResolver {
     return this.#uploads.upload(attempt, input)
   }
 
-  @Requires('upload')
+  @Requires('upload', { dryRun: true })
   @Mutation(() => ValidationReportType, { description: 'Tests a file and keeps nothing: the report that an upload would get.' })
   validateFile(@CurrentAttempt() attempt: Attempt, @Args(() => ValidateFileArgs) input: ValidateFileArgs) {
     return this.#uploads.validate(attempt, input)

@@ -1,8 +1,9 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import type { IncomingFile } from '../body/incoming-file.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Metadata, Optional, Text } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
-import { type IncomingFile, UploadScalar } from '../graphql/upload.js'
+import { UploadScalar } from '../graphql/upload.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A file that passed its context’s rules and is kept (spec §2).' })
 export class File {

@@ -1,21 +1,21 @@
+import type { Attempt } from '../admission/attempt.js'
+import type { IncomingFile } from '../body/incoming-file.js'
 import type { Spooled } from '../body/spool.js'
 import { type AssayError, conflict, notFound, rejected } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import type { FileContext } from '../file-contexts/file-context.type.js'
 import { blobPathOf } from '../file-contexts/storage-path.js'
-import type { Attempt } from '../graphql/call.js'
-import type { IncomingFile } from '../graphql/upload.js'
 import { idTime, newId } from '../ids.js'
 import type { IdempotentAnswer, UploadedFile } from '../ledger/entry.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
+import { megabyte } from '../units.js'
 import type { ValidationReport, Validator } from '../validation/checks/check.js'
 import type { File } from './file.type.js'
 import { cleanFilename } from './filename.js'
 
-const megabyte = 1_048_576
 // Longer than validation and any store's deadline together: until then a sweep takes the upload to be under way.
 const uploadMs = 60 * 60 * 1000
 

@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader'
-import type { Call } from './call.js'
+import type { Call } from '../admission/call.js'
 
 /**
  * A relation without a query per row: all that one request asks of one `relation` ('File.context') in one go. `load` gives what it found by id; what it

@@ -4,12 +4,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { processRequest, Upload } from 'graphql-upload-ts'
+import { IncomingFile, spooledWithin } from '../body/incoming-file.js'
 import { unsupported, watchBody } from '../body/json.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../body/json-numbers.js'
 import { hasTooManyValues, mostJsonValues } from '../body/json-size.js'
 import type { Spool, Spooled } from '../body/spool.js'
 import { AssayError, badUserInput } from '../errors.js'
-import { IncomingFile, spooledWithin } from './upload.js'
 
 const mostFiles = 10
 const mostFieldBytes = 1_000_000

@@ -1,8 +1,8 @@
 import { IsOptional, ValidateBy, ValidateIf, type ValidationError, validateSync } from 'class-validator'
 import { Extensions } from 'type-graphql'
+import type { Call } from '../admission/call.js'
 import { badUserInput, type FieldFault } from '../errors.js'
 import { isStorable } from '../ledger/database-json.js'
-import type { Call } from './call.js'
 
 type Judge = (value: unknown) => boolean
 
@@ -83,14 +83,17 @@ export const Optional = IsOptional
 /** May be left out, but null is a fault: for changes, where null would have to mean something. */
 export const NotNull = (): PropertyDecorator => ValidateIf((_object, value) => value !== undefined)
 
+/** What only this deployment's settings find at fault in an input object. */
+export type FaultsOf = (input: object) => FieldFault[]
+
 /** The one validation function of the schema: all faults at once, the edge's among them, in the caller's spelling. */
-export function validateArguments(value: unknown, type: unknown, { context: call }: { context: Call }): void {
+export function validateArguments(call: Call, value: unknown, type: unknown, faultsOfSettings: FaultsOf = () => []): void {
   // A lone scalar has no rules of its own; the input object beside it tells all faults.
   if (!isObject(value)) return
   const prefix = typeof type === 'function' && type.name.endsWith('Input') ? 'input.' : ''
   const found = [
     ...validateSync(value, { forbidUnknownValues: false, stopAtFirstError: true }).flatMap((error) => faultsOf(error, prefix)),
-    ...call.gate.faultsOf(value).map((fault) => ({ ...fault, field: `${prefix}${fault.field}` })),
+    ...faultsOfSettings(value).map((fault) => ({ ...fault, field: `${prefix}${fault.field}` })),
   ]
   const faults = [...call.inputFaults]
   for (const fault of found) {

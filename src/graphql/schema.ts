@@ -1,17 +1,18 @@
 import 'reflect-metadata'
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
 import { buildSchemaSync, type NonEmptyArray } from 'type-graphql'
-import { validateArguments } from './rules.js'
+import type { Call } from '../admission/call.js'
+import { type FaultsOf, validateArguments } from './rules.js'
 import { DateTimeScalar } from './scalars.js'
 
 /** Builds the one schema from the rooms' resolvers. type-graphql's container is the map of their instances. */
-export function buildSchema(resolvers: object[]): GraphQLSchema {
+export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): GraphQLSchema {
   const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
   return buildSchemaSync({
     resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
     // Field resolvers' classes are types, made by type-graphql itself; they are never asked for here.
     container: { get: (type) => instances.get(type) },
-    validateFn: validateArguments as never,
+    validateFn: (value, type, { context }) => validateArguments(context as Call, value, type, faultsOfSettings),
     validate: false,
     scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
   })

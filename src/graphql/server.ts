@@ -3,22 +3,15 @@ import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server
 import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled'
 import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default'
 import type { Request, Response } from 'express'
-import {
-  type DocumentNode,
-  GraphQLError,
-  type GraphQLSchema,
-  getIntrospectionQuery,
-  Kind,
-  type OperationDefinitionNode,
-} from 'graphql'
-import { badUserInput, type PublicError } from '../errors.js'
+import { GraphQLError, type GraphQLSchema, getIntrospectionQuery, type OperationDefinitionNode } from 'graphql'
+import type { Call } from '../admission/call.js'
+import { jsonInTurns } from '../body/json-in-turns.js'
+import { badUserInput } from '../errors.js'
 import { publicError } from '../public-error.js'
-import { jsonInTurns } from '../rest/json-in-turns.js'
-import type { Call } from './call.js'
 import { refuseBadVariables } from './coerced.js'
-import { mostRootFields, mostTokens, refuseByCost, screenDocument } from './limits.js'
+import { mostTokens, refuseByCost, screenDocument } from './limits.js'
 import { formatError, isOurFault } from './public-errors.js'
-import { type Access, operationOf, recordFailure } from './requires.js'
+import { logUnreached } from './unreached.js'
 
 export interface GraphqlParts {
   schema: GraphQLSchema
@@ -193,32 +186,3 @@ function refuseUnknownKind(schema: GraphQLSchema, node: OperationDefinitionNode)
 
 // graphql-js repeats the value at fault, which may be a password that was given to the wrong variable: the caller has it, the log need not.
 const withoutValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')
-
-async function logUnreached(
-  schema: GraphQLSchema,
-  call: Call,
-  document: DocumentNode,
-  operationName: string | null | undefined,
-  fault: PublicError,
-): Promise<void> {
-  // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
-  for (const { key, access } of rootFields(schema, document, operationName).slice(0, mostRootFields)) {
-    const operation = operationOf(access)
-    if (operation) await recordFailure(call.begin(key, operation), fault, fault)
-  }
-}
-
-function rootFields(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operationName: string | null | undefined,
-): { key: string; access: Access }[] {
-  const operations = document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION)
-  const operation = operations.find((node) => !operationName || node.name?.value === operationName)
-  const type = operation?.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
-  return (operation?.selectionSet.selections ?? []).flatMap((selection) => {
-    if (selection.kind !== Kind.FIELD) return []
-    const access = type?.getFields()[selection.name.value]?.extensions.access as Access | undefined
-    return access ? [{ key: selection.alias?.value ?? selection.name.value, access }] : []
-  })
-}

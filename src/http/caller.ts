@@ -1,7 +1,7 @@
 import type { Request } from 'express'
+import { Call, type Refusal } from '../admission/call.js'
 import { cleanUserAgent, type Origin } from '../auth/actor.js'
 import { forbidden, unauthenticated } from '../errors.js'
-import { Call, type Refusal } from '../graphql/call.js'
 import type { EdgeParts } from './edge.js'
 
 /** A request that has its id. */
@@ -11,7 +11,7 @@ export interface Known extends Request {
 
 /** Who calls, before anything of the body is read. */
 export async function callOf(
-  parts: Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'gate' | 'metrics'>,
+  parts: Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics'>,
   request: Request,
 ): Promise<Call> {
   const origin: Origin = { ip: request.ip ?? '', userAgent: cleanUserAgent(request.headers['user-agent']) }
@@ -20,7 +20,7 @@ export async function callOf(
   request.once('close', () => {
     if (!request.complete) abort.abort()
   })
-  const facts = { id: (request as Known).callId, gate: parts.gate, origin, signal: abort.signal }
+  const facts = { id: (request as Known).callId, admission: parts.admission, origin, signal: abort.signal }
   if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
   if (found.outcome === 'refused') {

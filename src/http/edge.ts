@@ -3,18 +3,17 @@ import cors from 'cors'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import helmet from 'helmet'
 import type { Logger } from 'pino'
+import type { Admission } from '../admission/admission.js'
 import type { Origin } from '../auth/actor.js'
 import type { Authentication } from '../auth/authenticate.js'
 import type { Spool } from '../body/spool.js'
 import { AssayError, badUserInput, notFound } from '../errors.js'
-import type { Gate } from '../graphql/call.js'
 import type { GraphqlHandler } from '../graphql/server.js'
 import { newId } from '../ids.js'
 import type { Metrics } from '../metrics.js'
 import { publicError } from '../public-error.js'
 import { sendError } from '../rest/envelope.js'
 import type { RestHandler } from '../rest/router.js'
-import type { UploadLimits } from '../rest/upload-admission.js'
 import { callOf, type Known } from './caller.js'
 import { isLingering, settleEarlyAnswers } from './early-answers.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
@@ -26,7 +25,7 @@ export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
   /** Told of a credential that belongs to no tenant; throws 429 where its address sends too many. */
   refusedCredential(ip: string): Promise<void>
-  gate: Gate
+  admission: Admission
   rest: RestHandler
   graphql: GraphqlHandler
   download: RequestHandler<{ fileId: string }> | undefined
@@ -36,7 +35,6 @@ export interface EdgeParts {
   health: Health
   metrics: Metrics
   spool: Spool
-  uploads: UploadLimits
   corsOrigins: string[]
   trustProxy: false | number | string[]
   explorer: boolean

@@ -1,11 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { requireScope } from '../auth/actor.js'
+import type { Endpoint } from '../admission/access.js'
+import type { Call } from '../admission/call.js'
 import { readJson, wantBody } from '../body/json.js'
 import { AssayError, badUserInput, httpStatus, notFound, type PublicError } from '../errors.js'
-import type { Call } from '../graphql/call.js'
 import { readMultipartRequest } from '../graphql/multipart.js'
-import { recordFailure } from '../graphql/requires.js'
-import { admitUpload, recordOversized } from '../rest/upload-admission.js'
 import { callOf } from './caller.js'
 import type { EdgeParts } from './edge.js'
 import { targetOf } from './target.js'
@@ -38,56 +36,31 @@ export function graphqlDoor(parts: EdgeParts): RequestHandler {
       })
     }
     const call = await callOf(parts, request)
-    let release = () => {}
-    try {
-      let body: unknown = Object.fromEntries(targetOf(request).query)
-      if (request.method === 'POST') {
-        if (/^multipart\//i.test(request.headers['content-type'] ?? '')) {
-          release = await admitMultipart(parts, request, call)
-          body = await receiveMultipart(parts, request, response, call)
-        } else {
-          wantBody(request, response)
-          body = await readJson(request, parts.uploads.idleMs)
-        }
-      }
-      await parts.graphql(request, response, call, body)
-    } finally {
-      release()
-    }
-  }
-}
-
-/** A multipart body is an upload: scope, CSRF and a slot are asked for before it is read. */
-async function admitMultipart(parts: EdgeParts, request: Request, call: Call): Promise<() => void> {
-  try {
-    const actor = call.requireActor()
-    await call.admit(actor, { ahead: true })
-    requireScope(actor, 'upload')
-    if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
-      throw badUserInput([
-        {
-          field: 'Apollo-Require-Preflight',
-          message: 'must be sent with a multipart request, against cross-site request forgery',
-        },
-      ])
-    return await admitUpload(parts.uploads, request, { actor, kept: true })
-  } catch (error) {
-    const attempt = call.begin('multipart', 'upload')
-    if (error instanceof AssayError && error.code === 'size_exceeded') await recordOversized(attempt, error)
-    else await recordFailure(attempt, error)
-    throw error
-  }
-}
-
-async function receiveMultipart(parts: EdgeParts, request: Request, response: Response, call: Call): Promise<unknown> {
-  const { maxUploadMb, idleMs } = parts.uploads
-  try {
+    const answer = (body: unknown) => parts.graphql(request, response, call, body)
+    if (request.method !== 'POST') return answer(Object.fromEntries(targetOf(request).query))
+    if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
+      return call.admission.withUpload(call, upload, request.headers, async () =>
+        answer(await receive(parts, request, response, call)),
+      )
     wantBody(request, response)
-    return await readMultipartRequest(request, response, { spool: parts.spool, ceiling: maxUploadMb * 1_048_576, idleMs })
-  } catch (error) {
-    await recordFailure(call.begin('multipart', 'upload'), error)
-    throw error
+    return answer(await readJson(request, call.admission.uploads.idleMs))
   }
+}
+
+// A multipart body is an upload, whatever its document turns out to ask.
+const upload: Endpoint = { access: 'upload' }
+
+function receive({ spool }: EdgeParts, request: Request, response: Response, call: Call): Promise<unknown> {
+  if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
+    throw badUserInput([
+      {
+        field: 'Apollo-Require-Preflight',
+        message: 'must be sent with a multipart request, against cross-site request forgery',
+      },
+    ])
+  wantBody(request, response)
+  const { ceiling, idleMs } = call.admission.uploads
+  return readMultipartRequest(request, response, { spool, ceiling, idleMs })
 }
 
 /** A fault that is told before Apollo Server has the call, as it would tell it. */

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
 import { type AssayError, conflict, forbidden, notFound, quotaExceeded, storageUnavailable, unauthenticated } from '../errors.js'
+import { megabyte } from '../units.js'
 import type { Entry } from './entry.js'
 
 /** What became of one entry: done, or refused for a reason that the caller is told. Either way its call is in the log. */
@@ -11,8 +12,6 @@ export interface Admitted {
   /** The contexts of downloaded files, by file. */
   contextOf: Map<string, string>
 }
-
-const megabyte = 1_048_576
 
 /**
  * Judges the entries of a group that change files, one after another, inside its transaction, and does what cannot wait for the

@@ -8,7 +8,7 @@ import {
   isNonNullType,
   type OperationDefinitionNode,
 } from 'graphql'
-import type { Access } from '../graphql/requires.js'
+import type { Endpoint } from '../admission/access.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
@@ -31,7 +31,7 @@ interface Input {
 /** A stored document, with what its root field and its variables mean in the schema. */
 export class DescribedOperation {
   readonly name: string
-  readonly access: Access
+  readonly endpoint: Endpoint
   readonly field: GraphQLField<unknown, unknown>
   readonly inputs: readonly Input[]
   readonly #shared: Shared
@@ -41,7 +41,7 @@ export class DescribedOperation {
   constructor(shared: Shared, operation: Operation) {
     this.#shared = shared
     this.name = operation.name
-    this.access = operation.access
+    this.endpoint = operation.endpoint
     const [definition, ...fragments] = operation.document.definitions as [OperationDefinitionNode, ...FragmentDefinitionNode[]]
     this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]))
     this.#node = definition.selectionSet.selections[0] as FieldNode
@@ -85,14 +85,15 @@ export class DescribedOperation {
 
   /** What every operation begins with. */
   head(summary: string, sentences: string[]): Json {
-    const scope = this.access === 'any' ? 'Any valid credential.' : `Requires the scope \`${this.access}\`.`
-    const tenantWide = this.field.extensions.tenantWide === true ? ['Not for a key that is restricted to some contexts.'] : []
+    const { access } = this.endpoint
+    const scope = access === 'any' ? 'Any valid credential.' : `Requires the scope \`${access}\`.`
+    const tenantWide = this.endpoint.tenantWide ? ['Not for a key that is restricted to some contexts.'] : []
     return {
       operationId: this.name.charAt(0).toLowerCase() + this.name.slice(1),
       summary,
       description: [...sentences, scope, ...tenantWide].filter((sentence) => sentence !== '').join('\n\n'),
-      security: [{ bearer: this.access === 'any' ? [] : [this.access] }],
-      'x-required-scope': this.access === 'any' ? null : this.access,
+      security: [{ bearer: access === 'any' ? [] : [access] }],
+      'x-required-scope': access === 'any' ? null : access,
     }
   }
 

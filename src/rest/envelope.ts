@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { jsonInTurns } from '../body/json-in-turns.js'
 import { httpStatus, type PublicError } from '../errors.js'
-import { jsonInTurns } from './json-in-turns.js'
 import type { Route } from './routes.js'
 
 /** Answers as the specification wraps successes (spec §2). */

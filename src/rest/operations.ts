@@ -12,15 +12,15 @@ import {
   validate,
   visit,
 } from 'graphql'
-import type { Access } from '../graphql/requires.js'
+import type { Endpoint } from '../admission/access.js'
 
 /** A stored document, ready to run. */
 export interface Operation {
   name: string
   document: DocumentNode
   variables: { name: string; type: GraphQLInputType }[]
-  /** The root field's access, as its resolver declares it. */
-  access: Access
+  /** What its root field asks of the caller, as its resolver declares it. */
+  endpoint: Endpoint
   /** From an argument's path in the schema (`input.maxFileSizeMb`) to the request's name for it (`max_file_size_mb`). */
   spelling: ReadonlyMap<string, string>
 }
@@ -50,8 +50,8 @@ function operationOf(
   if (selection?.kind !== Kind.FIELD || others.length > 0)
     throw new Error(`Operation ${node.name!.value} must select one root field.`)
   const root = node.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
-  const access = root!.getFields()[selection.name.value]!.extensions.access as Access | undefined
-  if (!access) throw new Error(`The root field ${selection.name.value} has no @Requires.`)
+  const endpoint = root!.getFields()[selection.name.value]!.extensions.endpoint as Endpoint | undefined
+  if (!endpoint) throw new Error(`The root field ${selection.name.value} has no @Requires.`)
   const spelling = new Map<string, string>()
   for (const argument of selection.arguments ?? []) spell(argument.value, argument.name.value, spelling)
   return {
@@ -61,7 +61,7 @@ function operationOf(
       name: definition.variable.name.value,
       type: typeFromAST(schema, definition.type as never) as GraphQLInputType,
     })),
-    access,
+    endpoint,
     spelling,
   }
 }

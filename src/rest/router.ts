@@ -1,40 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { execute, type GraphQLSchema } from 'graphql'
-import { type Actor, requireScope } from '../auth/actor.js'
-import { readJson, wantBody } from '../body/json.js'
-import { readMultipart } from '../body/multipart.js'
+import type { Call } from '../admission/call.js'
+import type { Actor } from '../auth/actor.js'
+import type { RawValue } from '../body/raw-value.js'
 import type { Spool } from '../body/spool.js'
 import { AssayError, notFound } from '../errors.js'
-import type { Call } from '../graphql/call.js'
-import { operationOf, recordFailure } from '../graphql/requires.js'
 import { publicError } from '../public-error.js'
 import { sendError, sendSuccess } from './envelope.js'
-import { loadOperations, type Operation } from './operations.js'
+import { loadOperations } from './operations.js'
+import { type Inquiry, readMembers, readQuery, readUpload } from './read.js'
 import { RouteTree } from './route-tree.js'
 import { type Route, routes } from './routes.js'
-import { admitUpload, largerThanAny, recordOversized, type UploadLimits } from './upload-admission.js'
-import { coerceVariables, type RawValue } from './variables.js'
-
-const megabyte = 1_048_576
+import { coerceVariables } from './variables.js'
 
 /** What the REST layer is handed. It knows the schema, and nothing of the rooms behind it. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
-  uploads: UploadLimits
   /** Bytes that a context allows, for uploads under way; undefined where it takes none. */
   contextLimit(actor: Actor, contextKey: string): Promise<number | undefined>
   /** Told of what is not the caller's fault. */
   onFault(error: unknown, call: Call): void
-}
-
-/** What one request has been found to be. */
-interface Inquiry {
-  request: IncomingMessage
-  response: ServerResponse
-  call: Call
-  route: Route
-  operation: Operation
 }
 
 /** Answers one REST request below /api/v1. */
@@ -99,107 +85,34 @@ async function answer(
   parameters: Record<string, string>,
   query: URLSearchParams,
 ): Promise<unknown> {
-  const { route, call, operation } = inquiry
+  const { request, route, call, operation } = inquiry
+  const { admission } = call
   call.spelling = (path) => operation.spelling.get(path) ?? path
-  const raw = new Map<string, RawValue>()
-  if (route.body === 'multipart') return receive(parts, inquiry, raw)
-  if (route.body === 'json') await readMembers(parts, inquiry, raw)
-  else readQuery(inquiry, query, raw)
-  for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
-  return run(parts, inquiry, raw)
-}
-
-/** Before a byte of a body is read: who, whether he may, and whether he does not call too often. Nothing else would log a refusal here. */
-async function authorize({ call, operation }: Inquiry): Promise<Actor> {
-  try {
-    const actor = call.requireActor()
-    await call.admit(actor, { ahead: true })
-    if (operation.access !== 'any' && operation.access !== 'public') requireScope(actor, operation.access)
-    return actor
-  } catch (error) {
-    await logRefusal(call, operation, error)
-    throw error
+  const runWith = (raw: Map<string, RawValue>) => {
+    for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
+    return run(parts.schema, inquiry, raw)
   }
+  if (route.body === 'multipart')
+    return admission.withUpload(call, operation.endpoint, request.headers, (actor) =>
+      readUpload(parts, inquiry, actor, (raw) => run(parts.schema, inquiry, raw)),
+    )
+  if (route.body === 'json') return admission.withBody(call, operation.endpoint, async () => runWith(await readMembers(inquiry)))
+  return runWith(readQuery(inquiry, query))
 }
 
-/** A call that ends before its resolver is reached is in the log all the same (contract §5). */
-async function logRefusal(call: Call, operation: Operation, error: unknown): Promise<void> {
-  if (!call.reached) await recordFailure(call.begin('data', operationOf(operation.access)), error)
-}
-
-// Each is told twice, in the message and in the details, and kept in the call's log.
-const mostToldFaults = 50
-
-async function readMembers(parts: RestParts, inquiry: Inquiry, raw: Map<string, RawValue>): Promise<void> {
-  const { request, response, call, operation } = inquiry
-  await authorize(inquiry)
-  try {
-    wantBody(request, response)
-    const known = new Set(operation.variables.map(({ name }) => name))
-    for (const [name, value] of Object.entries(await readJson(request, parts.uploads.idleMs))) {
-      if (known.has(name) && !inquiry.route.path.includes(`{${name}}`)) raw.set(name, { value, from: 'json' })
-      else if (call.inputFaults.length < mostToldFaults)
-        call.inputFaults.push({ field: name.slice(0, 100), message: 'is not a member of this request' })
-    }
-  } catch (error) {
-    await logRefusal(call, operation, error)
-    throw error
-  }
-}
-
-function readQuery({ call, operation }: Inquiry, query: URLSearchParams, raw: Map<string, RawValue>): void {
-  for (const { name } of operation.variables) {
-    const values = query.getAll(name)
-    if (values.length > 1) call.inputFaults.push({ field: name, message: 'must be given once' })
-    if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
-  }
-}
-
-async function run(parts: RestParts, { call, operation, route }: Inquiry, raw: Map<string, RawValue>): Promise<unknown> {
+async function run(
+  schema: GraphQLSchema,
+  { call, operation, route }: Inquiry,
+  raw: ReadonlyMap<string, RawValue>,
+): Promise<unknown> {
   const { variables, faults } = coerceVariables(operation, raw, { nullIsFault: route.method === 'PATCH' })
   for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
   const result = await execute({
-    schema: parts.schema,
+    schema,
     document: operation.document,
     contextValue: call,
     variableValues: variables,
   })
   if (result.errors?.length) throw result.errors[0]!.originalError ?? result.errors[0]
   return (result.data as { data: unknown }).data
-}
-
-/** An upload or a dry run: authorised, held against what is known of its length, spooled, then run. */
-async function receive(parts: RestParts, inquiry: Inquiry, raw: Map<string, RawValue>): Promise<unknown> {
-  const { request, response, call, operation } = inquiry
-  const { maxUploadMb, idleMs } = parts.uploads
-  const actor = await authorize(inquiry)
-  const kept = operation.name === 'UploadFile'
-  let release = () => {}
-  try {
-    release = await admitUpload(parts.uploads, request, { actor, kept })
-    wantBody(request, response)
-    const fields = operation.variables.map(({ name }) => name).filter((name) => name !== 'file')
-    const form = await readMultipart(request, {
-      spool: parts.spool,
-      ceiling: maxUploadMb * megabyte,
-      idleMs,
-      fields,
-      limitOf: (contextKey) => parts.contextLimit(actor, contextKey),
-    })
-    try {
-      if (form.cut && !form.values.has('context')) throw largerThanAny(maxUploadMb)
-      for (const [name, value] of form.values) raw.set(name, value)
-      call.inputFaults.push(...form.faults)
-      return await run(parts, inquiry, raw)
-    } finally {
-      await form.spooled?.dispose()
-    }
-  } catch (error) {
-    if (kept && error instanceof AssayError && error.code === 'size_exceeded' && !call.reached)
-      await recordOversized(call.begin('data', 'upload'), error)
-    else await logRefusal(call, operation, error)
-    throw error
-  } finally {
-    release()
-  }
 }

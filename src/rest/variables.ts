@@ -1,13 +1,8 @@
 import { type GraphQLInputType, getNullableType, isEnumType, isListType, isNonNullType } from 'graphql'
+import { IncomingFile } from '../body/incoming-file.js'
+import type { RawValue } from '../body/raw-value.js'
 import type { FieldFault } from '../errors.js'
-import { IncomingFile } from '../graphql/upload.js'
 import type { Operation } from './operations.js'
-
-/** Where a value came from: text (a path, a query string, a form field), or JSON. */
-export interface RawValue {
-  value: unknown
-  from: 'text' | 'json'
-}
 
 /**
  * A request's values as a document's variables. A value at fault is told, and stands in as something of the right type, so that

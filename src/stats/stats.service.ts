@@ -1,6 +1,7 @@
 import type { Actor } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
 import { dayOf, type UsageColumn, usageColumns } from '../ledger/counters.js'
+import { megabyte } from '../units.js'
 import { changePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.type.js'
 
@@ -9,7 +10,6 @@ export type Usage = Record<UsageColumn, number>
 
 const nothing = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
 const day = 86_400_000
-const megabyte = 1_048_576
 
 /** Statistics (spec §2), from the ledger's counters alone: their cost does not depend on history. Charts are charts.ts. */
 export class StatsService {

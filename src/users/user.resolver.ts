@@ -1,6 +1,6 @@
 import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
+import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
-import type { Call } from '../graphql/call.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { SignInService } from './sign-in.service.js'
 import type { UserService } from './user.service.js'

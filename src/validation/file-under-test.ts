@@ -1,5 +1,6 @@
 import type { Content } from '../body/content.js'
 import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
+import { megabyte } from '../units.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import type { FileUnderTest, Scan, Submission } from './checks/check.js'
 import type { Findings, Job, WorkerFailure } from './findings.js'
@@ -29,7 +30,7 @@ const scannedAhead = 1_048_576
 export function openFile(submission: Submission, means: Means): OpenFile {
   const { content, rules, sizeBytes, signal } = submission
   const extension = extensionOf(submission.originalFilename)
-  const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * 1_048_576
+  const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * megabyte
   let findings: Promise<Findings | WorkerFailure> | undefined
   let scanned: Scan[] | undefined
   let scanning: Promise<Scan[]> | undefined

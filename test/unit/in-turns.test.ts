@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { execute, parse } from 'graphql'
+import { jsonInTurns } from '../../src/body/json-in-turns.js'
 import { hasTooManyValues, mostJsonValues } from '../../src/body/json-size.js'
 import { faultOfBreadth } from '../../src/graphql/breadth.js'
 import { sliced } from '../../src/graphql/sliced.js'
-import { jsonInTurns } from '../../src/rest/json-in-turns.js'
 
 /** How many turns the event loop has while `work` is done. */
 async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {

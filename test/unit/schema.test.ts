@@ -9,6 +9,7 @@ import {
   isObjectType,
   isSpecifiedScalarType,
 } from 'graphql'
+import type { Endpoint } from '../../src/admission/access.js'
 import { buildSchema, schemaText } from '../../src/graphql/schema.js'
 import { resolversOf } from '../../src/resolvers.js'
 
@@ -27,7 +28,7 @@ test('every type, field, argument, input field and enum value says what it is', 
 test('every root field says who may use it', () => {
   for (const root of [schema.getQueryType(), schema.getMutationType()])
     for (const [name, field] of Object.entries(root!.getFields()))
-      expect([name, field.extensions.access]).toEqual([
+      expect([name, (field.extensions.endpoint as Endpoint | undefined)?.access]).toEqual([
         name,
         expect.stringMatching(/^(upload|download|metadata|delete|admin|any|public)$/),
       ])

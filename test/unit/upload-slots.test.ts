@@ -1,32 +1,47 @@
 import { expect, test } from '@jest/globals'
-import { UploadSlots } from '../../src/auth/upload-slots.js'
+import { UploadSlots } from '../../src/admission/upload-slots.js'
 
-test('by tenant and in all; a slot returned twice is returned once', () => {
-  const slots = new UploadSlots({ tenant: 2, all: 3 })
-  const giveBack = slots.take('ten_1')
-  slots.take('ten_1')
-  expect(() => slots.take('ten_1')).toThrow(expect.objectContaining({ code: 'rate_limited', retryAfter: 1 }))
-  slots.take('ten_2')
-  expect(() => slots.take('ten_2')).toThrow(/3 are under way/)
+/** Takes as many as there are for one holder; gives how many, and why there are no more. */
+function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {
+  for (let held = 0; ; held++) {
+    try {
+      slots.take(holder)
+    } catch (error) {
+      return [held, (error as Error).message.replace(/^[^:]*: |;.*$/g, '')]
+    }
+  }
+}
+
+test('a slot that is returned twice is returned once, and one too many is a 429 with the time to wait', () => {
+  const slots = new UploadSlots(4)
+  const giveBack = slots.take({ tenantId: 'ten_1', id: 'key_1' })
+  expect(() => slots.take({ tenantId: 'ten_1', id: 'key_1' })).toThrow(
+    expect.objectContaining({ code: 'rate_limited', retryAfter: 1 }),
+  )
   giveBack()
   giveBack()
-  slots.take('ten_3')
-  expect(() => slots.take('ten_4')).toThrow(/3 are under way/)
+  const taken = ['key_1', 'key_2', 'key_3'].map((id) => takeAll(slots, { tenantId: `ten_of_${id}`, id })[0])
+  expect(taken).toEqual([1, 1, 1])
+})
+
+test('one credential leaves half of its tenant’s slots to the tenant’s others, and 64 are never refused', () => {
+  const slots = new UploadSlots(256)
+  expect(['key_1', 'key_2', 'key_3'].map((id) => takeAll(slots, { tenantId: 'ten_1', id }))).toEqual([
+    [64, 'this credential has 64 under way, the most there may be'],
+    [64, 'this credential has 64 under way, the most there may be'],
+    [0, 'this tenant has 128 under way, the most there may be'],
+  ])
 })
 
 test('two busy tenants leave room for a third, and three for a fourth as far as a quarter goes', () => {
-  const slots = new UploadSlots({ tenant: 128, all: 256 })
+  const slots = new UploadSlots(256)
   const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
-    for (let held = 0; ; held++) {
-      try {
-        slots.take(tenantId)
-      } catch (error) {
-        return [held, (error as Error).message.replace(/^[^:]*: |;.*$/g, '')]
-      }
-    }
+    const [first] = takeAll(slots, { tenantId, id: `${tenantId} a` })
+    const [second, why] = takeAll(slots, { tenantId, id: `${tenantId} b` })
+    return [first + second, why]
   })
   expect(taken).toEqual([
-    [128, 'this tenant has 128 under way, the most there may be'],
+    [128, 'this credential has 64 under way, the most there may be'],
     [64, 'this tenant has 64 under way, and the 64 that are free are for others'],
     [64, '256 are under way, the most there may be'],
     [0, '256 are under way, the most there may be'],

@@ -1,6 +1,5 @@
+import { megabyte } from '../../units.js'
 import type { Check } from './check.js'
-
-const megabyte = 1_048_576
 
 /** No more bytes than the context allows; exactly as many pass (contract §4). */
 export const size: Check = ({ submission, tooLarge }) => {

@@ -1,0 +1,18 @@
+import type { Scope } from '../auth/actor.js'
+import type { Operation } from '../ledger/entry.js'
+
+/** Who may: a scope, any valid credential, or anybody at all. */
+export type Access = Scope | 'any' | 'public'
+
+/** What an endpoint asks of its caller: declared once, at its resolver. */
+export interface Endpoint {
+  access: Access
+  /** It shows the whole tenant: not for a key that is restricted to some contexts. */
+  tenantWide?: boolean
+  /** It keeps nothing, so that it uses no quota and blocks nothing. */
+  dryRun?: boolean
+}
+
+/** What the call log calls it; null where it is no call (contract §5). */
+export const operationOf = ({ access }: Endpoint): Operation | null =>
+  access === 'any' || access === 'public' || access === 'admin' ? null : access

@@ -1,0 +1,128 @@
+import { type Actor, requireScope } from '../auth/actor.js'
+import { type RateState, rateLimitHeaders } from '../auth/rate-limits.js'
+import { AssayError, forbidden, httpStatus, type PublicError } from '../errors.js'
+import type { Entry } from '../ledger/entry.js'
+import { publicError } from '../public-error.js'
+import { type Endpoint, operationOf } from './access.js'
+import type { Attempt } from './attempt.js'
+import { ahead, type Call } from './call.js'
+import type { UploadAdmission } from './upload-admission.js'
+
+export interface AdmissionParts {
+  /** Counts a call; its `refusal` is the 429 to throw. */
+  limits: { call(actor: Actor): Promise<RateState> }
+  uploads: UploadAdmission
+  record(entry: Entry): Promise<void>
+  /** For the operator, who is told why a dependency is away; the caller hears only that it is. */
+  onOutage?(call: Call, error: AssayError): void
+}
+
+/**
+ * Who may call what, how often, and what the log keeps of a call that was refused (contract §2 and §5). Both doors and the exports
+ * ask here, and nothing else does: `run` for an endpoint that is reached, `withBody` around a body that comes before it.
+ */
+export class Admission {
+  readonly uploads: UploadAdmission
+  readonly #parts: AdmissionParts
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts
+    this.uploads = parts.uploads
+  }
+
+  /** Runs an endpoint for a caller who may call it. Success or failure is in the log before the caller hears of it. */
+  async run<T>(call: Call, key: string, endpoint: Endpoint, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+    const isCounted = call.takeAhead()
+    const attempt = call.begin(key, operationOf(endpoint))
+    let result: T
+    try {
+      await this.#admit(call, endpoint, isCounted)
+      result = await work(attempt)
+    } catch (error) {
+      await this.failed(attempt, endpoint, error)
+      throw error
+    }
+    await this.succeeded(attempt)
+    return result
+  }
+
+  /**
+   * A call whose body is yet to be read: who calls, how often and with which scope is decided before a byte of it. What ends
+   * before its endpoint is reached is in the log all the same.
+   */
+  async withBody<T>(call: Call, endpoint: Endpoint, work: (actor: Actor) => Promise<T>): Promise<T> {
+    const attempt = call.begin(ahead, operationOf(endpoint))
+    try {
+      return await work(await this.#admit(call, endpoint))
+    } catch (error) {
+      if (!call.reached) await this.failed(attempt, endpoint, error)
+      throw error
+    }
+  }
+
+  /** The same for an upload, which also needs a place among the simultaneous ones. */
+  withUpload<T>(
+    call: Call,
+    endpoint: Endpoint,
+    headers: { 'content-length'?: string | undefined },
+    work: (actor: Actor) => Promise<T>,
+  ): Promise<T> {
+    return this.withBody(call, endpoint, async (actor) => {
+      const release = await this.uploads.enter(actor, endpoint, headers)
+      try {
+        return await work(actor)
+      } finally {
+        release()
+      }
+    })
+  }
+
+  /** Writes a success, unless the service that did the work has. */
+  async succeeded(attempt: Attempt): Promise<void> {
+    if (attempt.settled) return
+    const entry = attempt.succeed()
+    if (entry.call) await this.#parts.record(entry)
+  }
+
+  /** Writes a failure, likewise. Where even that cannot be written, the caller hears of the first fault, not of the second. */
+  async failed(attempt: Attempt, endpoint: Endpoint, error: unknown, told: PublicError = publicError(error)): Promise<void> {
+    if (attempt.settled) return
+    if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage?.(attempt.call, error)
+    const entry = { ...attempt.fail(told), blocked: blockedBy(attempt, endpoint, told) }
+    if (entry.call || entry.blocked) await this.#parts.record(entry).catch(() => {})
+  }
+
+  async #admit(call: Call, endpoint: Endpoint, isCounted = false): Promise<Actor> {
+    const actor = call.requireActor()
+    if (!isCounted) await this.#count(call, actor)
+    requireAccess(actor, endpoint)
+    return actor
+  }
+
+  async #count(call: Call, actor: Actor): Promise<void> {
+    const state = await this.#parts.limits.call(actor)
+    Object.assign(call.answerHeaders, rateLimitHeaders(state))
+    if (!state.refusal) return
+    call.answerHeaders['Retry-After'] = String(state.resetSeconds)
+    throw state.refusal
+  }
+}
+
+/** Throws the 403 for what a credential may not do. */
+export function requireAccess(actor: Actor, { access, tenantWide }: Endpoint): void {
+  if (access !== 'any' && access !== 'public') requireScope(actor, access)
+  if (tenantWide && actor.contexts)
+    throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')
+}
+
+/** Too large before its context was known: counted for the tenant and the key. */
+function blockedBy(attempt: Attempt, { dryRun }: Endpoint, { code }: PublicError): Entry['blocked'] {
+  if (code !== 'size_exceeded' || dryRun || attempt.operation !== 'upload') return undefined
+  const { actor } = attempt
+  return {
+    tenantId: actor.tenantId,
+    contextId: null,
+    apiKeyId: actor.kind === 'api_key' ? actor.id : null,
+    reason: 'size_exceeded',
+  }
+}

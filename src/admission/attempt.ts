@@ -1,0 +1,70 @@
+import type { Actor } from '../auth/actor.js'
+import type { PublicError } from '../errors.js'
+import { type CallRow, type Entry, failed, type Operation } from '../ledger/entry.js'
+import type { Call } from './call.js'
+
+/** One use of one endpoint: who performs it, and the call log row that it will leave. */
+export class Attempt {
+  readonly call: Call
+  readonly operation: Operation | null
+  #fileId: string | null = null
+  #context: { contextId: string; contextKey: string } | null = null
+  #settled = false
+
+  constructor(call: Call, operation: Operation | null) {
+    this.call = call
+    this.operation = operation
+  }
+
+  get actor(): Actor {
+    return this.call.requireActor()
+  }
+
+  /** What the log is to name. */
+  involve(facts: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
+    if (facts.fileId) this.#fileId = facts.fileId
+    if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }
+  }
+
+  get contextId(): string | null {
+    return this.#context?.contextId ?? null
+  }
+
+  get settled(): boolean {
+    return this.#settled
+  }
+
+  /** The row of a success, for a service that commits it together with what it did. From then on the row is in its hands. */
+  succeed(): Pick<Entry, 'call'> {
+    this.#settled = true
+    return { call: this.#row() }
+  }
+
+  /** The row of a failure, likewise. */
+  fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
+    this.#settled = true
+    const row = this.#row()
+    return { call: row && failed(row, error, validation) }
+  }
+
+  #row(): CallRow | undefined {
+    const { actor, refusal, origin } = this.call
+    const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : refusal?.known
+    if (!this.operation || !key) return undefined
+    return {
+      tenantId: key.tenantId,
+      apiKeyId: key.apiKeyId,
+      apiKeyName: key.name,
+      operation: this.operation,
+      status: 'success',
+      fileId: this.#fileId,
+      contextId: this.contextId,
+      contextKey: this.#context?.contextKey ?? null,
+      errorCode: null,
+      errorMessage: null,
+      validation: null,
+      ipAddress: origin.ip,
+      userAgent: origin.userAgent,
+    }
+  }
+}

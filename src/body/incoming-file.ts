@@ -1,0 +1,26 @@
+import type { Spooled } from './spool.js'
+
+/** A file on its way in, by REST or by GraphQL. */
+export class IncomingFile {
+  readonly #name: string | Promise<string>
+  readonly #receive: (limit: () => number) => Promise<Spooled>
+
+  constructor(name: string | Promise<string>, receive: (limit: () => number) => Promise<Spooled>) {
+    this.#name = name
+    this.#receive = receive
+  }
+
+  /** What the client called it: not to be believed, see `cleanFilename`. */
+  async name(): Promise<string> {
+    return this.#name
+  }
+
+  /** Streams it in, up to `limit()` bytes. The caller disposes of the result. */
+  receive(limit: () => number): Promise<Spooled> {
+    return this.#receive(limit)
+  }
+}
+
+/** Without its content where that is more than `limit`: what is known by then may be less than what was allowed to stream. */
+export const spooledWithin = (spooled: Spooled, limit: number): Spooled =>
+  spooled.content && spooled.sizeBytes <= limit ? spooled : { sizeBytes: spooled.sizeBytes, dispose: () => spooled.dispose() }

@@ -1,0 +1,127 @@
+import type { Express, RequestHandler } from 'express'
+import type { GraphQLSchema } from 'graphql'
+import { Admission } from './admission/admission.js'
+import { UploadAdmission } from './admission/upload-admission.js'
+import { UploadSlots } from './admission/upload-slots.js'
+import type { AppParts } from './app.js'
+import { suspendedTenant } from './auth/authenticate.js'
+import type { Spool } from './body/spool.js'
+import { forbidden } from './errors.js'
+import { createExports } from './exports/exports.js'
+import type { UploadService } from './files/upload.service.js'
+import { buildSchema } from './graphql/schema.js'
+import { openGraphql } from './graphql/server.js'
+import { callOf } from './http/caller.js'
+import { createEdge } from './http/edge.js'
+import { Health } from './http/health.js'
+import type { Metrics } from './metrics.js'
+import { mountDocumentation } from './openapi/documentation.js'
+import { resolversOf } from './resolvers.js'
+import { createRestHandler } from './rest/router.js'
+import type { VirusScanner } from './scanner/virus-scanner.js'
+import type { Services } from './services.js'
+import { LocalStorage } from './storage/local/local.js'
+import { serveBlob } from './storage/serve-blob.js'
+import { megabyte } from './units.js'
+
+interface DoorParts extends AppParts {
+  services: Services
+  uploads: UploadService
+  metrics: Metrics
+  spool: Spool
+  scanner: VirusScanner & { url: string }
+}
+
+/** The ways in: GraphQL, REST, downloads and exports, on one Express application. */
+export async function openDoors(parts: DoorParts): Promise<{ express: Express; close(): Promise<void> }> {
+  const { config, services, metrics, spool, logger } = parts
+  const { identity, limits, contexts } = services
+  const onFault = (what: string) => (error: unknown) => logger.error({ err: error }, what)
+  const schema = buildSchema(resolversOf({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
+  const graphql = await openGraphql({
+    schema,
+    explorer: config.graphqlExplorer,
+    onFault: onFault('A GraphQL request failed for a reason of ours.'),
+  })
+  const callers = {
+    authenticate: identity.authenticate.bind(identity),
+    refusedCredential: limits.failedCredential.bind(limits),
+    admission: admissionOf(parts),
+    metrics,
+  }
+  const express = createEdge({
+    ...callers,
+    rest: createRestHandler({
+      schema,
+      spool,
+      contextLimit: async (actor, contextKey) => {
+        const context = await contexts.findOnce(actor, contextKey)
+        return context?.status === 'active' ? context.maxFileSizeMb * megabyte : undefined
+      },
+      onFault: onFault('A REST request failed for a reason of ours.'),
+    }),
+    graphql: graphql.handle,
+    download: downloadsOf(services),
+    exports: exportsOf(parts, schema, callers),
+    documentation: (app) => mountDocumentation(app, schema),
+    jwks: () => identity.sessions.jwks(),
+    health: healthOf(parts),
+    spool,
+    corsOrigins: config.corsOrigins,
+    trustProxy: config.trustProxy,
+    explorer: config.graphqlExplorer,
+    logger,
+  })
+  return { express, close: () => graphql.close() }
+}
+
+function admissionOf({ config, services, logger }: DoorParts): Admission {
+  const { limits, ledger, tenants } = services
+  return new Admission({
+    limits,
+    uploads: new UploadAdmission({
+      maxUploadMb: config.maxUploadMb,
+      idleMs: config.uploadIdleSeconds * 1000,
+      slots: new UploadSlots(config.maxUploadsAtOnce),
+      tenantRemaining: (actor) => tenants.remainingBytes(actor.tenantId),
+    }),
+    record: (entry) => ledger.commit(entry),
+    onOutage: (call, error) => logger.warn({ req: call.id, err: error }, 'A dependency is away: a call was answered with 503.'),
+  })
+}
+
+function downloadsOf({ storage, files }: Services): RequestHandler<{ fileId: string }> | undefined {
+  if (!(storage instanceof LocalStorage)) return undefined
+  return serveBlob({
+    storage,
+    findFile: async (fileId) => {
+      const file = await files.findForDownload(fileId)
+      // Every credential of a suspended tenant gets a clear 403, and a signed URL is one.
+      if (file?.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
+      return file
+    },
+  })
+}
+
+function exportsOf(
+  { services, database, logger }: DoorParts,
+  schema: GraphQLSchema,
+  callers: Parameters<typeof callOf>[0],
+): RequestHandler {
+  return createExports({
+    ...services,
+    schema,
+    database,
+    callOf: (request) => callOf(callers, request),
+    onFault: (error) => logger.error({ err: error }, 'An export failed half-way.'),
+  })
+}
+
+function healthOf({ services, database, scanner }: DoorParts): Health {
+  return new Health({
+    pool: database.pool,
+    storage: services.storage,
+    scanner: scanner.url === 'none:' ? null : scanner,
+    storageFindings: () => database.prisma.storageFinding.count(),
+  })
+}

@@ -1,0 +1,2 @@
+/** Bytes of what the contract calls 1 MB. */
+export const megabyte = 1_048_576
