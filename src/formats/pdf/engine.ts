@@ -21,6 +21,7 @@ interface Pdfium {
   _FPDF_InitLibraryWithConfig(config: number): void
   _FPDF_LoadCustomDocument(access: number, password: number): number
   _FPDF_GetLastError(): number
+  _FPDF_DocumentHasValidCrossReferenceTable(document: number): number
   _FPDF_GetPageCount(document: number): number
   _FPDF_LoadPage(document: number, index: number): number
   _FPDF_ClosePage(page: number): void
@@ -92,6 +93,9 @@ export class PdfEngine {
     const document = this.guard(() => this.pdfium._FPDF_LoadCustomDocument(this.describe(source.size), 0))
     return { document, password: document === 0 && protections.includes(this.pdfium._FPDF_GetLastError()) }
   }
+
+  /** True where the cross-reference could not be used, and objects were found by searching for them. */
+  wasRebuilt = (document: number) => this.guard(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
 
   pageCount = (document: number) => this.guard(() => this.pdfium._FPDF_GetPageCount(document))
 

@@ -32,13 +32,10 @@ export const readPdf: FormatReader = async (source, limits) => {
       : broken('the PDF has no end mark: it is truncated')
   const circle = pageTreeInCircles(source, limits)
   if (circle) return trapped('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
-  const verdict = await openDocument(source, limits)
-  return verdict.sound && !rootCanBeFound(source, start, limits)
-    ? broken('the cross-reference stream of the PDF is damaged or cut off, and there is no trailer to repair it from')
-    : verdict
+  return openDocument(source, start, limits)
 }
 
-async function openDocument(source: Source, limits: ReaderLimits): Promise<FormatVerdict> {
+async function openDocument(source: Source, headerAt: number, limits: ReaderLimits): Promise<FormatVerdict> {
   if (!engine?.alive || engine.grown || engine.starved) engine = await PdfEngine.start()
   const running = engine
   let document = 0
@@ -49,6 +46,8 @@ async function openDocument(source: Source, limits: ReaderLimits): Promise<Forma
       return opened.password
         ? sound(['protected by a password: its pages were not looked at'], { encrypted: true })
         : broken('PDFium, the PDF engine of Chrome, cannot open it')
+    if (running.wasRebuilt(document) && !rootCanBeFound(source, headerAt, limits))
+      return broken('the cross-reference stream of the PDF is damaged or cut off, and there is no trailer to repair it from')
     return countPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
