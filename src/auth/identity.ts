@@ -20,6 +20,8 @@ export interface IdentityOptions {
   masterKey: MasterKey
   loadApiKey: LoadApiKey
   rehashApiKey: RehashApiKey
+  /** Longer than a rolling upgrade takes. */
+  rehashAfterMs?: number
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
   /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
@@ -75,6 +77,7 @@ export class Identity {
       peppers: this.#peppers,
       load: options.loadApiKey,
       rehash: options.rehashApiKey,
+      rehashFrom: Date.now() + (options.rehashAfterMs ?? 3_600_000),
       ...(onError ? { onError } : {}),
     })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })

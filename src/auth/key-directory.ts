@@ -31,6 +31,8 @@ export interface KeyDirectoryOptions {
   load: LoadApiKey
   rehash: RehashApiKey
   peppers: LegacyPeppers
+  /** When hashes under a pepper begin to be replaced, in milliseconds: replicas of the earlier version know no other. */
+  rehashFrom: number
   onError?(error: Error): void
   capacity?: number
 }
@@ -61,11 +63,11 @@ export class KeyDirectory {
   }
 
   async #load(secret: string): Promise<ApiKeyRecord | null> {
-    const { load, rehash, peppers, onError } = this.#options
+    const { load, rehash, rehashFrom, peppers, onError } = this.#options
     const hash = hashOf(secret)
     const record = await load([hash, ...peppers.hashes(secret)])
     // The only moment at which the secret is at hand. A failure costs nothing: the next look-up tries again.
-    if (record && !record.found.equals(hash))
+    if (record && !record.found.equals(hash) && Date.now() >= rehashFrom)
       await rehash({ apiKeyId: record.apiKeyId, from: record.found, to: hash }).catch((error: Error) => onError?.(error))
     return record
   }

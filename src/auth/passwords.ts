@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import { type Algorithm, hash, parseOptions, verify } from '@node-rs/argon2'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Algorithm, hash, parseOptions } from '@node-rs/argon2'
 import { overloaded } from '../errors.js'
 
 /** OWASP's argon2id minimum with the least memory per attempt: 19 MiB, two passes, one lane. About 20 ms of one core. */
@@ -32,17 +32,26 @@ export class Passwords {
     this.#limits = limits
   }
 
-  hash(password: string): Promise<string> {
-    return this.#inTurn(() => hash(password.normalize('NFC'), cost))
+  /** `besides` is another hash whose salt is taken over: see `matching`. */
+  hash(password: string, besides?: string | null): Promise<string> {
+    const salt = besides && !this.needsRehash(besides) ? { salt: saltIn(besides) } : {}
+    return this.#inTurn(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
   /** False for a wrong password. With no hash at all it takes as long, so that its duration does not tell which accounts exist. */
   async verify(stored: string | null, password: string): Promise<boolean> {
-    if (Buffer.byteLength(password) > longestBytes) return false
+    return (await this.matching([stored], password))[0]!
+  }
+
+  /** Which of these the password is of. Hashes of one salt (the same person in several tenants) cost one between them. */
+  async matching(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
+    if (Buffer.byteLength(password) > longestBytes) return stored.map(() => false)
     this.#decoy ??= hash(generatePassword(), cost)
-    const against = stored ?? (await this.#decoy)
-    const right = await this.#inTurn(() => verify(against, password.normalize('NFC')))
-    return right && stored !== null
+    const known = stored.filter((each) => each !== null)
+    const made = new Map<string, string>()
+    for (const each of known.length > 0 ? known : [await this.#decoy])
+      if (!made.has(beforeDigest(each))) made.set(beforeDigest(each), await this.#again(each, password))
+    return stored.map((each) => each !== null && sameText(each, made.get(beforeDigest(each))!))
   }
 
   /** True where the hash was made with other costs than today's: hash again while the password is at hand. */
@@ -54,6 +63,12 @@ export class Passwords {
       timeCost !== cost.timeCost ||
       parallelism !== cost.parallelism
     )
+  }
+
+  #again(stored: string, password: string): Promise<string> {
+    const { algorithm, memoryCost, timeCost, parallelism, outputLen, version } = parseOptions(stored)
+    const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: saltIn(stored) }
+    return this.#inTurn(() => hash(password.normalize('NFC'), options))
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -72,3 +87,12 @@ export class Passwords {
     }
   }
 }
+
+// $argon2id$v=19$m=…,t=…,p=…$salt$digest
+const beforeDigest = (stored: string) => stored.slice(0, stored.lastIndexOf('$'))
+const saltIn = (stored: string) => Buffer.from(stored.split('$')[4]!, 'base64')
+const sameText = (one: string, other: string) =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+
+/** Whether two hashes have one salt and one cost. */
+export const sameSalt = (one: string, other: string) => beforeDigest(one) === beforeDigest(other)

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
-import { isIP } from 'node:net'
 import type { Pool } from 'pg'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import { type AssayError, rateLimited } from '../errors.js'
 import type { Actor } from './actor.js'
+import { addressGroup } from './address-group.js'
 import { SharedCounts } from './shared-counts.js'
+import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
 import { ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
 
 /** How much is left of the limit that is nearest to its end, for the IETF RateLimit headers. */
@@ -22,9 +22,6 @@ export interface RateLimitsOptions {
   /** Calls a minute by one key or user (RATE_LIMIT_PER_MINUTE); a tenant may make five times as many with all of its. */
   perMinute?: number
   failedCredentialsPerMinute?: number
-  /** In five minutes, by account and by address. */
-  signInsByAccount?: number
-  signInsByAddress?: number
   /** Where replicas add up what they count. Without it, and without Redis, each counts for itself. */
   pool?: Pool
   /** REDIS_URL: counts there instead. */
@@ -36,18 +33,16 @@ export interface RateLimitsOptions {
 const usual = {
   perMinute: 120_000,
   failedCredentialsPerMinute: 1_000,
-  signInsByAccount: 10,
-  signInsByAddress: 100,
 }
 const tenantTimes = 5
 const minute = 60
-const signInWindow = 300
 
 type Limits = typeof usual
-type Counters = Record<'key' | 'tenant' | 'failed' | 'account' | 'address', WindowCounter>
+type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'address', WindowCounter>
 
 /** Every limit on how often something may be done. What is over it is told as 429 with Retry-After. */
 export class RateLimits {
+  readonly signIns: SignInPace
   readonly #limits: Limits
   readonly #counters: Counters
   readonly #end: () => Promise<void>
@@ -56,6 +51,7 @@ export class RateLimits {
     this.#limits = limits
     this.#counters = counters
     this.#end = end
+    this.signIns = new SignInPace({ counters })
   }
 
   /** Counts a call of an authenticated actor. */
@@ -81,21 +77,6 @@ export class RateLimits {
     const { count, resetSeconds } = await this.#counters.failed.add(addressGroup(ip))
     if (count <= this.#limits.failedCredentialsPerMinute) return
     throw rateLimited(`Too many refused credentials from this address; try again in ${resetSeconds} s.`, resetSeconds)
-  }
-
-  /** Counts an attempt to sign in, before the password is looked at; gives what to call when it was right. */
-  async signIn(email: string, ip: string): Promise<{ succeeded(): Promise<void> }> {
-    const account = accountKey(email)
-    const address = addressGroup(ip)
-    const [byAccount, byAddress] = await Promise.all([this.#counters.account.add(account), this.#counters.address.add(address)])
-    const over =
-      byAccount.count > this.#limits.signInsByAccount ? byAccount : byAddress.count > this.#limits.signInsByAddress && byAddress
-    if (over) throw rateLimited(`Too many attempts to sign in; try again in ${over.resetSeconds} s.`, over.resetSeconds)
-    return {
-      succeeded: async () => {
-        await Promise.all([this.#counters.account.add(account, -1), this.#counters.address.add(address, -1)])
-      },
-    }
   }
 
   close(): Promise<void> {
@@ -146,8 +127,9 @@ const countersBy = (make: (name: string, seconds: number) => WindowCounter): Cou
   key: make('key', minute),
   tenant: make('tenant', minute),
   failed: make('failed', minute),
-  account: make('account', signInWindow),
-  address: make('address', signInWindow),
+  pair: make('pair', signInWindowSeconds),
+  account: make('account', signInWindowSeconds),
+  address: make('address', signInWindowSeconds),
 })
 
 const stateOf = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
@@ -160,20 +142,3 @@ const stateOf = (policy: 'key' | 'tenant', limit: number, count: number, resetSe
 
 const tooManyCalls = (whose: string, { limit, resetSeconds }: RateState) =>
   rateLimited(`Too many calls by ${whose}: at most ${limit} a minute; try again in ${resetSeconds} s.`, resetSeconds)
-
-// The table of counts holds no e-mail addresses.
-const accountKey = (email: string) => createHash('sha256').update(email.trim().toLowerCase()).digest('base64url').slice(0, 22)
-
-/** What counts as one address: an IPv4 address, or the /64 of an IPv6 one, which is what a single customer is given. */
-export function addressGroup(ip: string): string {
-  const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1] ?? ip
-  if (isIP(plain) !== 6) return plain
-  const [head = '', tail] = plain.split('%')[0]!.toLowerCase().split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail ? tail.split(':') : []
-  const groups = tail === undefined ? left : [...left, ...Array(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
-}

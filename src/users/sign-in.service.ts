@@ -1,7 +1,8 @@
 import type { Actor, Origin, Scope } from '../auth/actor.js'
+import { addressGroup } from '../auth/address-group.js'
 import { suspendedTenant } from '../auth/authenticate.js'
 import { announce } from '../auth/identity-listener.js'
-import type { Passwords } from '../auth/passwords.js'
+import { type Passwords, sameSalt } from '../auth/passwords.js'
 import type { RateLimits } from '../auth/rate-limits.js'
 import { type Sessions, sessionSeconds } from '../auth/sessions.js'
 import type { Database } from '../db/client.js'
@@ -39,22 +40,25 @@ export class SignInService {
     this.#forget = parts.forget
   }
 
-  /** Throws 401 without telling whether the address or the password was wrong, and 429 after too many attempts. */
+  /** Throws 401 without telling whether the address or the password was wrong; guesses are slowed down. */
   async signIn(
     origin: Origin,
     { email, password, tenantId }: { email: string; password: string; tenantId?: string | null },
+    signal?: AbortSignal,
   ): Promise<SignIn> {
-    const attempt = await this.#limits.signIn(email, origin.ip)
     const candidates = await this.#db.prisma.user.findMany({
       where: { email: email.toLowerCase(), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
       include: { tenant: true },
       orderBy: { userId: 'asc' },
       take: 10,
     })
-    const right: typeof candidates = []
-    // With no candidate a decoy is verified, so that the time taken does not tell.
-    for (const candidate of candidates.length > 0 ? candidates : [undefined])
-      if ((await this.#passwords.verify(candidate?.passwordHash ?? null, password)) && candidate) right.push(candidate)
+    const isFamiliar = () => this.#isFamiliar(candidates, origin.ip)
+    const attempt = await this.#limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
+    const matches = await this.#passwords.matching(
+      candidates.map(({ passwordHash }) => passwordHash),
+      password,
+    )
+    const right = candidates.filter((_, at) => matches[at])
     // The same person in several tenants: the oldest that lets him in, unless he names one.
     const found = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
     if (found?.status !== 'active') throw wrongCredentials()
@@ -73,6 +77,9 @@ export class SignInService {
     const sessionId = newId('ses')
     const now = idTime(sessionId)
     const { token, expiresAt } = await this.#sessions.issue(found, sessionId)
+    const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
+    const isCurrent = !this.#passwords.needsRehash(found.passwordHash!) && sameSalt(found.passwordHash!, salted)
+    const rehashed = isCurrent ? null : await this.#passwords.hash(password, salted)
     await this.#ledger.change(async (tx) => {
       // A password that was changed while it was being verified must not begin a session that outlives the change.
       const [current] = await tx.$queryRaw<
@@ -84,11 +91,12 @@ export class SignInService {
           sessionId,
           userId: found.userId,
           createdAt: now,
+          ipAddress: origin.ip,
+          userAgent: origin.userAgent,
           expiresAt: new Date(Math.max(expiresAt.getTime(), now.getTime() + sessionSeconds * 1000)),
         },
       })
-      if (this.#passwords.needsRehash(found.passwordHash!))
-        await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: await this.#passwords.hash(password) } })
+      if (rehashed) await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: rehashed } })
       return { result: undefined, entry: { audit: [sessionAudit(actor, 'created', sessionId)] } }
     })
     const user: User = {
@@ -120,9 +128,11 @@ export class SignInService {
   async changePassword(
     actor: Actor,
     { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
+    signal?: AbortSignal,
   ): Promise<boolean> {
     if (actor.kind !== 'user') throw forbidden('Only a dashboard user has a password.')
-    const attempt = await this.#limits.signIn(actor.email ?? actor.id, actor.ip)
+    const isFamiliar = async () => true
+    const attempt = await this.#limits.signIns.begin({ email: actor.email ?? actor.id, ip: actor.ip, isFamiliar, signal })
     const user = await this.#db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (!user || !(await this.#passwords.verify(user.passwordHash, currentPassword)))
       throw forbidden('The current password is wrong.')
@@ -131,13 +141,26 @@ export class SignInService {
     return true
   }
 
-  /** Drops the sessions that ended more than a day ago; gives how many. */
+  /** Drops the sessions that ended more than 30 days ago; gives how many. Until then their addresses are familiar ones. */
   async sweep(): Promise<number> {
     const { count } = await this.#db.prisma.session.deleteMany({
-      where: { expiresAt: { lt: new Date(Date.now() - 86_400_000) } },
+      where: { expiresAt: { lt: new Date(Date.now() - familiarMs) } },
     })
     return count
   }
+
+  async #isFamiliar(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {
+    const sessions = await this.#db.prisma.session.findMany({
+      where: { userId: { in: candidates.map(({ userId }) => userId) }, createdAt: { gt: new Date(Date.now() - familiarMs) } },
+      distinct: ['ipAddress'],
+      select: { ipAddress: true },
+      orderBy: { createdAt: 'desc' },
+      take: 100,
+    })
+    return sessions.some(({ ipAddress }) => addressGroup(ipAddress) === addressGroup(ip))
+  }
 }
+
+const familiarMs = 30 * 86_400_000
 
 const wrongCredentials = () => unauthenticated('The e-mail address or the password is wrong.')

@@ -51,7 +51,7 @@ export class UserResolver {
   @Requires('public')
   @Mutation(() => SignIn, { description: 'Begins a session of 12 hours.' })
   signIn(@CurrentCall() call: Call, @Args(() => SignInArgs) args: SignInArgs) {
-    return this.#signIns.signIn(call.origin, args)
+    return this.#signIns.signIn(call.origin, args, call.signal)
   }
 
   @Requires('any')
@@ -64,8 +64,8 @@ export class UserResolver {
 
   @Requires('any')
   @Mutation(() => Boolean, { description: 'Changes the password of the user who is signed in, and ends his other sessions.' })
-  changePassword(@By() actor: Actor, @Args(() => ChangePasswordArgs) args: ChangePasswordArgs) {
-    return this.#signIns.changePassword(actor, args)
+  changePassword(@By() actor: Actor, @CurrentCall() call: Call, @Args(() => ChangePasswordArgs) args: ChangePasswordArgs) {
+    return this.#signIns.changePassword(actor, args, call.signal)
   }
 
   @Requires('admin')

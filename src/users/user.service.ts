@@ -27,10 +27,10 @@ export class UserService {
   /** Throws 409 where the tenant has a user of that e-mail address. The password is in the answer only where it was made here. */
   async create(actor: Actor, input: InviteUserInput): Promise<{ user: User; password: string | null }> {
     const made = input.password ? null : generatePassword()
-    const passwordHash = await this.#passwords.hash(input.password ?? made!)
+    const email = input.email.toLowerCase()
+    const passwordHash = await this.#passwords.hash(input.password ?? made!, await this.#hashBesides(email))
     const userId = newId('usr')
     const now = idTime(userId)
-    const email = input.email.toLowerCase()
     try {
       const user = await this.#ledger.change(async (tx) => {
         const row = await tx.user.create({
@@ -98,7 +98,8 @@ export class UserService {
 
   /** Ends every session of the user but `keepSession` in the same transaction: an intruder who knew the old password may hold one. */
   async setPassword(actor: Actor, userId: string, password: string, keepSession: string | undefined): Promise<void> {
-    const passwordHash = await this.#passwords.hash(password)
+    const { email } = await this.get(actor, userId)
+    const passwordHash = await this.#passwords.hash(password, await this.#hashBesides(email))
     await this.#change(actor, userId, () => ({
       data: { passwordHash },
       audit: async (after, tx) => {
@@ -115,6 +116,13 @@ export class UserService {
         ]
       },
     }))
+  }
+
+  /** The hash whose salt every user of that address shares, whatever the tenant: one hash then judges a sign-in to all of them. */
+  async #hashBesides(email: string): Promise<string | null> {
+    const where = { email, passwordHash: { not: null } }
+    const user = await this.#db.prisma.user.findFirst({ where, orderBy: { userId: 'asc' }, select: { passwordHash: true } })
+    return user?.passwordHash ?? null
   }
 
   #move(actor: Actor, userId: string, status: 'active' | 'disabled', action: AuditRow['action']): Promise<User> {

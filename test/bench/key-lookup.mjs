@@ -15,7 +15,7 @@ const load = async ([found]) => {
   const names = { apiKeyId: `key_${id}`, tenantId: 'ten_1', name: `Key ${id}`, scopes: ['upload', 'download'], contexts: null }
   return { ...names, status: 'active', expiresAt: null, tenantStatus: 'active', found, graceEndsAt: null }
 }
-const directory = new KeyDirectory({ trust: { trusted: () => true }, peppers, load, capacity: keys })
+const directory = new KeyDirectory({ trust: { trusted: () => true }, peppers, load, rehashFrom: 0, capacity: keys })
 const secrets = Array.from({ length: keys }, newApiKeySecret)
 for (const secret of secrets) await directory.find(secret)
 

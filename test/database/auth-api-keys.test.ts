@@ -248,7 +248,11 @@ describe('a key of an earlier version, whose hash is under a pepper', () => {
         previous_expires_at = now() + interval '1 hour' where api_key_id = $1`,
       [key.id, second.under(key.secret), second.id, first.under(before), first.id],
     )
-    const later = await world.replica()
+    const upgraded = await world.replica()
+    expect(await present(upgraded, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+    // A replica of the earlier version may still run beside it.
+    expect(await hashes(key.id)).toMatchObject({ pepper_id: second.id, previous_pepper_id: first.id })
+    const later = await world.replica({ rehashAfterMs: 0 })
     expect(await peppers()).toEqual([first.id, second.id].sort())
     expect(await peppers()).not.toContain(unneeded.id)
     expect(await present(later, newApiKeySecret())).toMatchObject({ outcome: 'refused' })

@@ -6,13 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { systemActor } from '../../src/auth/actor.js'
-import {
-  addressGroup,
-  openRateLimits,
-  type RateLimits,
-  type RateLimitsOptions,
-  rateLimitHeaders,
-} from '../../src/auth/rate-limits.js'
+import { addressGroup } from '../../src/auth/address-group.js'
+import { openRateLimits, type RateLimits, type RateLimitsOptions, rateLimitHeaders } from '../../src/auth/rate-limits.js'
 import { SharedCounts } from '../../src/auth/shared-counts.js'
 import { ProcessCounter } from '../../src/auth/window-counter.js'
 import { testDatabase } from '../support/database.js'
@@ -88,7 +83,7 @@ describe('calls', () => {
   })
 })
 
-describe('refused credentials and attempts to sign in', () => {
+describe('refused credentials', () => {
   test('failures of one address are told to slow down, and only failures are counted', () =>
     withinOneWindow(60, async () => {
       const limits = await limitsOf({ failedCredentialsPerMinute: 2 })
@@ -96,36 +91,9 @@ describe('refused credentials and attempts to sign in', () => {
       expect(await outcomes(1, () => limits.failedCredential('198.51.100.2'))).toEqual(['passed'])
       expect(await outcomes(1, () => limits.call(actor('key_1')))).toEqual(['passed'])
     }))
+})
 
-  test('an account has so many attempts, from wherever they come and however it is spelled', () =>
-    withinOneWindow(300, async () => {
-      const limits = await limitsOf({ signInsByAccount: 3 })
-      let address = 0
-      const attempt = (email: string) => limits.signIn(email, `198.51.100.${address++}`)
-      expect(await outcomes(3, () => attempt(' Amy@Example.com'))).toEqual(['passed', 'passed', 'passed'])
-      expect(await outcomes(1, () => attempt('amy@example.com'))).toEqual(['rate_limited'])
-      expect(await outcomes(1, () => attempt('bea@example.com'))).toEqual(['passed'])
-    }))
-
-  test('right ones do not use them up', () =>
-    withinOneWindow(300, async () => {
-      const limits = await limitsOf({ signInsByAccount: 2, signInsByAddress: 2 })
-      const right = async () => (await limits.signIn('amy@example.com', '198.51.100.1')).succeeded()
-      expect(await outcomes(10, right)).toEqual(Array(10).fill('passed'))
-    }))
-
-  test('an address has so many attempts, on whichever accounts', () =>
-    withinOneWindow(300, async () => {
-      const limits = await limitsOf({ signInsByAddress: 2 })
-      let account = 0
-      expect(await outcomes(3, () => limits.signIn(`user${account++}@example.com`, '2001:db8:1:2::1'))).toEqual([
-        'passed',
-        'passed',
-        'rate_limited',
-      ])
-      expect(await outcomes(1, () => limits.signIn('x@example.com', '2001:db8:1:2:ffff::9'))).toEqual(['rate_limited'])
-    }))
-
+describe('an address', () => {
   test.each([
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

@@ -1,0 +1,96 @@
+import { describe, expect, test } from '@jest/globals'
+import { type FreeFailures, SignInPace } from '../../src/auth/sign-in-pace.js'
+import type { WindowCounter } from '../../src/auth/window-counter.js'
+
+const counter = (): WindowCounter => {
+  const counts = new Map<string, number>()
+  return {
+    seconds: 300,
+    add: async (key, points = 1) => {
+      counts.set(key, (counts.get(key) ?? 0) + points)
+      return { count: counts.get(key)!, resetSeconds: 300 }
+    },
+  }
+}
+
+/** A pace whose waits are noted instead of waited, unless `hold` keeps them. */
+function paceOf({ free = {}, hold }: { free?: Partial<FreeFailures>; hold?: Promise<void> } = {}) {
+  const waits: number[] = []
+  const pace = new SignInPace({
+    counters: { pair: counter(), account: counter(), address: counter() },
+    free,
+    pause: async (ms) => {
+      waits.push(ms)
+      await hold
+    },
+  })
+  return { pace, waits }
+}
+const at = (email: string, ip: string, familiar = false) => ({ email, ip, isFamiliar: async () => familiar })
+
+describe('attempts to sign in', () => {
+  test('to one account from one address: so many are free, then each waits twice as long, up to a quarter of a minute', async () => {
+    const { pace, waits } = paceOf({ free: { pair: 3 } })
+    for (let time = 0; time < 12; time++) await pace.begin(at('amy@example.com', '192.0.2.1'))
+    expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
+  })
+
+  test('are one account however it is spelled, and one address in an IPv6 /64', async () => {
+    const { pace, waits } = paceOf({ free: { pair: 1 } })
+    await pace.begin(at(' Amy@Example.com', '2001:db8:1:2::1'))
+    await pace.begin(at('amy@example.com', '2001:db8:1:2:ffff::9'))
+    expect(waits).toEqual([250])
+  })
+
+  test('of strangers do not slow the owner down where he signed in of late, and elsewhere a little', async () => {
+    const { pace, waits } = paceOf({ free: { pair: 3, account: 5 } })
+    for (let address = 0; address < 7; address++) await pace.begin(at('amy@example.com', `198.51.100.${address}`))
+    expect(waits).toEqual([250, 500])
+    await pace.begin(at('amy@example.com', '192.0.2.1', true))
+    expect(waits).toEqual([250, 500])
+    await pace.begin(at('amy@example.com', '192.0.2.2'))
+    expect(waits).toEqual([250, 500, 2000])
+    await pace.begin(at('bea@example.com', '192.0.2.2'))
+    expect(waits).toHaveLength(3)
+  })
+
+  test('on many accounts from one address wait as well, but not where its owner signed in from there', async () => {
+    const { pace, waits } = paceOf({ free: { address: 2 } })
+    for (let account = 0; account < 4; account++) await pace.begin(at(`user${account}@example.com`, '192.0.2.1'))
+    expect(waits).toEqual([250, 500])
+    await pace.begin(at('amy@example.com', '192.0.2.1', true))
+    expect(waits).toHaveLength(2)
+  })
+
+  test('from a familiar address are still guesses where they fail there', async () => {
+    const { pace, waits } = paceOf({ free: { pair: 2 } })
+    for (let time = 0; time < 3; time++) await pace.begin(at('amy@example.com', '192.0.2.1', true))
+    expect(waits).toEqual([250])
+  })
+
+  test('that were right are not counted', async () => {
+    const { pace, waits } = paceOf({ free: { pair: 1, account: 1, address: 1 } })
+    for (let time = 0; time < 20; time++) await (await pace.begin(at('amy@example.com', '192.0.2.1'))).succeeded()
+    expect(waits).toEqual([])
+  })
+
+  test('wait eight at once for an address; more are told to come again, and another address goes on', async () => {
+    let go = () => {}
+    const hold = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    const { pace } = paceOf({ free: { pair: 0 }, hold })
+    const waiting = Array.from({ length: 8 }, (_, user) => pace.begin(at(`user${user}@example.com`, '192.0.2.1')))
+    await new Promise(setImmediate)
+    await expect(pace.begin(at('more@example.com', '192.0.2.1'))).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 1 })
+    const other = pace.begin(at('more@example.com', '192.0.2.2'))
+    go()
+    await Promise.all([...waiting, other])
+    await expect(pace.begin(at('more@example.com', '192.0.2.1'))).resolves.toBeDefined()
+  })
+
+  test('stop waiting when the client has gone', async () => {
+    const pace = new SignInPace({ counters: { pair: counter(), account: counter(), address: counter() }, free: { pair: 0 } })
+    await expect(pace.begin({ ...at('amy@example.com', '192.0.2.1'), signal: AbortSignal.abort() })).rejects.toThrow('aborted')
+  })
+})
