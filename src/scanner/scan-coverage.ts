@@ -1,8 +1,8 @@
 import type { Content } from '../body/content.js'
+import { type Container, headLength, recognise } from './containers.js'
 import { readRange } from './memory-content.js'
 import { oleEncryption } from './ole-encryption.js'
 import { pdfEncryption } from './pdf-encryption.js'
-import { type Container, headLength, recognise } from './recognise.js'
 import { zipSummary } from './zip-summary.js'
 
 /** What a daemon must be able to take in to have looked at everything, in bytes. */
@@ -43,6 +43,9 @@ const peeks: Record<Container, Peek> = {
   xz: silent('xz file'),
   zstd: silent('zstd file'),
   cab: silent('cabinet archive'),
+  mail: async () => ({}),
+  lz4: silent('LZ4 file'),
+  lzip: silent('lzip file'),
 }
 
 /**

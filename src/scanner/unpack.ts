@@ -1,9 +1,11 @@
-import { Readable } from 'node:stream'
 import { shown } from '../errors.js'
-import { gunzipped } from './gzip.js'
-import { type LookSource, memorySource, NamelessFile } from './look-source.js'
-import { endsLikeZip, headLength, noteOn, recognise } from './recognise.js'
-import { TarFeed } from './tar-feed.js'
+import { HeldBytes, MemorySource } from '../formats/archive/source.js'
+import { PulledStream } from '../formats/archive/stream.js'
+import type { ReaderLimits, Source } from '../formats/format.js'
+import { type Container, containers, endsLikeZip, headLength, recognise } from './containers.js'
+import { insides } from './inside/insides.js'
+import type { Looker } from './inside/looker.js'
+import { insideTarStream } from './inside/tar.js'
 import type { ScanVerdict } from './virus-scanner.js'
 import type { Find } from './yara/engine.js'
 import { type UnpackLimits, windowBytes } from './yara/limits.js'
@@ -12,8 +14,6 @@ import { Seen } from './yara/script-search.js'
 import { Cancelled, Enough, endsAll, Found } from './yara/stopped.js'
 import { findInMacros } from './yara/vba.js'
 import { findInSource, findInWindow, type See, StreamWindow } from './yara/windows.js'
-import { type Looker, lookIntoZip } from './zip-look.js'
-import { chunks } from './zip-members.js'
 
 /** What was found, before it is said which engine looked, and when that was proved to find anything. */
 export type Looked = Omit<Extract<ScanVerdict, { verdict: 'clean' }>, 'provedAt'> | Exclude<ScanVerdict, { verdict: 'clean' }>
@@ -26,71 +26,129 @@ export interface LookOptions {
 }
 
 /** Looks at a file and at what is in it, and in that. */
-export async function lookAt(source: LookSource, options: LookOptions): Promise<Looked> {
-  const look = new Look(source.size, options)
+export async function lookAt(source: Source, options: LookOptions): Promise<Looked> {
+  const upload = new Upload(source.size, options)
   try {
-    await look.at(source, 1)
+    await new Look(upload, 1).at(source)
   } catch (error) {
     if (error instanceof Found) return { verdict: 'infected', signature: error.signature }
     if (error instanceof Enough) return { verdict: 'incomplete', reason: error.message }
     throw error
   }
-  return look.verdict()
+  return upload.verdict()
+}
+
+/** What all the levels of an upload share. */
+class Upload {
+  readonly notes = new Set<string>()
+  incomplete: string | undefined
+  readonly size: number
+  readonly options: LookOptions
+  #unpacked = 0
+  #members = 0
+
+  constructor(size: number, options: LookOptions) {
+    this.size = size
+    this.options = options
+  }
+
+  verdict(): Looked {
+    if (this.incomplete) return { verdict: 'incomplete', reason: this.incomplete }
+    return this.notes.size > 0 ? { verdict: 'clean', note: [...this.notes].join('; ') } : { verdict: 'clean' }
+  }
+
+  readonly step = (): void => {
+    if (this.options.cancelled()) throw new Cancelled()
+  }
+
+  member(): void {
+    const { maxMembers } = this.options.limits
+    if (++this.#members > maxMembers) throw new Enough(`it has more than ${maxMembers} members`)
+  }
+
+  count(bytes: number): void {
+    this.step()
+    this.#unpacked += bytes
+    const { maxUnpackedBytes, maxRatio } = this.options.limits
+    if (this.#unpacked > maxUnpackedBytes) throw new Enough(`it unpacks to more than ${maxUnpackedBytes} bytes`)
+    if (this.#unpacked > 64 * 1024 * 1024 && this.#unpacked > maxRatio * this.size)
+      throw new Enough(`it unpacks to more than ${maxRatio} times its size`)
+  }
 }
 
 /** A window for each level of nesting, kept for the next upload. */
 const windows: Buffer[] = []
 const windowOf = (depth: number): Buffer => (windows[depth] ??= Buffer.allocUnsafeSlow(windowBytes))
 
-class Look implements Looker {
-  readonly size: number
-  readonly limits: UnpackLimits
-  readonly #options: LookOptions
-  readonly #notes = new Set<string>()
-  #encrypted: string | undefined
-  #unpacked = 0
-  #members = 0
+/** How far a directory reaches back from the end of a zip, its comment included. */
+const zipTail = 66_000
 
-  constructor(size: number, options: LookOptions) {
-    this.size = size
-    this.limits = options.limits
-    this.#options = options
+/** Looks at what lies at one level of nesting: the upload itself is the first. */
+class Look implements Looker {
+  readonly #upload: Upload
+  readonly #depth: number
+
+  constructor(upload: Upload, depth: number) {
+    this.#upload = upload
+    this.#depth = depth
+  }
+
+  get size(): number {
+    return this.#upload.size
+  }
+
+  get limits(): UnpackLimits {
+    return this.#upload.options.limits
+  }
+
+  get readerLimits(): ReaderLimits {
+    const { maxMembers: maxEntries, ...rest } = this.limits
+    return { ...rest, maxEntries, maxPixels: 0, maxDepth: 0, deadline: Number.POSITIVE_INFINITY }
+  }
+
+  get step(): () => void {
+    return this.#upload.step
   }
 
   note(text: string): void {
-    this.#notes.add(text)
+    this.#upload.notes.add(text)
   }
 
-  /** It is incomplete, unless something is found. */
-  encrypted(reason: string): void {
-    this.#encrypted ??= reason
+  incomplete(reason: string): void {
+    this.#upload.incomplete ??= reason
   }
 
-  verdict(): Looked {
-    if (this.#encrypted) return { verdict: 'incomplete', reason: this.#encrypted }
-    return this.#notes.size > 0 ? { verdict: 'clean', note: [...this.#notes].join('; ') } : { verdict: 'clean' }
+  member(name: string): void {
+    const trick = nameTrick(name)
+    if (trick) throw new Found(trick)
+    this.#upload.member()
   }
 
-  async at(source: LookSource, depth: number): Promise<void> {
-    findInSource(source, windowOf(depth), this.#see(), this.step)
+  part(source: Source): Promise<void> {
+    this.#upload.count(source.size)
+    return this.#deeper().at(source)
+  }
+
+  stream(chunks: AsyncIterable<Buffer>): Promise<void> {
+    return this.#deeper().#stream(chunks)
+  }
+
+  async at(source: Source): Promise<void> {
+    findInSource(source, this.#see(), this.step)
     const container = recognise(source.read(0, headLength))
-    const note = noteOn(container)
-    if (note) this.note(note)
-    if (
-      container === 'zip' ||
-      (container !== 'gzip' && container !== 'tar' && endsLikeZip(source.read(Math.max(0, source.size - 66_000), 66_000)))
-    ) {
-      await this.#inside('zip', depth, () => lookIntoZip(this, source, depth), container !== 'zip')
-    } else if (container === 'gzip') {
-      await this.#inside('gzip', depth, () => this.#gzip(source, depth))
-    } else if (container === 'tar') {
-      await this.#inside('tar', depth, () => this.#tar(source, depth))
-    }
+    if (container) await this.#inside(container, (look) => insides[container]?.(source, look))
+    if (container === 'zip' || container === 'gzip' || container === 'tar') return
+    if (endsLikeZip(source.read(Math.max(0, source.size - zipTail), zipTail)))
+      await this.#inside('zip', (look) => insides.zip!(source, look), true)
+  }
+
+  #deeper(): Look {
+    return new Look(this.#upload, this.#depth + 1)
   }
 
   /** For the windows of one file or member. */
   #see(): See {
-    const { find } = this.#options
+    const { find } = this.#upload.options
     const seen = new Seen()
     return (bytes, place) => {
       const signature = findInWindow(bytes, place, seen, find) ?? findInMacros(bytes, find)
@@ -98,124 +156,91 @@ class Look implements Looker {
     }
   }
 
-  readonly step = () => {
-    if (this.#options.cancelled()) throw new Cancelled()
-  }
-
   /** Damage is another check's verdict: what can be unpacked before it is looked at, all of it is scanned as it is, and the report says so. */
-  async #inside(what: string, depth: number, unpack: () => Promise<void>, disguised = false): Promise<void> {
+  async #inside(container: Container, unpack: (look: Looker) => Promise<void> | undefined, disguised = false): Promise<void> {
+    const { name, builtIn } = containers[container]
+    if (!insides[container] && builtIn === 'reader') return this.note(`scanned as it is, since nothing unpacks it: ${name}`)
+    if (builtIn === 'no one') return this.incomplete(`it holds a ${name}, which nothing here unpacks`)
     const { maxNesting } = this.limits
-    if (depth > maxNesting) throw new Enough(`it holds archives in archives, ${maxNesting} deep and more`)
+    if (this.#depth > maxNesting) throw new Enough(`it holds archives in archives, ${maxNesting} deep and more`)
     try {
-      await unpack()
+      await unpack(this)
     } catch (error) {
       if (endsAll(error)) throw error
-      if (/encryption/.test(String((error as Error).message))) this.encrypted(`the ${what} is encrypted`)
-      else if (!disguised)
-        this.note(`looked at only as far as it can be unpacked: a damaged ${what} (${shown(String((error as Error).message))})`)
+      if (!disguised)
+        this.note(`looked at only as far as it can be unpacked: a damaged ${name} (${shown(String((error as Error).message))})`)
     }
-  }
-
-  async #gzip(source: LookSource, depth: number): Promise<void> {
-    this.member('')
-    await this.stream(Readable.from(gunzipped(source), { objectMode: true }), depth + 1)
-  }
-
-  async #tar(source: LookSource, depth: number): Promise<void> {
-    const feed = this.#tarFeed(depth)
-    for (const chunk of chunks(source)) await feed.push(chunk)
-    await feed.end()
-  }
-
-  #tarFeed(depth: number): TarFeed {
-    return new TarFeed(async (name, stream) => {
-      this.member(name)
-      await this.stream(stream, depth + 1)
-    })
   }
 
   /** In memory as far as one window goes, and no further. */
-  async stream(stream: Readable, depth: number): Promise<void> {
-    const window = windowOf(depth)
+  async #stream(chunks: AsyncIterable<Buffer>): Promise<void> {
+    const iterator = chunks[Symbol.asyncIterator]()
+    const window = windowOf(this.#depth)
     let filled = 0
-    let rest: Rest | undefined
     try {
-      for await (const chunk of stream as AsyncIterable<Buffer>) {
-        this.count(chunk.length)
-        const taken = rest ? 0 : chunk.copy(window, filled)
+      for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+        this.#upload.count(next.value.length)
+        const taken = next.value.copy(window, filled)
         filled += taken
-        if (taken === chunk.length) continue
-        rest ??= this.#beyondWindow(window, depth)
-        await rest.push(chunk.subarray(taken))
+        if (taken < next.value.length) return await this.#beyondWindow(window, next.value.subarray(taken), iterator)
       }
-      await (rest ? rest.end() : this.at(memorySource(window.subarray(0, filled)), depth))
     } catch (error) {
-      // What came before the damage has not been looked at yet where it is less than a window.
-      if (!rest && !(error instanceof Found)) this.#see()(window.subarray(0, filled), { first: true, last: true })
+      if (error instanceof Found) throw error
+      // What came before the damage.
+      if (filled < windowBytes && !endsAll(error)) await this.at(new MemorySource(window.subarray(0, filled)))
+      else this.#see()(window.subarray(0, filled), { first: true, last: true })
       throw error
     } finally {
-      rest?.close?.()
+      await iterator.return?.()
     }
+    await this.at(new MemorySource(window.subarray(0, filled)))
   }
 
-  #beyondWindow(window: Buffer, depth: number): Rest {
+  /** More than a window: looked at as it passes, or held where its container is read at random. */
+  async #beyondWindow(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = recognise(window.subarray(0, headLength))
-    const note = noteOn(container)
-    if (note) this.note(note)
-    if (container === 'zip' || container === 'gzip') return this.#spooled(window, depth)
+    const rest = this.#counted(first, iterator)
+    if (container && container !== 'tar') return this.#held(window, rest)
     const view = new StreamWindow(window, this.#see())
-    if (container !== 'tar') return { push: async (chunk) => view.push(chunk), end: async () => view.end() }
-    return this.#largeTar(window, view, depth)
+    if (!container) for await (const chunk of rest) view.push(chunk)
+    else await this.#inside('tar', (look) => this.#largeTar(window, view, rest, look))
+    view.end()
   }
 
-  /** An archive that needs random access, or is too large to be held. */
-  #spooled(window: Buffer, depth: number): Rest {
-    const file = new NamelessFile()
-    file.append(window)
-    return { push: async (chunk) => file.append(chunk), end: () => this.at(file.source(), depth), close: () => file.close() }
+  async *#counted(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+    yield first
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+      this.#upload.count(next.value.length)
+      yield next.value
+    }
   }
 
-  #largeTar(window: Buffer, view: StreamWindow, depth: number): Rest {
-    const feed = this.#tarFeed(depth)
-    // The window goes on moving under the feed's feet: it gets a copy.
-    let first: Buffer | undefined = Buffer.from(window)
-    return {
-      push: async (chunk) => {
+  async #held(window: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
+    const held = new HeldBytes()
+    try {
+      held.write(window)
+      for await (const chunk of rest) held.write(chunk)
+      await this.at(held.source())
+    } finally {
+      held.close()
+    }
+  }
+
+  /** Its members, while it is looked at as it is; also where they end before it does. */
+  async #largeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, look: Looker): Promise<void> {
+    const watched = (async function* () {
+      // The window goes on moving while the members are read.
+      yield Buffer.from(window)
+      for await (const chunk of rest) {
         view.push(chunk)
-        await this.#inside('tar', depth, async () => {
-          if (first) await feed.push(first)
-          first = undefined
-          await feed.push(chunk)
-        })
-      },
-      end: async () => {
-        view.end()
-        await this.#inside('tar', depth, () => feed.end())
-      },
+        yield chunk
+      }
+    })()
+    const stream = new PulledStream(watched)
+    try {
+      await insideTarStream(stream, look)
+    } finally {
+      await stream.skip(Number.POSITIVE_INFINITY)
     }
   }
-
-  member(name: string): void {
-    const trick = nameTrick(name)
-    if (trick) throw new Found(trick)
-    this.#members++
-    if (this.#members > this.limits.maxMembers) throw new Enough(`it has more than ${this.limits.maxMembers} members`)
-  }
-
-  count(bytes: number): void {
-    this.step()
-    this.#unpacked += bytes
-    const { maxUnpackedBytes, maxRatio } = this.limits
-    if (this.#unpacked > maxUnpackedBytes) throw new Enough(`it unpacks to more than ${maxUnpackedBytes} bytes`)
-    if (this.#unpacked > 64 * 1024 * 1024 && this.#unpacked > maxRatio * this.size) {
-      throw new Enough(`it unpacks to more than ${maxRatio} times its size`)
-    }
-  }
-}
-
-/** Takes what does not fit a window. */
-interface Rest {
-  push(chunk: Buffer): Promise<void>
-  end(): Promise<void>
-  close?(): void
 }

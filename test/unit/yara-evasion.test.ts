@@ -1,9 +1,9 @@
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
-import { memorySource } from '../../src/scanner/look-source.js'
+import { unknownOffsets } from '../../src/formats/archive/zip/hidden.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
-import { unknownOffsets } from '../../src/scanner/zip-local.js'
+import { MemorySource } from '../../src/validation/source.js'
 import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 import { gif } from '../support/samples/basic.js'
 
@@ -245,7 +245,7 @@ describe('members that no directory names', () => {
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')
     const look = (known: [number, number | undefined][], most = 99) =>
-      unknownOffsets(memorySource(spread), new Map(known), { most, step: () => {} })
+      unknownOffsets(new MemorySource(spread, ''), new Map(known), { most, step: () => {} })
     expect(look([])).toEqual(offsets)
     expect(look([[0, undefined]])).toEqual(offsets.slice(1))
     expect(look([[0, 1_001]])).toEqual(offsets.slice(2))

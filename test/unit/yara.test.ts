@@ -186,7 +186,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     const gz = gzipSync(Buffer.concat([eicar, noise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
     const zip = zipOf({ name: 'a', bytes: noise(10_000) })
-    expect(await scan(zip.subarray(0, 9_000))).toEqual(cleanWith('damaged zip'))
+    expect(await scan(zip.subarray(0, 9_000))).toEqual(cleanWith('damaged ZIP'))
   })
 })
 

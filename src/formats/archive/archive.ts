@@ -1,6 +1,6 @@
 import { type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
 import { ArchiveBudget } from './budget.js'
-import { type GzipFacts, gunzipped } from './gzip.js'
+import { gunzipped } from './gzip.js'
 import { lookInside } from './inside.js'
 import { ArchiveNest } from './nest.js'
 import { decided } from './refusal.js'
@@ -44,8 +44,20 @@ export const readSevenZip: FormatReader = (source, limits) =>
 export const readGzip: FormatReader = (source, limits) =>
   decided(async () => {
     const nest = openNest(source, limits)
-    const facts: GzipFacts = { members: 0, unpackedBytes: 0 }
-    const chunks = gunzipped(source, nest, facts)
+    const facts = { members: 0, unpackedBytes: 0 }
+    const chunks = gunzipped(source, {
+      member: () => {
+        facts.members++
+        nest.budget.addEntries(1)
+      },
+      unpacked: (bytes) => {
+        facts.unpackedBytes += bytes
+        nest.budget.addUnpacked(bytes)
+      },
+      fault: (fault) => {
+        throw fault
+      },
+    })
     await readGunzipped(chunks, nest, source.extension === 'tgz')
     return sound(nest.notes, { members: facts.members, unpacked_bytes: facts.unpackedBytes })
   })

@@ -26,6 +26,10 @@ export async function* inflated(
     consumed?.((engine as InflateRaw).bytesWritten)
     const fault = await feeding
     if (fault) throw fault
+  } catch (error) {
+    engine.destroy()
+    // What went wrong with the input is why the engine broke off.
+    throw (await feeding) ?? error
   } finally {
     engine.destroy()
     await feeding

@@ -1,4 +1,4 @@
-import type { LookSource } from '../look-source.js'
+import type { Source } from '../../formats/format.js'
 import type { Find } from './engine.js'
 import { overlapBytes, windowBytes } from './limits.js'
 import type { Seen } from './script-search.js'
@@ -13,12 +13,12 @@ export interface WindowPlace {
 /** Looks at a window, and throws what it finds. */
 export type See = (bytes: Buffer, place: WindowPlace) => void
 
-/** All of a source, in overlapping windows, through one buffer. */
-export function findInSource(source: LookSource, window: Buffer, see: See, step: () => void): void {
+/** All of a source, in overlapping windows. */
+export function findInSource(source: Source, see: See, step: () => void): void {
   for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
     step()
     const last = at + windowBytes >= source.size
-    see(source.read(at, windowBytes, window), { first: at === 0, last })
+    see(source.read(at, windowBytes), { first: at === 0, last })
     if (last) return
   }
 }

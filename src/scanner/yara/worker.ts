@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { fileSource, memorySource } from '../look-source.js'
+import { FileSource, MemorySource } from '../../validation/source.js'
 import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../virus-scanner.js'
 import { FaultyRules, openEngine, type YaraEngine } from './engine.js'
@@ -29,14 +29,13 @@ async function judge(job: WorkerJob, engine: YaraEngine): Promise<void> {
 }
 
 async function look(job: WorkerJob, engine: YaraEngine): Promise<ScanVerdict> {
-  const source = job.path === undefined ? memorySource(asBuffer(job.bytes!)) : fileSource(job.path, job.size)
+  const file = job.path === undefined ? undefined : new FileSource(job.path, '')
+  const source = file ?? new MemorySource(job.bytes!, '')
   try {
     const provedAt = engine.prove()
     const isCancelled = () => Atomics.load(cancelled, 0) === job.id
     return { ...(await lookAt(source, { find: engine.find, limits: setup.limits, cancelled: isCancelled })), provedAt }
   } finally {
-    source.close()
+    file?.close()
   }
 }
-
-const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

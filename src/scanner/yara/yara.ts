@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Content } from '../../body/content.js'
 import { scannerUnavailable } from '../../errors.js'
+import { endsLikeZip, headLength, recognise } from '../containers.js'
 import { eicar } from '../eicar.js'
 import type { ScannerLogger } from '../logger.js'
 import { memoryContent } from '../memory-content.js'
-import { endsLikeZip, headLength, noteOn, recognise } from '../recognise.js'
 import type { EngineIdentity, ScanVerdict, VirusScanner } from '../virus-scanner.js'
 import { directoryOf, localHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
@@ -108,13 +108,11 @@ export class YaraScanner implements VirusScanner {
   /** The verdict on a small file that holds nothing to unpack; undefined for every other. */
   #look({ bytes }: Content): ScanVerdict | undefined {
     if (!this.#inline || !bytes || bytes.length > inlineBytes) return undefined
-    const container = recognise(bytes.subarray(0, headLength))
-    const note = noteOn(container)
-    if ((container && !note) || endsLikeZip(bytes)) return undefined
+    if (recognise(bytes.subarray(0, headLength)) || endsLikeZip(bytes)) return undefined
     const signature = findIn(bytes, this.#inline.find)
     const provedAt = this.#inline.prove()
     if (signature !== undefined) return { verdict: 'infected', signature, provedAt }
-    return { verdict: 'clean', provedAt, ...(note && { note }) }
+    return { verdict: 'clean', provedAt }
   }
 }
 

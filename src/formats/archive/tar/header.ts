@@ -1,4 +1,4 @@
-import { damaged } from '../refusal.js'
+import { damaged, type Refusal } from '../refusal.js'
 
 export const tarBlock = 512
 
@@ -34,14 +34,19 @@ export function checksumHolds(block: Buffer): boolean {
   return announced === unsigned || announced === signed
 }
 
-export function readTarHeader(block: Buffer): TarHeader {
+/** What is wrong with fields that say nothing of where data lies goes to `fault`; the others throw. */
+export function readTarHeader(block: Buffer, fault: (refusal: Refusal) => void): TarHeader {
   const type = String.fromCharCode(block[156]!)
   const magic = block.toString('latin1', 257, 265)
   const gnu = magic === 'ustar  \0'
-  number(block.subarray(100, 108), 'mode', 0, 0xffffffff)
-  number(block.subarray(108, 116), 'user id', 0, 0xffffffff)
-  number(block.subarray(116, 124), 'group id', 0, 0xffffffff)
-  number(block.subarray(136, 148), 'time', -(2 ** 63), 2 ** 63)
+  try {
+    number(block.subarray(100, 108), 'mode', 0, 0xffffffff)
+    number(block.subarray(108, 116), 'user id', 0, 0xffffffff)
+    number(block.subarray(116, 124), 'group id', 0, 0xffffffff)
+    number(block.subarray(136, 148), 'time', -(2 ** 63), 2 ** 63)
+  } catch (error) {
+    fault(error as Refusal)
+  }
   const size = number(block.subarray(124, 136), 'size', 0, Number.MAX_SAFE_INTEGER)
   const name = text(block.subarray(0, 100))
   const prefix = magic.startsWith('ustar\0') ? text(block.subarray(345, 500)) : ''

@@ -1,5 +1,5 @@
-import type { Entry } from 'yauzl'
-import type { LookSource } from './look-source.js'
+import type { Source } from '../../format.js'
+import type { ZipEntry } from './directory.js'
 
 /** A member of a zip as its own header tells it, which is what readers go by that unpack from the front. */
 export interface LocalMember {
@@ -16,7 +16,7 @@ const signature = Buffer.from('PK\x03\x04', 'latin1')
 const allOnes = 0xffffffff
 
 /** Undefined where there is no header of a member at `offset`, but perhaps bytes that look like one's beginning. APPNOTE 4.3.7 */
-export function readLocalMember(source: LookSource, offset: number): LocalMember | undefined {
+export function readLocalMember(source: Source, offset: number): LocalMember | undefined {
   const header = Buffer.from(source.read(offset, 30))
   if (header.length < 30 || !header.subarray(0, 4).equals(signature)) return undefined
   const flags = header.readUInt16LE(6)
@@ -36,26 +36,24 @@ export function readLocalMember(source: LookSource, offset: number): LocalMember
 }
 
 /** True where the directory says the same of the member as its header does: then looking at one is looking at both. */
-export function agrees(local: LocalMember, entry: Entry): boolean {
+export function agrees(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
-  return sameEnd && local.method === entry.compressionMethod && local.name.equals(entry.fileNameRaw)
+  return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)
 }
-
-const searched = Buffer.allocUnsafeSlow(256 * 1024)
 
 /**
  * Where members may begin that `known` does not have: offsets of those that have been looked at, each with where its data ends, which is
  * passed over, or undefined where its header does not tell. No more than `most`.
  */
 export function unknownOffsets(
-  source: LookSource,
+  source: Source,
   known: ReadonlyMap<number, number | undefined>,
   { most, step }: { most: number; step: () => void },
 ): number[] {
   const offsets: number[] = []
   for (let at = 0; at + 30 <= source.size && offsets.length < most; ) {
     step()
-    const bytes = source.read(at, searched.length, searched)
+    const bytes = source.read(at, 256 * 1024)
     const end = at + bytes.length
     let next = Math.max(at + 1, end - signature.length + 1)
     for (let found = bytes.indexOf(signature); found >= 0 && offsets.length < most; ) {

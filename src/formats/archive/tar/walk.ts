@@ -1,0 +1,121 @@
+import { damaged, named, type Refusal, trap } from '../refusal.js'
+import { type ByteStream, PulledStream } from '../stream.js'
+import { checksumHolds, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
+import { applyPax, type PaxRecords, readPax } from './pax.js'
+
+// Long names and extended headers are read whole. Real ones have a few hundred bytes.
+const largestExtension = 1024 * 1024
+
+/** Hears what is in a tar, and may throw to end it. */
+export interface TarWatch {
+  /** Between the headers. */
+  step(): void
+  member(header: TarHeader): void
+  /** A member's data, of which it may leave some unread. */
+  data(header: TarHeader, data: ByteStream): Promise<void>
+  /** What GNU tar complains of and is able to read on. Where it does not throw, all blocks to the end of the file are looked at. */
+  fault?(fault: Refusal): void
+}
+
+interface Pending {
+  pax: PaxRecords
+  longName?: string
+  longLink?: string
+}
+
+/** Goes from header to header as `tar -t` does. Throws a `Refusal` where it finds none. */
+export async function walkTar(stream: ByteStream, watch: TarWatch): Promise<void> {
+  const shared: PaxRecords = new Map()
+  let pending: Pending = { pax: new Map() }
+  for (let first = true; ; first = false) {
+    watch.step()
+    const block = await nextHeader(stream, first, watch)
+    if (!block) return
+    const header = readTarHeader(block, faultOf(watch))
+    if (await readExtension(stream, header, pending, shared)) continue
+    complete(header, pending, shared)
+    pending = { pax: new Map() }
+    watch.member(header)
+    await readData(stream, header, watch)
+  }
+}
+
+const faultOf =
+  ({ fault }: TarWatch) =>
+  (refusal: Refusal): void => {
+    if (!fault) throw refusal
+    fault(refusal)
+  }
+
+/** The next header; undefined at the end, which is a block of zeros or (as GNU tar has it) the end of the file. */
+async function nextHeader(stream: ByteStream, first: boolean, watch: TarWatch): Promise<Buffer | undefined> {
+  let block = await stream.read(tarBlock)
+  // Readers that pass over zeros (`tar -i`) find what comes behind them.
+  while (watch.fault && block.length === tarBlock && isZero(block)) {
+    watch.step()
+    block = await stream.read(tarBlock)
+  }
+  // What is left of a last block of zeros ends the archive as well as a whole one.
+  if (!first && isZero(block)) return undefined
+  if (block.length < tarBlock)
+    throw damaged(first ? 'the file is too short for a tar archive' : 'the tar archive is cut off in a header')
+  if (isZero(block)) return undefined
+  if (!checksumHolds(block))
+    throw damaged(
+      first ? 'the file does not start with a header of a tar archive' : 'a header of the tar archive has a wrong checksum',
+    )
+  return block
+}
+
+/** Headers that only say something about the next one. */
+async function readExtension(stream: ByteStream, header: TarHeader, pending: Pending, shared: PaxRecords): Promise<boolean> {
+  if (!'xgXLK'.includes(header.type)) return false
+  if (header.size > largestExtension) throw trap('tar_header', `an extended header of the tar archive has ${header.size} bytes`)
+  const bytes = Buffer.from(await stream.read(header.size))
+  if (bytes.length < header.size) throw damaged('the tar archive is cut off in an extended header')
+  await skipPadding(stream, header.size)
+  const text = () => bytes.toString('utf8').replace(/\0.*$/s, '')
+  if (header.type === 'L') pending.longName = text()
+  else if (header.type === 'K') pending.longLink = text()
+  else readPax(bytes, header.type === 'g' ? shared : pending.pax)
+  return true
+}
+
+function complete(header: TarHeader, pending: Pending, shared: PaxRecords): void {
+  if (pending.longName !== undefined) header.name = pending.longName
+  if (pending.longLink !== undefined) header.linkName = pending.longLink
+  applyPax(header, shared)
+  applyPax(header, pending.pax)
+}
+
+async function readData(stream: ByteStream, header: TarHeader, watch: TarWatch): Promise<void> {
+  if (header.sparse?.extended) await skipSparseMap(stream)
+  let seen = 0
+  const counted = async function* () {
+    for await (const chunk of stream.take(header.size - seen)) {
+      seen += chunk.length
+      yield chunk
+    }
+  }
+  if (header.size > 0) {
+    const data = new PulledStream(counted())
+    await watch.data(header, data)
+    await data.close()
+  }
+  seen += await stream.skip(header.size - seen)
+  if (seen < header.size) throw damaged(`the tar archive is cut off in its member ${named(header.name)}`)
+  await skipPadding(stream, header.size)
+}
+
+async function skipPadding(stream: ByteStream, size: number): Promise<void> {
+  const padding = (tarBlock - (size % tarBlock)) % tarBlock
+  if ((await stream.skip(padding)) < padding) throw damaged('the tar archive is cut off after a member')
+}
+
+async function skipSparseMap(stream: ByteStream): Promise<void> {
+  for (let extended = true; extended; ) {
+    const block = await stream.read(tarBlock)
+    if (block.length < tarBlock) throw damaged('the tar archive is cut off in the map of a sparse member')
+    extended = block[504] !== 0
+  }
+}

@@ -1,0 +1,19 @@
+import { type ByteStream, SourceStream } from '../../formats/archive/stream.js'
+import { walkTar } from '../../formats/archive/tar/walk.js'
+import type { Inside, Looker } from './looker.js'
+
+/** Members of every kind, those behind the mark of the end too. */
+export async function insideTarStream(stream: ByteStream, look: Looker): Promise<void> {
+  let damage: unknown
+  await walkTar(stream, {
+    step: look.step,
+    member: ({ name }) => look.member(name),
+    data: async ({ size }, data) => look.stream(data.take(size)),
+    fault: (fault) => {
+      damage ??= fault
+    },
+  })
+  if (damage) throw damage
+}
+
+export const insideTar: Inside = (source, look) => insideTarStream(new SourceStream(source), look)

@@ -1,0 +1,127 @@
+import { inflateRawSync } from 'node:zlib'
+import { shown } from '../../errors.js'
+import { atOnce, inflated } from '../../formats/archive/inflate.js'
+import { MemorySource, WindowSource } from '../../formats/archive/source.js'
+import { readZipDirectory, type ZipEntry } from '../../formats/archive/zip/directory.js'
+import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../../formats/archive/zip/hidden.js'
+import type { Source } from '../../formats/format.js'
+import { Enough, endsAll } from '../yara/stopped.js'
+import type { Inside, Looker } from './looker.js'
+
+const stored = 0
+const deflated = 8
+
+/**
+ * By the directory, as most readers do; then at whatever else has a member's header, for those that unpack from the front: what no
+ * directory names, or names differently. Throws what is damaged, after all that can be unpacked has been looked at.
+ */
+export const insideZip: Inside = async (source, look) => {
+  const known = new Map<number, number | undefined>()
+  const others: ZipEntry[] = []
+  let damage: unknown
+  try {
+    // The member beyond the limit ends the look.
+    const limits = { ...look.readerLimits, maxEntries: look.limits.maxMembers + 1 }
+    for (const entry of readZipDirectory(source, limits, { partial: true }).entries) {
+      const local = readLocalMember(source, entry.localHeaderOffset)
+      const name = entry.nameBytes.toString('utf8')
+      look.member(name)
+      if (entry.unicodeName !== undefined) look.member(entry.unicodeName)
+      if (entry.encrypted) look.incomplete(encrypted(name))
+      else if (entry.method !== stored && entry.method !== deflated) others.push(entry)
+      else damage = (await lookAtEntry(look, entry, local, source)) ?? damage
+      if (local && agrees(local, entry)) known.set(local.offset, local.dataEnd)
+    }
+  } catch (error) {
+    if (endsAll(error)) throw error
+    damage = error
+  }
+  const again = new Again(look)
+  for (const offset of unknownOffsets(source, known, { most: look.limits.maxMembers, step: look.step })) {
+    const local = readLocalMember(source, offset)
+    if (local) await lookAtLocal(look, local, source, again)
+  }
+  for (const { method } of others) look.note(`scanned as it is: a zip member packed by method ${method}`)
+  if (damage) throw damage
+}
+
+const encrypted = (name: string) => `member '${shown(name)}' of the zip archive is encrypted`
+
+/** What is damaged about it. */
+async function lookAtEntry(look: Looker, entry: ZipEntry, local: LocalMember | undefined, source: Source): Promise<unknown> {
+  if (!local) return new Error(`the member '${shown(entry.name)}' is not where the zip directory says`)
+  try {
+    const end = local.dataStart + entry.compressedSize
+    if (entry.method === stored)
+      await look.part(new WindowSource(source, local.dataStart, Math.min(end, source.size) - local.dataStart))
+    else await lookAtDeflated(look, source, entry, local.dataStart)
+    return undefined
+  } catch (error) {
+    if (endsAll(error)) throw error
+    return error
+  }
+}
+
+/** A stream for each of thousands of small members would cost more than they do. */
+async function lookAtDeflated(look: Looker, source: Source, entry: ZipEntry, start: number): Promise<void> {
+  const { compressedSize, uncompressedSize } = entry
+  if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
+    const bytes = inflatedAtOnce(source.read(start, compressedSize))
+    if (bytes) return look.part(new MemorySource(bytes))
+  }
+  await look.stream(inflated('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
+}
+
+/** Undefined where the member is larger than its entry tells, or damaged: the stream gives what there is. */
+function inflatedAtOnce(packed: Buffer): Buffer | undefined {
+  try {
+    return inflateRawSync(packed, { maxOutputLength: atOnce.output })
+  } catch {
+    return undefined
+  }
+}
+
+async function lookAtLocal(look: Looker, local: LocalMember, source: Source, again: Again): Promise<void> {
+  const { method, dataStart, dataEnd = source.size } = local
+  if (method !== stored && method !== deflated) return
+  const name = local.name.toString('utf8')
+  look.member(name)
+  if (local.encrypted) return look.incomplete(encrypted(name))
+  try {
+    if (method === stored) {
+      again.read(dataEnd - dataStart)
+      await look.part(new WindowSource(source, dataStart, dataEnd - dataStart))
+    } else {
+      await look.stream(inflated('raw', again.chunks(source, dataStart, dataEnd)))
+    }
+  } catch (error) {
+    // It may have been no member at all, but bytes that look like one's beginning.
+    if (endsAll(error)) throw error
+  }
+}
+
+const chunkBytes = 16 * 1024
+const most = { bytes: 64 * 1024 * 1024, times: 16 }
+
+/** Members that no directory bounds may overlap as they like: how often the same bytes are read is limited. */
+class Again {
+  readonly #look: Looker
+  #bytes = 0
+
+  constructor(look: Looker) {
+    this.#look = look
+  }
+
+  read(bytes: number): void {
+    this.#look.step()
+    this.#bytes += bytes
+    if (this.#bytes > most.bytes + most.times * this.#look.size) throw new Enough('its members overlap each other')
+  }
+
+  *chunks(source: Source, start: number, end: number): Iterable<Buffer> {
+    for (const chunk of source.chunks(start, end, chunkBytes)) {
+      this.read(chunk.length)
+      yield chunk
+    }
+  }
+}
