@@ -4,7 +4,7 @@ import { hashOf, keyPrefixOf, newApiKeySecret } from '../auth/secrets.js'
 import type { Database } from '../db/client.js'
 import { badUserInput, conflict, notFound } from '../errors.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
-import { type Page, pageOf } from '../graphql/page.js'
+import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/page.js'
 import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
@@ -94,17 +94,19 @@ export class ApiKeyService {
 
   async list(
     actor: Actor,
-    { page, pageSize, status }: { page: number; pageSize: number; status?: ApiKey['status'] | null },
+    { page, pageSize, after, status }: PageArgs & { status?: ApiKey['status'] | null },
   ): Promise<Page<ApiKey>> {
+    const place = placeOf('key', { page, pageSize, after })
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
+    const older = place.afterId === undefined ? {} : { apiKeyId: { lt: place.afterId } }
     const [rows, total] = await Promise.all([
-      this.#db.prisma.apiKey.findMany({ where, orderBy: { apiKeyId: 'desc' }, skip: (page - 1) * pageSize, take: pageSize }),
+      this.#db.prisma.apiKey.findMany({ where: { ...where, ...older }, orderBy: { apiKeyId: 'desc' }, ...rowsOf(place) }),
       this.#db.prisma.apiKey.count({ where }),
     ])
     return pageOf(
       rows.map((row) => this.#toApiKey(row)),
       total,
-      { page, pageSize },
+      place,
     )
   }
 

@@ -1,6 +1,15 @@
 import type { Actor } from '../auth/actor.js'
 import type { Database, Queries } from '../db/client.js'
-import { type Connection, connectionOf, idOfCursor, type Page, pageOf } from '../graphql/page.js'
+import {
+  type Connection,
+  connectionOf,
+  idOfCursor,
+  type Page,
+  type PageArgs,
+  type PagePlace,
+  pageOf,
+  placeOf,
+} from '../graphql/page.js'
 import { firstIdAt } from '../ids.js'
 import { totalBucket } from '../ledger/counters.js'
 import type { AuditAction, AuditType } from '../ledger/entry.js'
@@ -11,6 +20,13 @@ export interface AuditFilter {
   action?: string | null
   entityId?: string | null
   entityType?: string | null
+}
+
+/** So many rows behind `offset` newer ones, from `until` (an id, exclusive) on. */
+interface Stretch {
+  limit: number
+  offset?: number
+  until?: string
 }
 
 const columns = `audit_id AS "auditId", audit_type AS "auditType", action, entity_type AS "entityType", entity_id AS "entityId", entity_name AS "entityName",
@@ -29,28 +45,19 @@ export class AuditLogService {
   }
 
   /** Newest first. */
-  async list(
-    actor: Actor,
-    { page, pageSize, ...filter }: AuditFilter & { page: number; pageSize: number },
-  ): Promise<Page<AuditLog>> {
-    if (isImpossible(filter)) return pageOf<AuditLog>([], 0, { page, pageSize })
+  async list(actor: Actor, { page, pageSize, after, ...filter }: AuditFilter & PageArgs): Promise<Page<AuditLog>> {
+    const place = placeOf('aud', { page, pageSize, after })
+    if (isImpossible(filter)) return pageOf<AuditLog>([], 0, place)
     const totalItems = await this.#total(actor.tenantId, filter)
-    const offset = (page - 1) * pageSize
-    const rows =
-      offset >= totalItems
-        ? []
-        : await this.#rows(this.#db.pool, actor.tenantId, filter, {
-            limit: Math.min(pageSize, totalItems - offset),
-            ...(await this.#start(actor.tenantId, filter, offset)),
-          })
-    return pageOf(rows, totalItems, { page, pageSize })
+    const start = await this.#start(actor.tenantId, filter, place, totalItems)
+    return pageOf(start ? await this.#rows(this.#db.pool, actor.tenantId, filter, start) : [], totalItems, place)
   }
 
   async connection(
     actor: Actor,
     { first, after, ...filter }: AuditFilter & { first: number; after?: string },
   ): Promise<Connection<AuditLog>> {
-    const until = idOfCursor(after)
+    const until = idOfCursor('aud', after)
     const rows = isImpossible(filter)
       ? []
       : await this.#rows(this.#db.pool, actor.tenantId, filter, { limit: first + 1, ...(until && { until }) })
@@ -68,12 +75,11 @@ export class AuditLogService {
     }
   }
 
-  /** Rows from the newest on, or from `until` (an id, exclusive). */
   async #rows(
     database: Queries,
     tenantId: string,
     filter: AuditFilter,
-    { limit, offset = 0, until }: { limit: number; offset?: number; until?: string },
+    { limit, offset = 0, until }: Stretch,
   ): Promise<AuditLog[]> {
     const { conditions, values } = this.#where(tenantId, filter)
     if (until) conditions.push(`audit_id < $${values.push(until)}`)
@@ -103,9 +109,22 @@ export class AuditLogService {
     return Number(rows[0]!.entries)
   }
 
-  /** Where a page begins: the counters tell on which day, so that no page skips more than a day's rows. */
-  async #start(tenantId: string, filter: AuditFilter, offset: number): Promise<{ offset: number; until?: string }> {
-    if (byEntity(filter) || offset === 0) return { offset }
+  /** Which rows a page reads; null where it lies behind the last. */
+  async #start(
+    tenantId: string,
+    filter: AuditFilter,
+    { page, pageSize, afterId }: PagePlace,
+    totalItems: number,
+  ): Promise<Stretch | null> {
+    if (afterId !== undefined) return { until: afterId, limit: pageSize + 1 }
+    const offset = (page - 1) * pageSize
+    if (offset >= totalItems) return null
+    const limit = Math.min(pageSize, totalItems - offset)
+    return byEntity(filter) || offset === 0 ? { offset, limit } : { limit, ...(await this.#dayOf(tenantId, filter, offset)) }
+  }
+
+  /** The counters tell on which day a page begins, so that none skips more than a day's rows. */
+  async #dayOf(tenantId: string, filter: AuditFilter, offset: number): Promise<{ offset: number; until?: string }> {
     let skipped = 0
     for (let before: Date | null = null; ; ) {
       const { rows }: { rows: { bucket: Date; entries: number }[] } = await this.#db.pool.query(

@@ -1,6 +1,15 @@
 import type { Actor } from '../auth/actor.js'
 import type { Database, Queries } from '../db/client.js'
-import { type Connection, connectionOf, idOfCursor, type Page, pageOf } from '../graphql/page.js'
+import {
+  type Connection,
+  connectionOf,
+  idOfCursor,
+  type Page,
+  type PageArgs,
+  type PagePlace,
+  pageOf,
+  placeOf,
+} from '../graphql/page.js'
 import { firstIdAt, idTime, isId } from '../ids.js'
 import { monthStart } from '../ledger/partitions.js'
 import type { ValidationReport } from '../validation/checks/check.js'
@@ -25,20 +34,28 @@ export class CallLogService {
   }
 
   /** Newest first. A page costs the same at any depth: the counters tell in which hour it begins. */
-  async list(
-    actor: Actor,
-    { page, pageSize, ...filter }: CallLogFilter & { page: number; pageSize: number },
-  ): Promise<Page<CallLog>> {
-    if (isImpossible(filter)) return pageOf<CallLog>([], 0, { page, pageSize })
-    const window = this.#window(filter)
-    const totalItems = await this.#counts.total(actor.tenantId, filter, window)
+  async list(actor: Actor, { page, pageSize, after, ...filter }: CallLogFilter & PageArgs): Promise<Page<CallLog>> {
+    const place = placeOf('call', { page, pageSize, after })
+    if (isImpossible(filter)) return pageOf<CallLog>([], 0, place)
+    const totalItems = await this.#counts.total(actor.tenantId, filter, this.#window(filter))
+    const rows =
+      place.afterId === undefined
+        ? await this.#numbered(actor.tenantId, filter, place, totalItems)
+        : await this.#after(actor.tenantId, filter, place.afterId, pageSize + 1)
+    return pageOf(rows, totalItems, place)
+  }
+
+  async #numbered(
+    tenantId: string,
+    filter: CallLogFilter,
+    { page, pageSize }: PagePlace,
+    totalItems: number,
+  ): Promise<CallLog[]> {
     const offset = (page - 1) * pageSize
     const limit = Math.min(pageSize, totalItems - offset)
-    const place = limit > 0 ? await this.#counts.place(actor.tenantId, filter, window, { offset, limit }) : null
-    const rows = place
-      ? await select(this.#db.pool, actor.tenantId, filter, { ...idBounds(place), limit, offset: place.skip })
-      : []
-    return pageOf(rows, totalItems, { page, pageSize })
+    if (limit <= 0) return []
+    const place = await this.#counts.place(tenantId, filter, this.#window(filter), { offset, limit })
+    return place ? select(this.#db.pool, tenantId, filter, { ...idBounds(place), limit, offset: place.skip }) : []
   }
 
   /** The same at any depth, and whatever came meanwhile. */
@@ -46,27 +63,24 @@ export class CallLogService {
     actor: Actor,
     { first, after, ...filter }: CallLogFilter & { first: number; after?: string },
   ): Promise<Connection<CallLog>> {
-    const cursor = idOfCursor(after)
-    const window = this.#window(filter)
-    if (cursor && (!window.until || idTime(cursor) < window.until)) window.until = new Date(idTime(cursor).getTime() + 1)
-    const limit = first + 1
-    const place = isImpossible(filter) ? null : await this.#counts.place(actor.tenantId, filter, window, { offset: 0, limit })
-    const rows: CallLog[] = []
-    if (place) {
-      const { from, until } = idBounds(place)
-      const bound = cursor && (!until || cursor < until) ? cursor : until
-      rows.push(...(await select(this.#db.pool, actor.tenantId, filter, { from, until: bound, limit })))
-      // The cursor's own millisecond was counted too: where that made the stretch too short, the rest lies before it.
-      if (rows.length < limit && from)
-        rows.push(
-          ...(await select(this.#db.pool, actor.tenantId, filter, {
-            from: idBounds(window).from,
-            until: from,
-            limit: limit - rows.length,
-          })),
-        )
-    }
+    const afterId = idOfCursor('call', after)
+    const rows = isImpossible(filter) ? [] : await this.#after(actor.tenantId, filter, afterId, first + 1)
     return connectionOf(rows, { first, ...(after && { after }) }, (call) => call.callId)
+  }
+
+  /** At most `limit` calls older than that one; the newest without one. */
+  async #after(tenantId: string, filter: CallLogFilter, afterId: string | undefined, limit: number): Promise<CallLog[]> {
+    const window = this.#window(filter)
+    if (afterId && (!window.until || idTime(afterId) < window.until)) window.until = new Date(idTime(afterId).getTime() + 1)
+    const place = await this.#counts.place(tenantId, filter, window, { offset: 0, limit })
+    if (!place) return []
+    const { from, until } = idBounds(place)
+    const bound = afterId && (!until || afterId < until) ? afterId : until
+    const rows = await select(this.#db.pool, tenantId, filter, { from, until: bound, limit })
+    if (rows.length === limit || !from) return rows
+    // The call's own millisecond was counted too: where that made the stretch too short, the rest lies before it.
+    const rest = { from: idBounds(window).from, until: from, limit: limit - rows.length }
+    return [...rows, ...(await select(this.#db.pool, tenantId, filter, rest))]
   }
 
   /** The newest calls of several keys, for relations: two statements, whatever their number. */

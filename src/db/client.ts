@@ -10,6 +10,12 @@ export interface PoolLogger {
 /** What runs a statement: the pool, or one connection. */
 export interface Queries {
   query<T extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
+  /** Under a name: planned once on each connection. */
+  query<T extends pg.QueryResultRow>(statement: {
+    name: string
+    text: string
+    values: unknown[]
+  }): Promise<{ rows: T[]; rowCount: number | null }>
 }
 
 export interface Database {

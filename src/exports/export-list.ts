@@ -39,7 +39,7 @@ export class ExportList<Args extends object> {
       faults.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
     for (const { name } of this.#operation.variables) {
       const values = query.getAll(name)
-      if (values.length === 0 || name === 'page' || name === 'page_size') continue
+      if (values.length === 0 || ['page', 'page_size', 'after'].includes(name)) continue
       if (values.length > 1) faults.push({ field: name, message: 'must be given once' })
       raw.set(name, { value: values[0], from: 'text' })
     }

@@ -2,7 +2,7 @@ import { type Actor, maySeeContext } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { conflict, type FieldFault, notFound } from '../errors.js'
-import { type Page, pageOf } from '../graphql/page.js'
+import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/page.js'
 import { idTime, newId } from '../ids.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
@@ -124,23 +124,20 @@ export class FileContextService {
 
   async list(
     actor: Actor,
-    { page, pageSize, status }: { page: number; pageSize: number; status?: 'active' | 'disabled' | null },
+    { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
   ): Promise<Page<FileContext>> {
+    const place = placeOf('ctx', { page, pageSize, after })
     const where = {
       tenantId: actor.tenantId,
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
       ...(status && { status }),
     }
+    const older = place.afterId === undefined ? {} : { AND: { contextId: { lt: place.afterId } } }
     const [rows, total] = await Promise.all([
-      this.#db.prisma.fileContext.findMany({
-        where,
-        orderBy: { contextId: 'desc' },
-        skip: (page - 1) * pageSize,
-        take: pageSize,
-      }),
+      this.#db.prisma.fileContext.findMany({ where: { ...where, ...older }, orderBy: { contextId: 'desc' }, ...rowsOf(place) }),
       this.#db.prisma.fileContext.count({ where }),
     ])
-    return pageOf(await this.#withUsage(actor.tenantId, rows), total, { page, pageSize })
+    return pageOf(await this.#withUsage(actor.tenantId, rows), total, place)
   }
 
   async update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {

@@ -1,19 +1,48 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
 import { badUserInput } from '../errors.js'
+import { type IdPrefix, isId } from '../ids.js'
 import { Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
+
+/** The highest number that a page has. */
+export const mostPages = 2_147_483_647
 
 /** Which page (spec §2): 1-indexed, of 1 to 100 items. */
 @ArgsType()
 export class PageArgs {
   @Field(() => Int, { defaultValue: 1, description: 'Which page, from 1.' })
-  @Whole(1, 2_147_483_647)
+  @Whole(1, mostPages)
   page!: number
 
   @Field(() => Int, { defaultValue: 20, description: 'Items on a page: 1 to 100.' })
   @Whole(1, 100)
   pageSize!: number
+
+  @Field(() => String, {
+    nullable: true,
+    description:
+      'The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only.',
+  })
+  after?: string | null
 }
+
+/** Which page a list is asked for; `afterId`: what follows the item with this id. */
+export interface PagePlace {
+  page: number
+  pageSize: number
+  afterId?: string | undefined
+}
+
+/** A page's arguments with the id that its cursor stands for. */
+export const placeOf = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePlace => ({
+  page,
+  pageSize,
+  afterId: idOfCursor(prefix, after),
+})
+
+/** For Prisma: the rows of a page, and one more where they follow an item. */
+export const rowsOf = ({ page, pageSize, afterId }: PagePlace): { skip: number; take: number } =>
+  afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
 /** Where in the list, for connections: the first `first` items after the cursor. */
 @ArgsType()
@@ -47,12 +76,19 @@ export interface Page<T> {
   pagination: Pagination
 }
 
-/** A page of `data` in a list of `totalItems`. */
-export function pageOf<T>(data: T[], totalItems: number, { page, pageSize }: { page: number; pageSize: number }): Page<T> {
+/** A page of `data` in a list of `totalItems`. After an item, one row more than the page holds tells whether others follow. */
+export function pageOf<T>(data: T[], totalItems: number, { page, pageSize, afterId }: PagePlace): Page<T> {
   const totalPages = Math.ceil(totalItems / pageSize)
   return {
-    data,
-    pagination: { page, pageSize, totalItems, totalPages, hasNext: page < totalPages, hasPrevious: page > 1 && totalPages > 0 },
+    data: data.slice(0, pageSize),
+    pagination: {
+      page,
+      pageSize,
+      totalItems,
+      totalPages,
+      hasNext: afterId === undefined ? page < totalPages : data.length > pageSize,
+      hasPrevious: page > 1 && totalPages > 0,
+    },
   }
 }
 
@@ -107,14 +143,14 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
   return ConnectionOfItems
 }
 
-const cursorOf = (id: string) => Buffer.from(id).toString('base64url')
+/** The cursor of the item with this id. */
+export const cursorOf = (id: string): string => Buffer.from(id).toString('base64url')
 
 /** The id that a cursor stands for; undefined without one. */
-export function idOfCursor(cursor: string | undefined | null): string | undefined {
+export function idOfCursor(prefix: IdPrefix, cursor: string | undefined | null): string | undefined {
   if (cursor === undefined || cursor === null) return undefined
   const id = Buffer.from(cursor, 'base64url').toString()
-  if (!/^[a-z]+_[0-9a-z]{26}$/.test(id))
-    throw badUserInput([{ field: 'after', message: 'must be an endCursor that a page before gave' }])
+  if (!isId(prefix, id)) throw badUserInput([{ field: 'after', message: 'must be a cursor that a page of this list gave' }])
   return id
 }
 

@@ -59,7 +59,7 @@ export function createEdge(parts: EdgeParts): Express {
     app.use(
       cors({
         origin: parts.corsOrigins.includes('*') ? '*' : parts.corsOrigins,
-        exposedHeaders: ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
+        exposedHeaders: ['X-Request-Id', 'Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
         maxAge: 600,
       }),
     )

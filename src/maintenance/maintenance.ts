@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger/ledger.js'
 import { ensurePartitions } from '../ledger/partitions.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { SignInService } from '../users/sign-in.service.js'
+import { splitFileRanges } from './file-ranges.js'
 import type { LogHorizons } from './log-horizons.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
@@ -47,6 +48,7 @@ export class Maintenance {
       logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
     )
     this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(() => sweeper.sweep()))
+    this.#every(minute, 'file ranges', () => splitFileRanges(database.pool))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())

@@ -18,7 +18,7 @@ export function describeExports(describedBy: (operation: string) => DescribedOpe
 }
 
 function describe(list: DescribedOperation, summary: string, operationId: string): Json {
-  const filters = list.inputs.filter(({ name }) => name !== 'page' && name !== 'page_size')
+  const filters = list.inputs.filter(({ name }) => !['page', 'page_size', 'after'].includes(name))
   return {
     ...list.head(summary, ['All entries that the filters leave, as a stream, newest first.']),
     operationId,

@@ -70,7 +70,7 @@ export class DescribedOperation {
       ],
       ...(route.body && { requestBody: this.#body(route, others) }),
       responses: {
-        [String(route.status ?? 200)]: this.#success(envelope(route, this.answer()), idempotent),
+        [String(route.status ?? 200)]: this.#success(route, envelope(route, this.answer()), idempotent),
         ...this.refusals({
           operation: this.name,
           body: route.body,
@@ -123,12 +123,12 @@ export class DescribedOperation {
     return target
   }
 
-  #success(schema: Json, idempotent: boolean): Json {
+  #success(route: Route, schema: Json, idempotent: boolean): Json {
     return {
       description: idempotent
         ? 'Done; or, with an Idempotency-Key that was used for the same before, that answer again.'
         : 'Done.',
-      headers: successHeaders,
+      headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
       content: { 'application/json': { schema, example: exampleOf(this.#shared.named, schema) } },
     }
   }

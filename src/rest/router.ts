@@ -7,6 +7,7 @@ import type { Spool } from '../body/spool.js'
 import { AssayError, notFound } from '../errors.js'
 import { publicError } from '../public-error.js'
 import { sendError, sendSuccess } from './envelope.js'
+import { nextPage } from './next-page.js'
 import { loadOperations } from './operations.js'
 import { type Inquiry, readMembers, readQuery, readUpload } from './read.js'
 import { RouteTree } from './route-tree.js'
@@ -47,6 +48,8 @@ export function createRestHandler(parts: RestParts): RestHandler {
       const data = await answer(parts, { request, response, call, route, operation }, parameters, target.query)
       if (response.destroyed) return
       setHeaders(response, call)
+      const next = nextPage(route, target, data)
+      if (next !== undefined) response.setHeader('Link', next)
       await sendSuccess(response, route, data)
     } catch (error) {
       const told = publicError(error)

@@ -12,6 +12,8 @@ export interface Route {
   timestamp?: boolean
   /** What the body is; none for GET and DELETE. */
   body?: 'json' | 'multipart'
+  /** Of a list: the member of an item that the link to the next page begins behind. */
+  listedBy?: string
   /** For the documentation. */
   summary: string
 }
@@ -27,7 +29,7 @@ export const routes: readonly Route[] = [
     body: 'json',
     summary: 'Create API key',
   },
-  { method: 'GET', path: '/api-keys', operation: 'ListApiKeys', summary: 'List API keys' },
+  { method: 'GET', path: '/api-keys', operation: 'ListApiKeys', listedBy: 'api_key_id', summary: 'List API keys' },
   { method: 'GET', path: '/api-keys/{api_key_id}', operation: 'GetApiKey', summary: 'Get API key' },
   { method: 'POST', path: '/api-keys/{api_key_id}/enable', operation: 'EnableApiKey', summary: 'Enable API key' },
   { method: 'POST', path: '/api-keys/{api_key_id}/disable', operation: 'DisableApiKey', summary: 'Disable API key' },
@@ -41,7 +43,7 @@ export const routes: readonly Route[] = [
   },
 
   { method: 'POST', path: '/contexts', operation: 'CreateContext', status: 201, body: 'json', summary: 'Create file context' },
-  { method: 'GET', path: '/contexts', operation: 'ListContexts', summary: 'List file contexts' },
+  { method: 'GET', path: '/contexts', operation: 'ListContexts', listedBy: 'context_id', summary: 'List file contexts' },
   { method: 'GET', path: '/contexts/{context_key}', operation: 'GetContext', summary: 'Get file context' },
   { method: 'PATCH', path: '/contexts/{context_key}', operation: 'UpdateContext', body: 'json', summary: 'Change file context' },
   { method: 'DELETE', path: '/contexts/{context_key}', operation: 'DeleteContext', summary: 'Delete file context' },
@@ -63,7 +65,7 @@ export const routes: readonly Route[] = [
     body: 'multipart',
     summary: 'Test a file and keep nothing',
   },
-  { method: 'GET', path: '/files', operation: 'ListFiles', summary: 'List files' },
+  { method: 'GET', path: '/files', operation: 'ListFiles', listedBy: 'file_id', summary: 'List files' },
   { method: 'GET', path: '/files/{file_id}', operation: 'CreateDownloadUrl', timestamp: false, summary: 'Get download URL' },
   { method: 'DELETE', path: '/files/{file_id}', operation: 'DeleteFile', summary: 'Delete file' },
   { method: 'GET', path: '/files/{file_id}/metadata', operation: 'GetFileMetadata', summary: 'Get file metadata' },
@@ -80,13 +82,14 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: '/stats/charts/uploads', operation: 'GetUploadsChart', summary: 'Chart of uploads' },
   { method: 'GET', path: '/stats/by-context/api-calls', operation: 'GetApiCallsByContext', summary: 'Calls by context' },
   { method: 'GET', path: '/stats/by-context/files', operation: 'GetFilesByContext', summary: 'Files by context' },
-  { method: 'GET', path: '/stats/logs', operation: 'ListCallLogs', summary: 'API call logs' },
+  { method: 'GET', path: '/stats/logs', operation: 'ListCallLogs', listedBy: 'call_id', summary: 'API call logs' },
 
-  { method: 'GET', path: '/audit-logs', operation: 'ListAuditLogs', summary: 'Audit logs' },
+  { method: 'GET', path: '/audit-logs', operation: 'ListAuditLogs', listedBy: 'audit_id', summary: 'Audit logs' },
   {
     method: 'GET',
     path: '/audit-logs/entity/{entity_type}/{entity_id}',
     operation: 'ListAuditLogsOfEntity',
+    listedBy: 'audit_id',
     summary: 'Audit logs of one entity',
   },
 

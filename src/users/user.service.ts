@@ -4,7 +4,7 @@ import { generatePassword, type Passwords } from '../auth/passwords.js'
 import type { Database } from '../db/client.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { conflict, notFound } from '../errors.js'
-import { type Page, pageOf } from '../graphql/page.js'
+import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/page.js'
 import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
@@ -62,14 +62,16 @@ export class UserService {
 
   async list(
     tenantId: string,
-    { page, pageSize, status }: { page: number; pageSize: number; status?: 'active' | 'disabled' | null },
+    { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
   ): Promise<Page<User>> {
+    const place = placeOf('usr', { page, pageSize, after })
     const where = { tenantId, ...(status && { status }) }
+    const older = place.afterId === undefined ? {} : { userId: { lt: place.afterId } }
     const [rows, total] = await Promise.all([
-      this.#db.prisma.user.findMany({ where, orderBy: { userId: 'desc' }, skip: (page - 1) * pageSize, take: pageSize }),
+      this.#db.prisma.user.findMany({ where: { ...where, ...older }, orderBy: { userId: 'desc' }, ...rowsOf(place) }),
       this.#db.prisma.user.count({ where }),
     ])
-    return pageOf(rows.map(toUser), total, { page, pageSize })
+    return pageOf(rows.map(toUser), total, place)
   }
 
   update(actor: Actor, userId: string, input: UpdateUserInput): Promise<User> {

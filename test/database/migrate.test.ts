@@ -197,7 +197,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
       `${table.replace('12000', `${to}`)} INSERT INTO done SELECT 1 FROM (SELECT pg_sleep(0.1)) s; INSERT INTO done SELECT 2 FROM (SELECT pg_sleep(0.1)) s;`
     const slowBackfill = backfill.replace(
       'SELECT ctid FROM big',
-      'SELECT ctid FROM (SELECT ctid, twice, pg_sleep(0.00002) FROM big) big',
+      'SELECT ctid FROM (SELECT ctid, twice, CASE id % 500 WHEN 0 THEN pg_sleep(0.01) END FROM big) big',
     )
     const folder = only(
       'killed',

@@ -1,0 +1,134 @@
+import type { Queries } from '../db/client.js'
+import { type Page, type PagePlace, pageOf } from '../graphql/page.js'
+import type { File } from './file.type.js'
+
+/** A file's columns, of `files f` and its context `c`. */
+export const fileColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
+  f.content_type AS "contentType", f.size_bytes AS "sizeBytes", 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by AS "uploadedBy", f.uploaded_by_name AS "uploadedByName",
+  f.download_count AS "downloadCount", f.last_downloaded_at AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
+
+/** Which files of a tenant. */
+export interface FileFilter {
+  tenantId: string
+  /** Null: all contexts. */
+  contextIds: readonly string[] | null
+  uploadedBy: string | null
+}
+
+// More than any page or connection reads: a limit that the planner sees, whatever the parameter above it.
+const mostRows = 101
+
+/** Files of a filter, newest first, a page at a time. */
+export class FileList {
+  readonly #database: Queries
+
+  constructor(database: Queries) {
+    this.#database = database
+  }
+
+  /** The ledger's totals and the ranges tell where a page begins, so that it costs the same at any depth. */
+  async page(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
+    const { page, pageSize, afterId } = place
+    if (afterId !== undefined) {
+      const [rows, { total }] = await Promise.all([this.after(filter, afterId, pageSize + 1), this.#placeOf(filter, 0)])
+      return pageOf(rows, total, place)
+    }
+    if (page === 1) return this.#first(filter, place)
+    const offset = (page - 1) * pageSize
+    const { total, untilId, passed } = await this.#placeOf(filter, offset)
+    if (offset >= total) return pageOf<File>([], total, place)
+    return pageOf(await this.#rows(filter, { limit: pageSize, untilId, skip: offset - passed }), total, place)
+  }
+
+  /** At most `limit` files that are older than the one with this id; the newest where there is none. */
+  after(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
+    return this.#rows(filter, { limit, untilId: afterId ?? null })
+  }
+
+  /** Rows and total in one statement, since most lists are read no further. */
+  async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
+    const values: unknown[] = []
+    const rows = await this.#select<File & { total?: number }>(
+      `first-${shapeOf(filter)}`,
+      `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM (${idsOf(filter, values)} LIMIT $${values.push(place.pageSize)}) ids ${joined}`,
+      values,
+    )
+    const total = rows[0]?.total ?? 0
+    for (const row of rows) delete row.total
+    return pageOf<File>(rows, total, place)
+  }
+
+  async #rows(
+    filter: FileFilter,
+    { limit, untilId, skip = 0 }: { limit: number; untilId: string | null; skip?: number },
+  ): Promise<File[]> {
+    const values: unknown[] = []
+    const ids = idsOf(filter, values, { untilId, skip })
+    return this.#select<File>(
+      `rows-${shapeOf(filter)}${untilId === null ? '' : 'b'}${skip > 0 ? 's' : ''}`,
+      `SELECT ${fileColumns} FROM (${ids} LIMIT $${values.push(limit)}) ids ${joined}`,
+      values,
+    )
+  }
+
+  /** How many files there are, and the end of the range (exclusive, null: none) in which the one behind `offset` newer ones lies. */
+  async #placeOf(filter: FileFilter, offset: number): Promise<{ total: number; untilId: string | null; passed: number }> {
+    const values: unknown[] = []
+    const total = totalOf(filter, values)
+    // The ranges of several contexts have no bounds in common.
+    const ranged = offset > 0 && (filter.contextIds === null || filter.contextIds.length === 1)
+    const place = ranged
+      ? `LEFT JOIN (
+          SELECT until_id, reached - files AS passed FROM (
+            SELECT from_id, files, sum(files::int) OVER newer AS reached, lag(from_id) OVER newer AS until_id FROM file_ranges
+            WHERE tenant_id = $${values.push(filter.tenantId)} AND context_id = $${values.push(filter.contextIds?.[0] ?? '')} AND uploaded_by = $${values.push(filter.uploadedBy ?? '')}
+            WINDOW newer AS (ORDER BY from_id DESC)) ranges
+          WHERE reached > $${values.push(offset)}::bigint ORDER BY from_id DESC LIMIT 1) place ON true`
+      : 'CROSS JOIN (VALUES (NULL, 0)) place(until_id, passed)'
+    const [row] = await this.#select<{ total: number; untilId: string | null; passed: number | null }>(
+      `place-${shapeOf(filter)}${ranged ? 'r' : ''}`,
+      `SELECT t.total, place.until_id AS "untilId", place.passed FROM (SELECT (${total}) AS total) t ${place}`,
+      values,
+    )
+    return { total: row!.total, untilId: row!.untilId, passed: row!.passed ?? 0 }
+  }
+
+  async #select<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
+    return (await this.#database.query<Row>({ name: `files-${name}`, text, values })).rows
+  }
+}
+
+const joined =
+  'JOIN files f ON f.file_id = ids.file_id JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id ORDER BY f.file_id DESC'
+
+/** One name, and one plan, for each shape of the filter. */
+const shapeOf = ({ contextIds, uploadedBy }: FileFilter): string =>
+  `${contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm'}${uploadedBy === null ? '' : 'u'}`
+
+// Kept by the ledger, never counted.
+function totalOf({ tenantId, contextIds, uploadedBy }: FileFilter, values: unknown[]): string {
+  return `SELECT coalesce(sum(files), 0)::bigint FROM file_totals
+    WHERE tenant_id = $${values.push(tenantId)} AND context_id = ANY($${values.push(contextIds ?? [''])}) AND uploaded_by = $${values.push(uploadedBy ?? '')}`
+}
+
+/** The ids alone, which an index holds in their order: one of its own for each of several contexts, merged. */
+function idsOf(
+  { tenantId, contextIds, uploadedBy }: FileFilter,
+  values: unknown[],
+  { untilId = null, skip = 0 }: { untilId?: string | null; skip?: number } = {},
+): string {
+  const several = contextIds !== null && contextIds.length !== 1
+  const conditions = [`f.tenant_id = $${values.push(tenantId)}`]
+  if (several) conditions.push('f.context_id = context.id')
+  else if (contextIds) conditions.push(`f.context_id = $${values.push(contextIds[0])}`)
+  if (uploadedBy !== null) conditions.push(`f.uploaded_by = $${values.push(uploadedBy)}`)
+  if (untilId !== null) conditions.push(`f.file_id < $${values.push(untilId)}`)
+  // Not the parameter itself: its value would be planned for, anew each time.
+  const offset = skip > 0 ? `OFFSET (SELECT $${values.push(skip)}::bigint)` : ''
+  const newest = `SELECT f.file_id FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id DESC`
+  if (!several) return `SELECT file_id FROM (${newest} ${offset} LIMIT ${mostRows}) newest`
+  const most = skip > 0 ? `(SELECT $${values.push(skip + mostRows)}::bigint)` : String(mostRows)
+  return `SELECT file_id FROM (
+    SELECT each.file_id FROM unnest($${values.push(contextIds)}::text[]) context(id) CROSS JOIN LATERAL (${newest} LIMIT ${most}) each
+    ORDER BY each.file_id DESC ${offset} LIMIT ${mostRows}) newest`
+}

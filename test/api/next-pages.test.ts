@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { faultyFields, itemsOf } from '../support/answers.js'
+import { type Answer, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let contexts = 0
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+const addKey = () => tenant.admin.post('/api-keys', { name: 'one more' })
+
+/** Each list: how an item comes into it and, where that can be, one goes. */
+const lists: Record<string, { path: string; id: string; add(): Promise<unknown>; remove?(id: string): Promise<unknown> }> = {
+  files: {
+    path: '/files?context=notes',
+    id: 'file_id',
+    add: () => tenant.admin.upload('notes', 'a.txt', 'hello'),
+    remove: (id) => tenant.admin.delete(`/files/${id}`),
+  },
+  'the call log': { path: '/stats/logs?operation=metadata', id: 'call_id', add: () => tenant.admin.get('/files') },
+  'audit logs': { path: '/audit-logs?audit_type=api_key', id: 'audit_id', add: addKey },
+  'API keys': {
+    path: '/api-keys?status=active',
+    id: 'api_key_id',
+    add: addKey,
+    remove: (id) => tenant.admin.post(`/api-keys/${id}/disable`),
+  },
+  contexts: {
+    path: '/contexts?status=active',
+    id: 'context_id',
+    add: () => tenant.context(`more_${++contexts}`),
+  },
+}
+
+const nextOf = (answer: Answer): string | undefined => /^<\/api\/v1(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
+
+describe.each(Object.keys(lists))('the links from page to page of %s', (name) => {
+  const { path, id, add, remove } = lists[name]!
+
+  test('give each item that stays once, beside what comes and goes', async () => {
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    for (let index = 0; index < 8; index++) await add()
+    const idsOn = (answer: Answer) => itemsOf(answer).map((item: Record<string, string>) => item[id]!)
+    const before = idsOn(await tenant.admin.get(`${path}&page_size=100`))
+    const seen: string[] = []
+    for (let next: string | undefined = `${path}&page_size=3`; next !== undefined; ) {
+      const answer: Answer = await tenant.admin.get(next)
+      seen.push(...idsOn(answer))
+      expect(answer.body.data.pagination.has_next).toBe(nextOf(answer) !== undefined)
+      next = nextOf(answer)
+      await add()
+      if (remove && next !== undefined) await remove(idsOn(answer)[0]!)
+    }
+    // What was added after the first page lies before it.
+    expect(seen.filter((item) => before.includes(item))).toEqual(before)
+    expect(new Set(seen).size).toBe(seen.length)
+  })
+})
+
+test('the last page and an empty list have no link', async () => {
+  tenant = await world.tenant()
+  expect((await tenant.admin.get('/files')).headers.get('link')).toBeNull()
+  expect((await tenant.admin.get('/api-keys?page_size=100')).headers.get('link')).toBeNull()
+})
+
+test('a link keeps the filters, counts the page, and is one that a browser may read', async () => {
+  tenant = await world.tenant()
+  await addKey()
+  const answer = await tenant.admin.get('/api-keys?status=active&page_size=1')
+  expect(nextOf(answer)).toMatch(/^\/api-keys\?status=active&page_size=1&page=2&after=[\w-]+$/)
+  expect((await tenant.admin.get(nextOf(answer)!)).body.data.pagination).toMatchObject({
+    page: 2,
+    page_size: 1,
+    has_previous: true,
+  })
+})
+
+test('a cursor that is none, or of another list, is 400', async () => {
+  tenant = await world.tenant()
+  const cursor = Buffer.from(tenant.admin.id).toString('base64url')
+  for (const after of ['nonsense', '', cursor])
+    expect(faultyFields(await tenant.admin.get(`/files?after=${after}`))).toEqual(['after'])
+  expect((await tenant.admin.get(`/api-keys?after=${cursor}`)).status).toBe(200)
+})
