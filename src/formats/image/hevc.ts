@@ -1,7 +1,6 @@
 import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
 import type { Box } from '../media/boxes.js'
 import type { Extent, HeifItem } from './heif-items.js'
-import { areDamaged } from './hevc-parameters.js'
 
 // Kinds of units (ISO/IEC 23008-2 table 7-1) without which nothing can be decoded, and the first that is no slice.
 const [sequenceParameters, pictureParameters, firstNoSlice] = [33, 34, 32]
@@ -45,7 +44,7 @@ function readConfiguration(source: Source, box: Box): Configuration | string {
       const unit = bytes.subarray(at + 2, at + 2 + length)
       if (headKind(unit[0]!, unit[1]!) !== kind)
         return 'its decoder configuration (hvcC) holds units of another kind than it says'
-      if (hasBareZeros(unit) || areDamaged(kind, unit)) return 'its decoder configuration (hvcC) is damaged'
+      if (hasBareZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
       // What belongs to another layer is not for this picture.
       if (!isLayered(unit)) kinds.add(kind)
       at += 2 + length

@@ -21,13 +21,9 @@ const tag = {
   bits: 258,
   compression: 259,
   photometric: 262,
-  samples: 277,
-  rows: 278,
   stripOffsets: 273,
+  samples: 277,
   stripCounts: 279,
-  planar: 284,
-  tileWidth: 322,
-  tileHeight: 323,
   tileOffsets: 324,
   tileCounts: 325,
   oldJpeg: 513,
@@ -56,13 +52,12 @@ interface Page {
   height: number
   compression: number
   tiled: boolean
-  /** What is missing of it by its own figures, which readers may know to mend. */
-  short?: string
-  /** Data that lies outside the file: 'starts' where not even its first byte is there. */
-  outside?: 'starts' | 'ends'
+  /** What its pixels take where they are not compressed. */
+  bytes: number
+  fields: TiffFields
 }
 
-/** TIFF and BigTIFF: every directory, the place of every strip and tile, and the first pages' pixels by libvips. */
+/** TIFF and BigTIFF: every directory, and the first pages' pixels by libvips. */
 export const readTiff: FormatReader = async (source, limits) => {
   const reader = TiffReader.open(source)
   if (!reader) return broken('does not start with a TIFF header')
@@ -72,10 +67,8 @@ export const readTiff: FormatReader = async (source, limits) => {
   const evidence = { pages: pages.length, width: pages[0]?.width, height: pages[0]?.height }
   for (const [index, page] of pages.entries()) {
     checkDeadline(limits)
-    if (page.outside === 'starts')
-      return broken(`the data of page ${index + 1} lies beyond the end of the TIFF: it is truncated`, evidence)
-    if (index >= decodedPages) continue
-    const fault = await decodePage(source, limits, index, page, notes)
+    if (index >= decodedPages) break
+    const fault = await decodePage(reader, source, limits, index, page, notes)
     if (fault) return broken(`page ${index + 1} cannot be decoded: ${fault}`, evidence)
   }
   if (pages.length > decodedPages) notes.push(`the first ${decodedPages} of ${pages.length} pages were decoded`)
@@ -83,6 +76,7 @@ export const readTiff: FormatReader = async (source, limits) => {
 }
 
 async function decodePage(
+  reader: TiffReader,
   source: Source,
   limits: ReaderLimits,
   index: number,
@@ -97,8 +91,8 @@ async function decodePage(
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'refused' && (!unsupported.test(decoding.message) || damage.test(decoding.message)))
     return decoding.message
-  if (page.outside) return 'its data runs beyond the end of the file'
-  if (page.short) return page.short
+  const missing = missingData(reader, page, source, limits)
+  if (missing) return missing
   const why =
     decoding.outcome === 'too_large' ? 'too large to be decoded' : `compression ${page.compression}: ${decoding.message}`
   notes.push(`looked at its structure only: ${why}`)
@@ -118,7 +112,7 @@ function readPages(reader: TiffReader, source: Source, limits: ReaderLimits, not
     if (seen.size > limits.maxEntries) return trapped('page_flood', `the TIFF has more than ${limits.maxEntries} pages`)
     const directory = reader.directory(offset)
     if (!directory) return broken(`directory ${pages.length + 1} of the TIFF is missing or cut off`)
-    const page = readPage(reader, directory.fields, source, limits)
+    const page = readPage(reader, directory.fields, source)
     if (typeof page === 'string') return broken(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
     const flood = pixelFlood('TIFF', page.width, page.height, limits)
     if (flood) return flood
@@ -130,7 +124,10 @@ function readPages(reader: TiffReader, source: Source, limits: ReaderLimits, not
   return pages.length > 0 ? pages : broken('the TIFF has no pages')
 }
 
-function readPage(reader: TiffReader, fields: TiffFields, source: Source, limits: ReaderLimits): Page | string {
+// Widest: double-precision numbers; cameras on satellites have a few hundred bands.
+const [maxBits, maxSamples] = [64, 4096]
+
+function readPage(reader: TiffReader, fields: TiffFields, source: Source): Page | string {
   const [width, height] = [tag.width, tag.height].map((number) => {
     const field = fields.get(number)
     return field && wholeNumbers.has(field.type) ? reader.value(field) : undefined
@@ -139,64 +136,30 @@ function readPage(reader: TiffReader, fields: TiffFields, source: Source, limits
   const compression = reader.value(fields.get(tag.compression)) ?? 1
   if (!compressions.has(compression) && /^tiff?$/.test(source.extension))
     return `it names compression ${compression}, which does not exist`
-  const offsets = fields.get(tag.tileOffsets) ?? fields.get(tag.stripOffsets)
-  const page: Page = { width, height, compression, tiled: fields.has(tag.tileOffsets) }
-  if (!offsets) return fields.has(tag.oldJpeg) ? page : 'it does not say where its data is'
-  return withPlaces(page, reader, fields, source, limits) ?? page
-}
-
-/** Looks at where each strip or tile lies. Gives what is wrong. */
-function withPlaces(
-  page: Page,
-  reader: TiffReader,
-  fields: TiffFields,
-  source: Source,
-  limits: ReaderLimits,
-): string | undefined {
-  const tiled = fields.get(tag.tileOffsets)
-  const counts = fields.get(tiled ? tag.tileCounts : tag.stripCounts)
-  const lengths = counts ? reader.values(counts) : undefined
-  const wanted = chunksOf(page, reader, fields)
-  let found = 0
-  let empty = 0
-  let bytes = 0
-  for (const offset of reader.values(tiled ?? fields.get(tag.stripOffsets)!)) {
-    // Readers do not mind more entries than the picture has chunks.
-    if (found === wanted) break
-    if ((++found & 1023) === 0) checkDeadline(limits)
-    const length = lengths?.next().value
-    if (length !== undefined) bytes += length
-    // Nothing at 0 is how sparse files leave out a tile.
-    if (!length && (offset === 0 || length === 0)) empty++
-    else if (offset >= source.size) page.outside = 'starts'
-    else if (length !== undefined && offset + length > source.size) page.outside ??= 'ends'
-    if (page.outside === 'starts') break
-  }
-  if (found === 0) return 'the list of its data is missing'
-  if (empty === found) return 'it has no data'
-  return impossibleSamples(page, reader, fields, counts && empty === 0 ? bytes : undefined)
-}
-
-// Widest: double-precision numbers; cameras on satellites have a few hundred bands.
-const [maxBits, maxSamples] = [64, 4096]
-
-/** What is wrong with the layout of the samples: libvips does not tell a rare one from an impossible one. */
-function impossibleSamples(page: Page, reader: TiffReader, fields: TiffFields, bytes?: number): string | undefined {
+  const placed = fields.has(tag.tileOffsets) || fields.has(tag.stripOffsets)
+  if (!placed && !fields.has(tag.oldJpeg)) return 'it does not say where its data is'
+  // libvips does not tell a rare layout of samples from an impossible one.
   const samples = reader.value(fields.get(tag.samples)) ?? 1
   const bits = reader.value(fields.get(tag.bits)) ?? 1
   if (bits < 1 || bits > maxBits || samples < 1 || samples > maxSamples) return `it claims ${samples} samples of ${bits} bits`
-  const needed = Math.ceil((page.width * page.height * samples * bits) / 8)
-  const subsampled = reader.value(fields.get(tag.photometric)) === 6
-  if (page.compression === 1 && bytes !== undefined && !subsampled && bytes < needed)
-    page.short = `it holds ${bytes} of ${needed} bytes`
-  return undefined
+  // Colours that are kept at half the width take less.
+  const bytes = reader.value(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
+  return { width, height, compression, tiled: fields.has(tag.tileOffsets), bytes, fields }
 }
 
-/** Strips or tiles that the picture must have. */
-function chunksOf({ width, height, tiled }: Page, reader: TiffReader, fields: TiffFields): number {
-  const value = (number: number) => reader.value(fields.get(number))
-  const planes = value(tag.planar) === 2 ? (value(tag.samples) ?? 1) : 1
-  const across = tiled ? Math.ceil(width / (value(tag.tileWidth) || width)) : 1
-  const down = Math.ceil(height / (value(tiled ? tag.tileHeight : tag.rows) || height))
-  return across * down * planes
+/** What is missing of the data by its own figures. Sparse files leave out a tile by placing it at 0. */
+function missingData(reader: TiffReader, page: Page, source: Source, limits: ReaderLimits): string | undefined {
+  const offsets = page.fields.get(page.tiled ? tag.tileOffsets : tag.stripOffsets)
+  const counts = page.fields.get(page.tiled ? tag.tileCounts : tag.stripCounts)
+  const lengths = counts && reader.values(counts)
+  let [end, bytes, found] = [0, 0, 0]
+  for (const offset of offsets ? reader.values(offsets) : []) {
+    if ((++found & 1023) === 0) checkDeadline(limits)
+    const length = lengths?.next().value ?? 0
+    end = Math.max(end, offset + length)
+    bytes += length
+  }
+  if (end > source.size) return 'its data runs beyond the end of the file'
+  const whole = page.compression === 1 && counts && !page.tiled
+  return whole && bytes < page.bytes ? `it holds ${bytes} of ${page.bytes} bytes` : undefined
 }
