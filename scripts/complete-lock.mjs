@@ -1,6 +1,7 @@
 // node scripts/complete-lock.mjs: names in package-lock.json every optional package that npm left out of it.
 // Where a registry does not have the packages for other platforms, `npm install` writes a lock file without them, which
 // `npm ci` then refuses as out of step, on every machine. Their versions and platforms are known without the registry.
+// npm has no command for it.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

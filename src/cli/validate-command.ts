@@ -21,6 +21,7 @@ export interface CommandParts {
 const usage = `npm run validate -- [--no-scan] PATH…
 
 Prints the validation report of each file as JSON; of a folder a table of all files below it, with a summary.
+Folders called node_modules and .git are left out, unless one is named.
 Every file may have its own extension, any size up to 1 TB, and all checks are on; --no-scan leaves the virus scanner out.`
 
 const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => console.error(line) }
@@ -81,7 +82,7 @@ async function printFolder(folder: string, validator: Validator, scan: boolean, 
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const byResult = [...counts].sort(([, one], [, other]) => other - one).map(([result, count]) => `${result} ${count}`)
   io.out(
-    `${total} files, ${(bytes / 1_048_576).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'nothing to look at'}`,
+    `${total} ${total === 1 ? 'file' : 'files'}, ${(bytes / 1_048_576).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'nothing to look at'}`,
   )
   return total === (counts.get('accepted') ?? 0)
 }
@@ -114,10 +115,13 @@ async function validateFile(path: string, validator: Validator, scan: boolean): 
   })
 }
 
+const leftOut = new Set(['node_modules', '.git'])
+
 async function* filesBelow(folder: string): AsyncIterable<string> {
   const entries = await readdir(folder, { withFileTypes: true })
   for (const entry of entries.sort((one, other) => one.name.localeCompare(other.name))) {
     const path = join(folder, entry.name)
+    if (leftOut.has(entry.name)) continue
     if (entry.isDirectory()) yield* filesBelow(path)
     else if (entry.isFile()) yield path
   }

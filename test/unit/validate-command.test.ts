@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { validateCommand } from '../../src/cli/validate-command.js'
 import { gif, png } from '../support/samples/basic.js'
+import { runCommand } from '../support/service.js'
 import { ScriptedScanner } from '../support/validation.js'
 
 let folder = ''
@@ -20,7 +21,10 @@ const run = async (...argv: string[]) => {
   const out: string[] = []
   const err: string[] = []
   const scanner = new ScriptedScanner({ verdict: 'clean' })
-  const status = await validateCommand(argv, { scanner, io: { out: (line) => out.push(line), err: (line) => err.push(line) } })
+  const status = await validateCommand(argv, {
+    scanner,
+    io: { out: (line) => out.push(line), err: (line) => err.push(line) },
+  })
   return { status, out, err, scanner }
 }
 
@@ -45,6 +49,20 @@ test('a folder: a line for each file below it, and a summary', async () => {
   ])
   expect(out.at(-1)).toMatch(/^3 files, .*accepted 1/)
   expect(status).toBe(1)
+})
+
+test('paths are relative to where the user stands, which npm keeps in INIT_CWD', async () => {
+  const { status, stdout } = await runCommand(['validate', '--no-scan', '../good.png'], { INIT_CWD: join(folder, 'below') })
+  expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
+})
+
+test('packages and git’s own files are left out of a folder, and looked at where they are named', async () => {
+  await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
+  await mkdir(join(folder, 'clone', '.git'))
+  for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())
+  expect((await run('--no-scan', join(folder, 'clone'))).out.at(-1)).toMatch(/^1 file,/)
+  expect((await run('--no-scan', join(folder, 'clone', 'node_modules'))).out.at(-1)).toMatch(/^1 file,/)
+  await rm(join(folder, 'clone'), { recursive: true })
 })
 
 test('--no-scan asks no scanner', async () => {
