@@ -25,7 +25,12 @@ export function openApiDocument(schema: GraphQLSchema): Json {
     paths[apiPrefix + path] = { get: { tags: [tagOf(path)], ...operation } }
   return {
     openapi: '3.1.0',
-    info: { title: 'Assay', version: packageVersion(), description: introduction },
+    info: {
+      title: 'Assay',
+      version: packageVersion(),
+      description: introduction,
+      contact: { name: 'The operator of this service' },
+    },
     servers: [{ url: '/' }],
     tags: Object.keys(tags).map((name) => ({ name, description: tags[name] })),
     paths,

@@ -92,7 +92,7 @@ export class DescribedOperation {
       operationId: this.name.charAt(0).toLowerCase() + this.name.slice(1),
       summary,
       description: [...sentences, scope, ...tenantWide].filter((sentence) => sentence !== '').join('\n\n'),
-      security: [{ bearer: access === 'any' ? [] : [access] }],
+      security: [{ bearer: [] }],
       'x-required-scope': access === 'any' ? null : access,
     }
   }

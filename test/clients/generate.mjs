@@ -1,0 +1,27 @@
+// node generate.mjs DOCUMENT FOLDER: makes a client with each of the three generators, as their own guides say.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createClient } from '@hey-api/openapi-ts'
+import openapiTS, { astToString } from 'openapi-typescript'
+import { generate } from 'orval'
+import ts from 'typescript'
+
+const [document, folder] = process.argv.slice(2).map((path) => resolve(path))
+const blob = ts.factory.createTypeReferenceNode('Blob')
+
+mkdirSync(join(folder, 'openapi-typescript'), { recursive: true })
+const types = await openapiTS(JSON.parse(readFileSync(document, 'utf8')), {
+  // The generator calls binary strings strings; its guide names this hook for files.
+  transform: (schema) => (schema.format === 'binary' ? blob : undefined),
+})
+writeFileSync(join(folder, 'openapi-typescript', 'api.ts'), astToString(types))
+await createClient({
+  input: document,
+  output: join(folder, 'hey-api'),
+  plugins: ['@hey-api/client-fetch'],
+  logs: { level: 'silent' },
+})
+await generate({
+  input: document,
+  output: { target: join(folder, 'orval', 'api.ts'), client: 'fetch', baseUrl: process.env.ASSAY_URL },
+})
