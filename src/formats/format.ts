@@ -1,18 +1,4 @@
-import type { Buffer } from 'node:buffer'
-
-/** Random access to the file under test, inside a validation worker. Reads are synchronous: a worker does one file at a time. */
-export interface Source {
-  /** Bytes. */
-  readonly size: number
-  /** Lower-case, without the dot; '' where the name has none. */
-  readonly extension: string
-  /** Up to `length` bytes from `offset`; shorter at the end of the file. Never throws for being out of range. */
-  read(offset: number, length: number): Buffer
-  /** The whole content where it is no larger than `limit`; throws `TooLarge` otherwise. Memory files come without a copy. */
-  whole(limit: number): Buffer
-  /** The file in chunks of at most `chunkSize` (default 64 KiB). A chunk is valid until the next is asked for. */
-  chunks(start?: number, end?: number, chunkSize?: number): Iterable<Buffer>
-}
+import type { RandomAccessSource } from './random-access-source.js'
 
 /** What a reader decided. `trap` names a bomb or a trick (still `corrupt_file`); `notes` are facts for the report. */
 export type FormatVerdict =
@@ -36,11 +22,7 @@ export interface ReaderLimits {
 }
 
 /** A reader: opens the file as the usual program for the type would, in bounded memory. */
-export type FormatReader = (source: Source, limits: ReaderLimits) => FormatVerdict | Promise<FormatVerdict>
-
-export class TooLarge extends Error {
-  override readonly name = 'TooLarge'
-}
+export type FormatReader = (source: RandomAccessSource, limits: ReaderLimits) => FormatVerdict | Promise<FormatVerdict>
 
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded'

@@ -2,7 +2,8 @@ import { listZipEntries } from './archive/zip/directory.js'
 import type { Recognition } from './detect/detect.js'
 import { pdfHeaderAt } from './detect/detect.js'
 import { endsAsZip } from './detect/zip.js'
-import type { ReaderLimits, Source } from './format.js'
+import type { ReaderLimits } from './format.js'
+import type { RandomAccessSource } from './random-access-source.js'
 
 const webPage = /<(!doctype\s+html|html|head|body|script|iframe|svg)[\s>]/i
 
@@ -15,7 +16,7 @@ export interface Polyglot {
  * A PDF that another program would open as something else, or the reverse: made to be harmless to whoever looks and harmful
  * to whoever opens. Archives and pages that lie *inside* of a PDF (attachments) or of an archive do not count.
  */
-export function polyglot(source: Source, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
+export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   const header = pdfHeaderAt(source)
   if (header < 0) return undefined
   const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
@@ -32,16 +33,16 @@ const noContainer = new Set(
   ),
 )
 
-function mediumAndPdf(source: Source, type: string): Polyglot | undefined {
+function mediumAndPdf(source: RandomAccessSource, type: string): Polyglot | undefined {
   return endsAsPdf(source) ? found(`the ${type.toUpperCase()} file is a PDF as well`) : undefined
 }
 
-const endsAsPdf = (source: Source): boolean =>
+const endsAsPdf = (source: RandomAccessSource): boolean =>
   /startxref\s+\d+\s+%%EOF/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
 
 const found = (problem: string): Polyglot => ({ trap: 'polyglot', problem })
 
-function pdfAnd(source: Source, header: number, limits: ReaderLimits): Polyglot | undefined {
+function pdfAnd(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
   if (endsAsZip(source, limits) || zipBehind(source, limits)) return found('the PDF is a ZIP archive as well')
   const start = source.read(0, 4096).toString('latin1')
   const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
@@ -53,22 +54,22 @@ function pdfAnd(source: Source, header: number, limits: ReaderLimits): Polyglot 
 }
 
 /** An archive behind the document's end, which more bytes behind it do not hide. Attachments lie before that end. */
-function zipBehind(source: Source, limits: ReaderLimits): boolean {
+function zipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   return end > tail.lastIndexOf('%%EOF', undefined, 'latin1') && (listZipEntries(source, limits)?.length ?? 0) > 0
 }
 
-const startsAsZip = (source: Source): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
+const startsAsZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
 
 /** A stored member may be a PDF; a header in front of or beside the members makes the whole file one. */
-function zipAndPdf(source: Source, header: number): Polyglot | undefined {
+function zipAndPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)
   return header < dataStart ? found('the ZIP archive is a PDF as well') : undefined
 }
 
-function webPageAndPdf(source: Source, header: number): Polyglot | undefined {
+function webPageAndPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
   return endsAsPdf(source) ? found('the HTML page is a PDF as well') : undefined
 }

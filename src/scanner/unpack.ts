@@ -1,7 +1,8 @@
 import { shown } from '../errors.js'
-import { HeldBytes, MemorySource } from '../formats/archive/source.js'
+import { HeldBytes } from '../formats/archive/held-bytes.js'
 import { PulledStream } from '../formats/archive/stream.js'
-import type { ReaderLimits, Source } from '../formats/format.js'
+import type { ReaderLimits } from '../formats/format.js'
+import { MemorySource, type RandomAccessSource } from '../formats/random-access-source.js'
 import { type Container, containers, endsLikeZip, headLength, recognise } from './containers.js'
 import { insides } from './inside/insides.js'
 import type { Looker } from './inside/looker.js'
@@ -26,7 +27,7 @@ export interface LookOptions {
 }
 
 /** Looks at a file and at what is in it, and in that. */
-export async function lookAt(source: Source, options: LookOptions): Promise<Looked> {
+export async function lookAt(source: RandomAccessSource, options: LookOptions): Promise<Looked> {
   const upload = new Upload(source.size, options)
   try {
     await new Look(upload, 1).at(source)
@@ -124,7 +125,7 @@ class Look implements Looker {
     this.#upload.member()
   }
 
-  part(source: Source): Promise<void> {
+  part(source: RandomAccessSource): Promise<void> {
     this.#upload.count(source.size)
     return this.#deeper().at(source)
   }
@@ -133,7 +134,7 @@ class Look implements Looker {
     return this.#deeper().#stream(chunks)
   }
 
-  async at(source: Source): Promise<void> {
+  async at(source: RandomAccessSource): Promise<void> {
     findInSource(source, this.#see(), this.step)
     const container = recognise(source.read(0, headLength))
     if (container) await this.#inside(container, (look) => insides[container]?.(source, look))

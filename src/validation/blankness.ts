@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../formats/format.js'
+import { checkDeadline, type ReaderLimits } from '../formats/format.js'
+import type { RandomAccessSource } from '../formats/random-access-source.js'
 
 // Tab to carriage return, and the space.
 const blankByte = new Uint8Array(256)
@@ -8,7 +9,7 @@ for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
  * True for nothing but whitespace, NUL and byte-order marks (contract §6), in any Unicode encoding.
  * Nearly every file shows that it is not blank in its first bytes.
  */
-export function isBlank(source: Source, limits: ReaderLimits): boolean {
+export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const start = source.read(0, 4096)
   const decoder = new TextDecoder(encodingOf(start), { fatal: true, ignoreBOM: true })
   try {

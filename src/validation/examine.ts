@@ -6,13 +6,12 @@ import {
   type FormatReader,
   type FormatVerdict,
   type ReaderLimits,
-  type Source,
   sound,
-  TooLarge,
   trapped,
 } from '../formats/format.js'
 import { loadReader, readerName } from '../formats/index.js'
 import { polyglot } from '../formats/polyglot.js'
+import { type RandomAccessSource, TooLarge } from '../formats/random-access-source.js'
 import { isBlank } from './blankness.js'
 import type { Findings, Job, SoundnessFinding } from './findings.js'
 import { limitsFor } from './limits.js'
@@ -24,7 +23,12 @@ export type ReaderOverrides = Record<string, FormatReader>
  * Looks at one file, in the order of the checks, and no further than the first that will fail. Runs in a worker.
  * `began` is told of each check, which has a deadline of its own.
  */
-export async function examine(source: Source, job: Job, overrides: ReaderOverrides, began: () => void): Promise<Findings> {
+export async function examine(
+  source: RandomAccessSource,
+  job: Job,
+  overrides: ReaderOverrides,
+  began: () => void,
+): Promise<Findings> {
   const limits = () => limitsFor(job.size, job.deadlineMs)
   const recognition = await timed(() => recogniseAs(source, limits()))
   const findings: Findings = {
@@ -53,7 +57,7 @@ async function timed<T>(work: () => T | Promise<T>): Promise<{ result: T; durati
   return { result, durationMs: Math.round((performance.now() - start) * 100) / 100 }
 }
 
-async function recogniseAs(source: Source, limits: ReaderLimits) {
+async function recogniseAs(source: RandomAccessSource, limits: ReaderLimits) {
   const recognised = await recognise(source, limits)
   const { extension } = source
   if (recognised.kind === 'binary') {
@@ -68,7 +72,7 @@ async function recogniseAs(source: Source, limits: ReaderLimits) {
 }
 
 /** XML that is called .json, or the reverse: only what really parses as the other is recognised as it. */
-async function otherTextType(source: Source, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
+async function otherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
   const named = textTypeFor(source.extension)
   const first = source
     .read(0, 256)
@@ -85,7 +89,7 @@ async function otherTextType(source: Source, limits: ReaderLimits): Promise<'xml
 }
 
 async function judge(
-  source: Source,
+  source: RandomAccessSource,
   recognised: Recognition,
   limits: ReaderLimits,
   overrides: ReaderOverrides,
@@ -99,7 +103,7 @@ async function judge(
 }
 
 /** Types without a reader: their first bytes are all that is looked at. */
-function bySignature(source: Source, recognised: Recognition): FormatVerdict {
+function bySignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
   if (recognised.kind === 'binary') return sound(['checked for its signature only'])
   if (signed.has(source.extension)) return broken(`it does not start as a .${source.extension} file does`)
   return sound([recognised.kind === 'text' ? 'it is text' : 'no signature is known for it'])

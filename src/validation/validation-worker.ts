@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import type { Source } from '../formats/format.js'
 import { type Decoded, decodeImagesWith } from '../formats/image/vips.js'
+import type { RandomAccessSource } from '../formats/random-access-source.js'
 import type { ImageQuestion } from '../workers/image-worker.js'
 import { examine, type ReaderOverrides } from './examine.js'
 import type { Findings, Job } from './findings.js'
@@ -23,7 +23,7 @@ const overrides: Promise<ReaderOverrides> = readerModule
 // Telling the pool of every check would cost a small file more than the checks do.
 const worthTellingMs = 50
 
-let underTest: { source: Source; job: Job; sent: boolean } | undefined
+let underTest: { source: RandomAccessSource; job: Job; sent: boolean } | undefined
 let images: MessagePort | undefined
 let decoded: ((answer: Decoded) => void) | undefined
 

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 import type { FormatReader, FormatVerdict, ReaderLimits } from '../../src/formats/format.js'
-import { MemorySource } from '../../src/validation/source.js'
+import { MemorySource } from '../../src/formats/random-access-source.js'
 
 export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxUnpackedBytes: 2 ** 30,

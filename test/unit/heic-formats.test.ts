@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { readHeic } from '../../src/formats/image/image.js'
+import { MemorySource } from '../../src/formats/random-access-source.js'
 import { limitsFor } from '../../src/validation/limits.js'
-import { MemorySource } from '../../src/validation/source.js'
 import { heic, unit } from '../support/samples/heic.js'
 import { mutationsOf } from '../support/samples/mutations.js'
 

@@ -3,7 +3,7 @@ import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLim
 import { readAvif, readBmp, readGif, readHeic, readJpeg, readPng, readTiff, readWebp } from '../../src/formats/image/image.js'
 import { decodeImage } from '../../src/formats/image/libvips.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
-import { MemorySource } from '../../src/validation/source.js'
+import { MemorySource } from '../../src/formats/random-access-source.js'
 import {
   animation,
   avif,

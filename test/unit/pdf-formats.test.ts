@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import { DeadlineExceeded, type FormatVerdict, type ReaderLimits, type Source } from '../../src/formats/format.js'
+import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../../src/formats/format.js'
 import { readPdf } from '../../src/formats/pdf/pdf.js'
-import { MemorySource } from '../../src/validation/source.js'
+import { MemorySource, type RandomAccessSource } from '../../src/formats/random-access-source.js'
 import { mutationsOf } from '../support/samples/mutations.js'
 import { attachingPdf, circularPdf, emptyPdf, pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
 
@@ -101,7 +101,7 @@ test('three hundred mutations: a verdict each, and a sound PDF opens after every
 test('an engine that was broken off in the middle of a read is replaced', async () => {
   const whole = new MemorySource(pdf(), 'pdf')
   let reads = 0
-  const failing: Source = {
+  const failing: RandomAccessSource = {
     size: whole.size,
     extension: 'pdf',
     read: (offset, length) => {
@@ -126,7 +126,7 @@ test('a large document is read in place, not copied into the engine', async () =
   ])
   let most = 0
   const whole = new MemorySource(large, 'pdf')
-  const counting: Source = {
+  const counting: RandomAccessSource = {
     size: whole.size,
     extension: 'pdf',
     read: (offset, length) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { FormatReader } from '../../src/formats/format.js'
+import { MemorySource } from '../../src/formats/random-access-source.js'
 import { readCsv } from '../../src/formats/text/csv.js'
 import { readJson, readJsonLines } from '../../src/formats/text/json.js'
 import { JsonScanner } from '../../src/formats/text/json-scanner.js'
@@ -7,7 +8,6 @@ import { readText, textSign } from '../../src/formats/text/text.js'
 import { readSvg, readXml } from '../../src/formats/text/xml.js'
 import { isBlank } from '../../src/validation/blankness.js'
 import { limitsFor } from '../../src/validation/limits.js'
-import { MemorySource } from '../../src/validation/source.js'
 import * as sample from '../support/samples/text.js'
 
 const read = (reader: FormatReader, content: Buffer | string) => {

@@ -1,4 +1,5 @@
-import { type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { ArchiveBudget } from './budget.js'
 import { gunzipped } from './gzip.js'
 import { lookInside } from './inside.js'
@@ -12,7 +13,7 @@ import { checkZip } from './zip/check.js'
 import { testOtherMethods } from './zip/other-methods.js'
 
 /** A fresh nest for the outermost archive. */
-export const openNest = (source: Source, limits: ReaderLimits) =>
+export const openNest = (source: RandomAccessSource, limits: ReaderLimits) =>
   new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside)
 
 /** Zip archives: as `unzip -t` and 7-Zip judge them. */

@@ -1,5 +1,5 @@
 import { crc32, inflateRawSync } from 'node:zlib'
-import type { Source } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { inflated, inflateFault } from './inflate.js'
 import { damaged, type Refusal } from './refusal.js'
 
@@ -14,7 +14,7 @@ export interface GzipWatch {
 }
 
 /** The content of a gzip file, every member's checksum and length compared on the way. Throws a `Refusal` where the data does not unpack. */
-export async function* gunzipped(source: Source, watch: GzipWatch): AsyncGenerator<Buffer> {
+export async function* gunzipped(source: RandomAccessSource, watch: GzipWatch): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
     if (at > 0 && !startsMember(source, at)) return checkRest(source, at, watch)
     watch.member()
@@ -22,10 +22,10 @@ export async function* gunzipped(source: Source, watch: GzipWatch): AsyncGenerat
   }
 }
 
-const startsMember = (source: Source, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
+const startsMember = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
 
 /** Tapes and some writers pad with zeros; gzip and 7-Zip complain of anything else, a damaged second member for one. */
-function checkRest(source: Source, at: number, watch: GzipWatch): void {
+function checkRest(source: RandomAccessSource, at: number, watch: GzipWatch): void {
   for (const chunk of source.chunks(at)) {
     watch.unpacked(0)
     if (chunk.every((byte) => byte === 0)) continue
@@ -34,7 +34,7 @@ function checkRest(source: Source, at: number, watch: GzipWatch): void {
   }
 }
 
-async function* member(source: Source, start: number, watch: GzipWatch): AsyncGenerator<Buffer, number> {
+async function* member(source: RandomAccessSource, start: number, watch: GzipWatch): AsyncGenerator<Buffer, number> {
   const dataStart = headerEnd(source, start, watch)
   const small = inflateSmall(source, dataStart)
   if (small) {
@@ -60,7 +60,7 @@ async function* member(source: Source, start: number, watch: GzipWatch): AsyncGe
 }
 
 /** A member that is small, at one go: files of a hundred thousand members exist, and an inflater for each takes too long. */
-function inflateSmall(source: Source, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
+function inflateSmall(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
   try {
     const packed = source.read(dataStart, smallMember)
     const done = inflateRawSync(packed, { info: true, maxOutputLength: smallMember * 4 }) as unknown as {
@@ -75,7 +75,12 @@ function inflateSmall(source: Source, dataStart: number): { bytes: Buffer; consu
 }
 
 /** Checksum and length; gives back where the member ends. */
-function checkTrailer(source: Source, at: number, { sum, size }: { sum: number; size: number }, { fault }: GzipWatch): number {
+function checkTrailer(
+  source: RandomAccessSource,
+  at: number,
+  { sum, size }: { sum: number; size: number },
+  { fault }: GzipWatch,
+): number {
   const trailer = source.read(at, 8)
   if (trailer.length < 8) fault(damaged('the gzip file is cut off before its checksum'))
   else if (trailer.readUInt32LE(0) !== sum) fault(damaged('the gzip data has a wrong checksum'))
@@ -84,7 +89,7 @@ function checkTrailer(source: Source, at: number, { sum, size }: { sum: number; 
 }
 
 /** Where the deflate data starts (RFC 1952, 2.3). */
-function headerEnd(source: Source, start: number, watch: GzipWatch): number {
+function headerEnd(source: RandomAccessSource, start: number, watch: GzipWatch): number {
   const fixed = source.read(start, 12)
   if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw damaged('the file does not start as gzip does')
   const flags = fixed[3]!
@@ -101,7 +106,7 @@ function headerEnd(source: Source, start: number, watch: GzipWatch): number {
   return at
 }
 
-function afterText(source: Source, start: number): number {
+function afterText(source: RandomAccessSource, start: number): number {
   let at = start
   for (const chunk of source.chunks(start, undefined, 4096)) {
     const zero = chunk.indexOf(0)
@@ -111,7 +116,7 @@ function afterText(source: Source, start: number): number {
   throw damaged('the gzip header is cut off')
 }
 
-function afterChecksum(source: Source, start: number, at: number, watch: GzipWatch): number {
+function afterChecksum(source: RandomAccessSource, start: number, at: number, watch: GzipWatch): number {
   let sum = 0
   for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
   const written = source.read(at, 2)

@@ -1,9 +1,9 @@
-import type { Source } from '../format.js'
+import { type RandomAccessSource, WindowSource } from '../random-access-source.js'
+import { holding } from './held-bytes.js'
 import { inflated, inflateFault } from './inflate.js'
 import type { ArchiveNest } from './nest.js'
 import { damaged, named } from './refusal.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
-import { holding, WindowSource } from './source.js'
 import { type ByteStream, PulledStream, SourceStream } from './stream.js'
 import { checkTar } from './tar/check.js'
 import { looksLikeTar, tarBlock } from './tar/header.js'
@@ -57,7 +57,7 @@ async function* counted(chunks: AsyncIterable<Buffer>, nest: ArchiveNest): Async
 }
 
 /** A zip is read from its end: what is not a part of the file already is held for the time being. */
-function withSource(stream: ByteStream, use: (source: Source) => Promise<void>): Promise<void> {
+function withSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
   if (stream instanceof SourceStream) return use(new WindowSource(stream.source, stream.position, stream.remaining))
   return holding(stream.take(Number.POSITIVE_INFINITY), use)
 }

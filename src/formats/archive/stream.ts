@@ -1,4 +1,4 @@
-import type { Source } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Bytes in order, from a file (where skipping is free) or from an inflater. */
 export interface ByteStream {
@@ -15,7 +15,7 @@ export interface ByteStream {
 /** A part of a source, read from its start to its end. */
 export class SourceStream implements ByteStream {
   constructor(
-    readonly source: Source,
+    readonly source: RandomAccessSource,
     public position = 0,
     private readonly end = source.size,
   ) {}

@@ -1,8 +1,9 @@
 import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
 import { checksumHolds } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
-import type { ReaderLimits, Source } from '../format.js'
+import type { ReaderLimits } from '../format.js'
 import { isOlderExcel, isOlderWord } from '../office/ole/older.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type TextSign, textSign } from '../text/text.js'
 import { hasId3, isAdts, isMpegSound, isoMediaType } from './media.js'
 import { oleType } from './ole.js'
@@ -21,7 +22,7 @@ export type Recognition =
  * Recognises the content: file-type first, then deeper where that is coarse (the zip and compound file families, MP4, text)
  * or guesses from two bytes. A guess that nothing confirms counts as unknown: the reader of the extension then decides.
  */
-export async function recognise(source: Source, limits: ReaderLimits): Promise<Recognition> {
+export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
   const family = byFamily(source, limits)
   if (family) return binary(family)
@@ -40,7 +41,7 @@ export async function recognise(source: Source, limits: ReaderLimits): Promise<R
 }
 
 /** Sound and pictures may look like text in an old encoding for pages; their headers do not. UTF-16 text has zeros everywhere. */
-function binaryStart(source: Source): boolean {
+function binaryStart(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
   return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
 }
@@ -49,7 +50,7 @@ const binary = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
 // file-type would inflate gzip and zip data to see what is inside, and knows one name for all compound files: these families are ours.
-function byFamily(source: Source, limits: ReaderLimits): string | undefined {
+function byFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
   if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return zipType(source, limits)
@@ -59,7 +60,7 @@ function byFamily(source: Source, limits: ReaderLimits): string | undefined {
 }
 const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
-async function fileType(source: Source): Promise<{ ext: string; mime: string } | undefined> {
+async function fileType(source: RandomAccessSource): Promise<{ ext: string; mime: string } | undefined> {
   if (source.size < 2) return undefined
   try {
     return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.whole(wholeLimit)) : fileTypeFromBlob(asBlob(source)))
@@ -71,7 +72,7 @@ async function fileType(source: Source): Promise<{ ext: string; mime: string } |
 const wholeLimit = 64 * 1024
 
 /** What file-type asks of a Blob: so it reads only where it looks. */
-function asBlob(source: Source): Blob {
+function asBlob(source: RandomAccessSource): Blob {
   const slice = (start: number, end: number) => ({
     arrayBuffer: async () => new Uint8Array(source.read(start, end - start)).buffer,
   })
@@ -101,10 +102,11 @@ const textual = new Set(['pdf', 'rtf', 'ps', 'eps'])
 // Text by its first words: what it parses as is looked at elsewhere. In binary data these words are chance.
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
 // `%!` may start any text.
-const buriedInText = (ext: string, source: Source): boolean => ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
+const buriedInText = (ext: string, source: RandomAccessSource): boolean =>
+  ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
 
 /** file-type knows some types by so few bytes that damaged or unknown files have them by chance. */
-function confirmed(type: string, ext: string, source: Source): boolean {
+function confirmed(type: string, ext: string, source: RandomAccessSource): boolean {
   if (type === 'mp3' && ext !== 'mp3') return isMpegSound(source)
   const confirm = confirmations[type]
   return confirm ? confirm(source) : !unreliable.has(ext)
@@ -128,7 +130,7 @@ const unreliable = new Set([
   'jmp',
 ])
 const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
-const confirmations: Record<string, (source: Source) => boolean> = {
+const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   mp3: (source) => hasId3(source) || isMpegSound(source),
   aac: isAdts,
   bmp: (source) => source.size >= 26 && dibSizes.has(source.read(14, 4).readUInt32LE(0)),
@@ -152,7 +154,7 @@ const confirmations: Record<string, (source: Source) => boolean> = {
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
 /** What file-type does not find: by the end of the file, further in, or by structure alone. */
-function byDeeperLook(source: Source, limits: ReaderLimits): string | undefined {
+function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   if (pdfInside(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
   if (signature) return signature
@@ -165,19 +167,19 @@ function byDeeperLook(source: Source, limits: ReaderLimits): string | undefined 
 }
 
 /** Readers find a PDF's header anywhere in its first 1024 bytes. */
-export const pdfHeaderAt = (source: Source): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
+export const pdfHeaderAt = (source: RandomAccessSource): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
 
-function pdfInside(source: Source): boolean {
+function pdfInside(source: RandomAccessSource): boolean {
   return pdfHeaderAt(source) >= 0 && /%%EOF|startxref/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
 }
 
-function isOldTar(source: Source): boolean {
+function isOldTar(source: RandomAccessSource): boolean {
   const block = source.read(0, 512)
   return block.length === 512 && block[0] !== 0 && checksumHolds(block)
 }
 
 /** Text is text, unless readers would find a PDF in it. */
-function asText(source: Source, sign: TextSign): Recognition {
+function asText(source: RandomAccessSource, sign: TextSign): Recognition {
   const at = pdfHeaderAt(source)
   return at >= 0 && at < 16 && pdfInside(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }
 }

@@ -1,7 +1,8 @@
-import type { ReaderLimits, Source } from '../format.js'
+import type { ReaderLimits } from '../format.js'
 import { type Box, boxesOf, findBox } from '../media/boxes.js'
 import { mp3Frame } from '../media/mp3-frame.js'
 import { afterId3 } from '../media/tags.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 // Boxes with which files of the family start. `ftyp` is usual; QuickTime's older files go without.
 const firstBoxes = new Set(['ftyp', 'styp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot', 'moof', 'sidx'])
@@ -12,7 +13,7 @@ const stillBrands: [type: string, brands: RegExp][] = [
 ]
 
 /** Which of the ISO base media files it is (mp4, m4a, mov, 3gp, avif, heic), by its brands and its tracks; undefined for none of them. */
-export function isoMediaType(source: Source, limits: ReaderLimits): string | undefined {
+export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 16)
   const first = head.toString('latin1', 4, 8)
   if (head.length < 8 || !firstBoxes.has(first)) return undefined
@@ -26,7 +27,7 @@ export function isoMediaType(source: Source, limits: ReaderLimits): string | und
 }
 
 // "Buy free stuff" is text: as a size its first letters would be half a gigabyte.
-const plausibleSize = (source: Source, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
+const plausibleSize = (source: RandomAccessSource, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
 
 function byBrands(brands: string[]): string | undefined {
   const major = brands[0] ?? ''
@@ -43,14 +44,14 @@ function byBrands(brands: string[]): string | undefined {
   return rest.includes('qt  ') ? 'mov-mp4' : undefined
 }
 
-function byTracks(source: Source, limits: ReaderLimits): string {
+function byTracks(source: RandomAccessSource, limits: ReaderLimits): string {
   const moov = findBox(source, limits, 0, source.size, ['moov'])
   const handlers = moov ? handlersOf(source, limits, moov) : []
   if (handlers.length === 0) return 'iso-damaged'
   return handlers.includes('soun') && !handlers.includes('vide') ? 'mp4-audio' : 'mp4'
 }
 
-function handlersOf(source: Source, limits: ReaderLimits, moov: Box): string[] {
+function handlersOf(source: RandomAccessSource, limits: ReaderLimits, moov: Box): string[] {
   const handlers: string[] = []
   for (const track of boxesOf(source, limits, moov.start, moov.end)) {
     if (track.type !== 'trak' || handlers.length > 100) continue
@@ -62,7 +63,7 @@ function handlersOf(source: Source, limits: ReaderLimits, moov: Box): string[] {
 }
 
 /** Pictures for the chapters of a podcast are no film. */
-function isSlides(source: Source, limits: ReaderLimits, track: Box): boolean {
+function isSlides(source: RandomAccessSource, limits: ReaderLimits, track: Box): boolean {
   const samples = findBox(source, limits, track.start, track.end, ['mdia', 'minf', 'stbl', 'stsd'])
   return samples !== undefined && ['jpeg', 'png '].includes(source.read(samples.start + 12, 4).toString('latin1'))
 }
@@ -71,7 +72,7 @@ const searched = 256 * 1024
 const enoughFrames = 4
 
 /** MPEG sound without a signature of its own: frames that follow each other, after an ID3 tag or some padding. */
-export function isMpegSound(source: Source): boolean {
+export function isMpegSound(source: RandomAccessSource): boolean {
   const start = Math.min(afterId3(source), source.size)
   const bytes = source.read(start, searched)
   const last = start > 0 ? bytes.length : Math.min(bytes.length, 16_384)
@@ -93,7 +94,7 @@ function framesFrom(bytes: Buffer, start: number): number {
 }
 
 /** An ID3 tag in front: nothing but sound has one. */
-export function hasId3(source: Source): boolean {
+export function hasId3(source: RandomAccessSource): boolean {
   const head = source.read(0, 10)
   return (
     head.length === 10 && head.toString('latin1', 0, 3) === 'ID3' && head[3]! < 5 && head.subarray(6).every((byte) => byte < 128)
@@ -101,7 +102,7 @@ export function hasId3(source: Source): boolean {
 }
 
 /** AAC in ADTS frames that follow each other. */
-export function isAdts(source: Source): boolean {
+export function isAdts(source: RandomAccessSource): boolean {
   const start = Math.min(afterId3(source), source.size)
   const bytes = source.read(start, 64 * 1024)
   let at = 0

@@ -1,5 +1,5 @@
-import type { Source } from '../format.js'
 import { listOleStreams } from '../office/ole/container.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 const telltales: Record<string, string> = {
   encryptedpackage: 'encrypted-ooxml',
@@ -14,7 +14,7 @@ const telltales: Record<string, string> = {
 }
 
 /** Which program's compound file it is, by the streams at its root; `ole` where they do not tell or cannot be read. */
-export function oleType(source: Source): string {
+export function oleType(source: RandomAccessSource): string {
   const roots = (listOleStreams(source) ?? []).filter(({ parents }) => parents.length === 0)
   const found = new Set(roots.flatMap(({ name }) => telltales[name.toLowerCase()] ?? []))
   if (found.has('encrypted-ooxml')) return 'encrypted-ooxml'

@@ -1,5 +1,6 @@
 import { listZipEntries, type ZipEntry, zipDirectoryIsWhole } from '../archive/zip/directory.js'
-import type { ReaderLimits, Source } from '../format.js'
+import type { ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 const mimetypes: Record<string, string> = {
   'application/epub+zip': 'epub',
@@ -32,7 +33,7 @@ const folders: [type: string, folder: string][] = [
  * Which member of the zip family it is, by the names in its directory. Without a readable directory it is `zip-damaged`:
  * a document cut off in the middle is a broken document, whatever it was.
  */
-export function zipType(source: Source, limits: ReaderLimits): string {
+export function zipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
   if (!entries) return 'zip-damaged'
   // Some writers use backslashes, a leading slash, or their own spelling of upper and lower case: Office reads them all.
@@ -53,7 +54,7 @@ function office(names: Set<string>): string | undefined {
 }
 
 /** OpenDocument and EPUB tell their type in a member of its own, which is stored as it is. */
-function byMimetype(source: Source, entries: ZipEntry[]): string | undefined {
+function byMimetype(source: RandomAccessSource, entries: ZipEntry[]): string | undefined {
   const entry = entries.find(({ name }) => name === 'mimetype')
   if (entry?.method !== 0 || entry.compressedSize > 200) return undefined
   const header = source.read(entry.localHeaderOffset, 30)
@@ -79,7 +80,7 @@ const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
  * An archive that whatever stands before it does not hide. The end record's comment reaches to the very end: so it is the
  * file's own archive, not an attachment's.
  */
-export function endsAsZip(source: Source, limits: ReaderLimits): boolean {
+export function endsAsZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   for (let at = tail.lastIndexOf(endOfArchive); at >= 0; at = at === 0 ? -1 : tail.lastIndexOf(endOfArchive, at - 1)) {
     if (at + 22 <= tail.length && at + 22 + tail.readUInt16LE(at + 20) === tail.length)

@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 interface RleImage {
   offset: number
@@ -9,7 +10,7 @@ interface RleImage {
 }
 
 /** Follows the runs of an RLE bitmap to its end mark. Runs that reach over a row's end pass, as they do in readers; missing data does not. */
-export function checkRle(source: Source, limits: ReaderLimits, image: RleImage): string | undefined {
+export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
   const bytes = new ByteReader(source, image.offset)
   let x = 0
   let row = 0
@@ -45,7 +46,7 @@ class ByteReader {
   private index = 0
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private offset: number,
   ) {}
 

@@ -1,4 +1,5 @@
-import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { checkRle } from './bmp-rle.js'
 import { pixelFlood } from './pixels.js'
 
@@ -69,7 +70,7 @@ function faultOf(header: Header): string | undefined {
 }
 
 function checkPixels(
-  source: Source,
+  source: RandomAccessSource,
   limits: ReaderLimits,
   header: Header,
   offset: number,

@@ -1,4 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
 import { pixelFlood } from './pixels.js'
 
@@ -24,7 +25,7 @@ class GifWalk {
   private frames = 0
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly limits: ReaderLimits,
     private at: number,
     private readonly evidence: Record<string, unknown>,

@@ -1,5 +1,6 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
 import { type Box, boxesOf } from '../media/boxes.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** A part of an item's data: an absolute place in the file. */
 export interface Extent {
@@ -33,7 +34,7 @@ export interface HeifItems {
 const maxList = 16 * 1024 * 1024
 
 /** The items of a `meta` box, or what keeps readers from finding them. */
-export function readItems(source: Source, limits: ReaderLimits, meta: Box): HeifItems | string {
+export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta: Box): HeifItems | string {
   const boxes = new Map<string, Box>()
   for (const box of boxesOf(source, limits, meta.start + 4, meta.end)) {
     if (box.cut) return `its '${box.type.replace(/[^ -~]/g, '?') || 'next'}' box is longer than what holds it`
@@ -61,7 +62,7 @@ export function readItems(source: Source, limits: ReaderLimits, meta: Box): Heif
   }
 }
 
-function readTypes(source: Source, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+function readTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const head = listOf(source, box)!
   const countSize = head.version === 0 ? 2 : 4
@@ -110,7 +111,7 @@ function readPlaces(
   }
 }
 
-function readProperties(source: Source, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+function readProperties(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const properties: Box[] = []
   for (const part of boxesOf(source, limits, box.start, box.end)) {
@@ -136,7 +137,7 @@ function readProperties(source: Source, limits: ReaderLimits, box: Box | undefin
   }
 }
 
-function readReferences(source: Source, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+function readReferences(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const width = source.read(box.start, 1)[0] === 0 ? 2 : 4
   for (const { start, end, type, cut } of boxesOf(source, limits, box.start + 4, box.end)) {
@@ -150,7 +151,7 @@ function readReferences(source: Source, limits: ReaderLimits, box: Box | undefin
 }
 
 /** The content of a box with a version and flags. */
-function listOf(source: Source, box: { start: number; end: number } | undefined): List | undefined {
+function listOf(source: RandomAccessSource, box: { start: number; end: number } | undefined): List | undefined {
   if (!box) return undefined
   const list = new List(source.read(box.start, Math.min(box.end - box.start, maxList)))
   list.head()

@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
 import { type Change, decode } from './vips.js'
 
@@ -13,7 +14,7 @@ const decodedTiles = 256
  * each is shown to it as the picture: named the primary item, and not hidden.
  */
 export async function tileFault(
-  source: Source,
+  source: RandomAccessSource,
   limits: ReaderLimits,
   { primary, primaryBox, items }: HeifItems,
   changes: Change[],
@@ -42,7 +43,7 @@ function numberOf(value: number, width: 2 | 4): Buffer {
   return bytes
 }
 
-const unhidden = (source: Source, { entry }: HeifItem): Change => ({
+const unhidden = (source: RandomAccessSource, { entry }: HeifItem): Change => ({
   at: entry + 3,
   bytes: Buffer.from([source.read(entry + 3, 1)[0]! & 0xfe]),
 })

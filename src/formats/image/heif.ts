@@ -1,5 +1,6 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
 import { type Box, boxesOf, findBox } from '../media/boxes.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type HeifItem, type HeifItems, readItems } from './heif-items.js'
 import { tileFault } from './heif-tiles.js'
 import { hevcFault } from './hevc.js'
@@ -18,7 +19,12 @@ export const readAvif: FormatReader = (source, limits) => readHeif(source, limit
 export const readHeic: FormatReader = (source, limits) =>
   readHeif(source, limits, 'HEIC', /^(heic|heix|hevc|hevx|heim|heis|mif1|msf1)$/)
 
-async function readHeif(source: Source, limits: ReaderLimits, name: 'AVIF' | 'HEIC', brands: RegExp): Promise<FormatVerdict> {
+async function readHeif(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  name: 'AVIF' | 'HEIC',
+  brands: RegExp,
+): Promise<FormatVerdict> {
   const boxes = [...boxesOf(source, limits, 0, source.size)]
   const fault = faultOf(source, boxes, name, brands)
   if (fault) return broken(fault)
@@ -43,24 +49,33 @@ async function readHeif(source: Source, limits: ReaderLimits, name: 'AVIF' | 'HE
 
 type Items = HeifItems | string
 
-const undecodedFault = (source: Source, limits: ReaderLimits, items: Items): string | undefined =>
+const undecodedFault = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
   typeof items === 'string' ? items : faultOfPicture(source, limits, items)
 
 /** What libheif overlooks, which other readers do not. */
-async function decodedFault(source: Source, limits: ReaderLimits, items: Items, changes: Change[]): Promise<string | undefined> {
+async function decodedFault(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  items: Items,
+  changes: Change[],
+): Promise<string | undefined> {
   if (typeof items === 'string') return undefined
   const picture = items.primary === undefined ? undefined : items.items.get(items.primary)
   return (picture && propertyFault(source, picture)) ?? (await tileFault(source, limits, items, changes))
 }
 
 /** libvips looks at the first brand only and does not know those of image sequences, which have a picture like all others. */
-function brandChanges(source: Source): Change[] {
+function brandChanges(source: RandomAccessSource): Change[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
 /** Why the picture was not decoded, where that is not its fault; a verdict where it is. */
-async function undecoded(source: Source, limits: ReaderLimits, changes: Change[]): Promise<string | FormatVerdict | undefined> {
+async function undecoded(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  changes: Change[],
+): Promise<string | FormatVerdict | undefined> {
   const options = { failOn: 'error', maxPixels: limits.maxPixels } as const
   const decoding = await decode(source, limits, changes.length > 0 ? { ...options, changes } : options)
   if (decoding.outcome === 'decoded') return undefined
@@ -69,7 +84,7 @@ async function undecoded(source: Source, limits: ReaderLimits, changes: Change[]
   return broken(`the picture cannot be decoded: ${decoding.message}`)
 }
 
-function faultOf(source: Source, boxes: Box[], name: string, brands: RegExp): string | undefined {
+function faultOf(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
   const [first] = boxes
   if (first?.type !== 'ftyp') return `does not start with the ${name} signature`
   const list = source.read(first.start, Math.min(first.end - first.start, 256)).toString('latin1')
@@ -80,7 +95,7 @@ function faultOf(source: Source, boxes: Box[], name: string, brands: RegExp): st
 }
 
 /** What is wrong with the picture that a reader shows, and with those that it is made of. Thumbnails and descriptions it can do without. */
-function faultOfPicture(source: Source, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
+function faultOfPicture(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
   if (!first) return 'it does not say which of its items is the picture'
   if (source.read(first.entry + 3, 1)[0]! & 1) return 'its picture is marked as hidden'
@@ -101,7 +116,7 @@ function faultOfPicture(source: Source, limits: ReaderLimits, { primary, items }
 // What depth and brightness maps are is another matter: readers do without.
 const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
 
-const transparencyOf = (source: Source, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
+const transparencyOf = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
   [...items.values()].filter(
     ({ belongsTo, properties }) =>
       belongsTo.includes(id) &&
@@ -113,7 +128,7 @@ const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
 const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
 
 /** A grid says how many tiles it has, which is as many as it refers to. */
-function gridFault(source: Source, { extents, sources }: HeifItem): string | undefined {
+function gridFault(source: RandomAccessSource, { extents, sources }: HeifItem): string | undefined {
   const [place] = extents ?? []
   if (!place) return 'it does not say how its tiles lie'
   const bytes = source.read(place.start, place.length)
@@ -123,7 +138,7 @@ function gridFault(source: Source, { extents, sources }: HeifItem): string | und
   return tiles === sources.length ? undefined : `it has ${sources.length} of ${tiles} tiles`
 }
 
-function faultOfItem(source: Source, limits: ReaderLimits, item: HeifItem): string | undefined {
+function faultOfItem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const { type, extents, sources } = item
   const derived = derivedTypes.has(type)
   if (!derived && !codedTypes.has(type)) return `its picture is of an unknown kind ('${type.replace(/[^ -~]/g, '?')}')`
@@ -137,20 +152,20 @@ function faultOfItem(source: Source, limits: ReaderLimits, item: HeifItem): stri
   return type === 'hvc1' || type === 'hev1' ? hevcFault(source, limits, item) : undefined
 }
 
-function propertyFault(source: Source, item: HeifItem): string | undefined {
+function propertyFault(source: RandomAccessSource, item: HeifItem): string | undefined {
   const odd = item.properties.find((property) => isImpossible(source, property))
   return odd && `a property of its picture ('${odd.type}') is damaged`
 }
 
 /** A size of nothing, or another number of channels than there are depths for. */
-function isImpossible(source: Source, { type, start, end }: Box): boolean {
+function isImpossible(source: RandomAccessSource, { type, start, end }: Box): boolean {
   const bytes = source.read(start + 4, 8)
   if (type === 'ispe') return bytes.length < 8 || end - start < 12 || bytes.readUInt32BE(0) === 0 || bytes.readUInt32BE(4) === 0
   return type === 'pixi' && (bytes.length === 0 || end - start < 5 + bytes[0]!)
 }
 
 /** The largest size that any of its pictures claims (`ispe` properties). */
-function largestSize(source: Source, limits: ReaderLimits, meta: Box): { width: number; height: number } | undefined {
+function largestSize(source: RandomAccessSource, limits: ReaderLimits, meta: Box): { width: number; height: number } | undefined {
   const properties = findBox(source, limits, meta.start + 4, meta.end, ['iprp', 'ipco'])
   if (!properties) return undefined
   let largest: { width: number; height: number } | undefined

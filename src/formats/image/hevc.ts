@@ -1,5 +1,6 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { Box } from '../media/boxes.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import type { Extent, HeifItem } from './heif-items.js'
 
 // Kinds of units (ISO/IEC 23008-2 table 7-1) without which nothing can be decoded, and the first that is no slice.
@@ -10,7 +11,7 @@ const maxConfiguration = 1024 * 1024
  * A picture of HEVC as far as it can be followed without decoding it: its configuration, then units whose lengths add up, each
  * with a head that is possible and without the sequences of zeros that the format keeps out of its data. Gives what is wrong.
  */
-export function hevcFault(source: Source, limits: ReaderLimits, item: HeifItem): string | undefined {
+export function hevcFault(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const box = item.properties.find(({ type }) => type === 'hvcC')
   if (!box) return 'it has no decoder configuration (hvcC)'
   const configuration = readConfiguration(source, box)
@@ -24,7 +25,7 @@ interface Configuration {
   kinds: Set<number>
 }
 
-function readConfiguration(source: Source, box: Box): Configuration | string {
+function readConfiguration(source: RandomAccessSource, box: Box): Configuration | string {
   const bytes = source.read(box.start, Math.min(box.end - box.start, maxConfiguration))
   if (bytes.length < 23) return 'its decoder configuration (hvcC) is cut off'
   // Some early encoders wrote version 0.
@@ -112,7 +113,7 @@ class Joined {
   readonly size: number
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly extents: Extent[],
   ) {
     this.size = extents.reduce((sum, { length }) => sum + length, 0)

@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Sixteen bits of data to the length of the code that they start with (high byte) and its symbol; 0 where none starts so. */
 export type HuffmanTable = Uint16Array
@@ -38,7 +39,7 @@ class ScanBits {
   lost = false
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     start: number,
   ) {
     this.base = start
@@ -99,7 +100,7 @@ export interface Followed {
 
 /** Follows the codes of a sequential scan for a number of units, as readers do, without making pixels of them. Undefined where they run out. */
 export function followCodes(
-  source: Source,
+  source: RandomAccessSource,
   limits: ReaderLimits,
   start: number,
   units: number,

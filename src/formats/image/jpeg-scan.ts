@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Followed, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
 
 interface FrameComponent {
@@ -21,13 +22,14 @@ const noEnd = 'it ends without its end marker: it is truncated'
  * What is wrong with the data of a sequential JPEG behind its last pixel, where libvips does not look: codes are left over, or
  * the end is missing. Undefined too for what is coded otherwise, and where segments are odd: readers complain of those themselves.
  */
-export const dataFault = (source: Source, limits: ReaderLimits): string | undefined => new ScanWalk(source, limits).run()
+export const dataFault = (source: RandomAccessSource, limits: ReaderLimits): string | undefined =>
+  new ScanWalk(source, limits).run()
 
 /**
  * True where `count` bytes that a reader found in front of a marker, behind the start of the first scan, are displaced codes:
  * nowhere in front of such a marker do as many bytes of padding stand.
  */
-export function areCodes(source: Source, limits: ReaderLimits, count: number, code: number): boolean {
+export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= paddingBytes) return false
   let found = false
   let inScans = false
@@ -55,7 +57,7 @@ class ScanWalk {
   private readonly tables = new Map<number, HuffmanTable>()
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly limits: ReaderLimits,
   ) {}
 
@@ -165,7 +167,11 @@ function readFrame(body: Buffer): Frame | undefined {
 }
 
 /** The next marker from `at`: readers skip what stands between segments. */
-export function nextMarker(source: Source, limits: ReaderLimits, at: number): { code: number; after: number } | undefined {
+export function nextMarker(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  at: number,
+): { code: number; after: number } | undefined {
   let offset = at
   let previous = 0
   for (const chunk of source.chunks(at)) {

@@ -1,4 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { areCodes, dataFault, nextMarker } from './jpeg-scan.js'
 import { pixelFlood } from './pixels.js'
 import { decode } from './vips.js'
@@ -56,7 +57,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
 }
 
 /** Walks the segments to the frame header. */
-function findFrame(source: Source, limits: ReaderLimits): Frame | string {
+function findFrame(source: RandomAccessSource, limits: ReaderLimits): Frame | string {
   let at = 2
   for (;;) {
     checkDeadline(limits)
@@ -91,7 +92,7 @@ function readFrame(code: number, head: Buffer, length: number): Frame | string {
 }
 
 /** True where an end marker follows some scan: bytes after it do not matter. */
-function hasEnd(source: Source, limits: ReaderLimits): boolean {
+function hasEnd(source: RandomAccessSource, limits: ReaderLimits): boolean {
   let before = false
   for (const chunk of source.chunks(Math.max(2, source.size - 4 * 1024 * 1024))) {
     checkDeadline(limits)

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { pixelFlood } from './pixels.js'
 import { decode } from './vips.js'
 
@@ -29,7 +30,7 @@ export const readPng: FormatReader = async (source, limits) => {
 }
 
 async function decodePixels(
-  source: Source,
+  source: RandomAccessSource,
   limits: ReaderLimits,
   notes: string[],
   evidence: Record<string, unknown>,
@@ -63,7 +64,7 @@ function readHeader(chunk: Buffer): Header | string {
 }
 
 /** What is wrong with the chunks after the header, if anything. */
-function walkChunks(source: Source, limits: ReaderLimits, header: Header, notes: string[]): string | undefined {
+function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, notes: string[]): string | undefined {
   const seen = new Set<string>()
   let at = 8
   let afterData = false
@@ -98,7 +99,7 @@ function walkChunks(source: Source, limits: ReaderLimits, header: Header, notes:
   return 'the PNG ends without its end chunk (IEND): it is truncated'
 }
 
-function crcMatches(source: Source, limits: ReaderLimits, start: number, length: number): boolean {
+function crcMatches(source: RandomAccessSource, limits: ReaderLimits, start: number, length: number): boolean {
   let crc = 0
   for (const chunk of source.chunks(start, start + length)) {
     checkDeadline(limits)

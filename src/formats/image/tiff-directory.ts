@@ -1,4 +1,4 @@
-import type { Source } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Bytes of one value of each field type. TIFF 6.0 §2, and 13, 16 to 18 from later supplements. */
 const typeSizes: Record<number, number> = {
@@ -30,13 +30,13 @@ interface Field {
 /** The byte order and widths of a TIFF, classic or big, and reads of its directories. Nothing is allocated by a count from the file. */
 export class TiffReader {
   private constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly little: boolean,
     private readonly big: boolean,
     readonly first: number,
   ) {}
 
-  static open(source: Source): TiffReader | undefined {
+  static open(source: RandomAccessSource): TiffReader | undefined {
     const head = source.read(0, 16)
     const order = head.toString('latin1', 0, 2)
     if (head.length < 8 || (order !== 'II' && order !== 'MM')) return undefined

@@ -1,13 +1,5 @@
-import {
-  broken,
-  checkDeadline,
-  type FormatReader,
-  type FormatVerdict,
-  type ReaderLimits,
-  type Source,
-  sound,
-  trapped,
-} from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { pixelFlood } from './pixels.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decode, nothingSaid } from './vips.js'
@@ -77,7 +69,7 @@ export const readTiff: FormatReader = async (source, limits) => {
 
 async function decodePage(
   reader: TiffReader,
-  source: Source,
+  source: RandomAccessSource,
   limits: ReaderLimits,
   index: number,
   page: Page,
@@ -99,7 +91,12 @@ async function decodePage(
   return undefined
 }
 
-function readPages(reader: TiffReader, source: Source, limits: ReaderLimits, notes: string[]): Page[] | FormatVerdict {
+function readPages(
+  reader: TiffReader,
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  notes: string[],
+): Page[] | FormatVerdict {
   const pages: Page[] = []
   const seen = new Set<number>()
   for (let offset = reader.first; offset !== 0; ) {
@@ -127,7 +124,7 @@ function readPages(reader: TiffReader, source: Source, limits: ReaderLimits, not
 // Widest: double-precision numbers; cameras on satellites have a few hundred bands.
 const [maxBits, maxSamples] = [64, 4096]
 
-function readPage(reader: TiffReader, fields: TiffFields, source: Source): Page | string {
+function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSource): Page | string {
   const [width, height] = [tag.width, tag.height].map((number) => {
     const field = fields.get(number)
     return field && wholeNumbers.has(field.type) ? reader.value(field) : undefined
@@ -148,7 +145,7 @@ function readPage(reader: TiffReader, fields: TiffFields, source: Source): Page 
 }
 
 /** What is missing of the data by its own figures. Sparse files leave out a tile by placing it at 0. */
-function missingData(reader: TiffReader, page: Page, source: Source, limits: ReaderLimits): string | undefined {
+function missingData(reader: TiffReader, page: Page, source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const offsets = page.fields.get(page.tiled ? tag.tileOffsets : tag.stripOffsets)
   const counts = page.fields.get(page.tiled ? tag.tileCounts : tag.stripCounts)
   const lengths = counts && reader.values(counts)

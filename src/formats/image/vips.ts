@@ -1,4 +1,5 @@
-import { DeadlineExceeded, type ReaderLimits, type Source } from '../format.js'
+import { DeadlineExceeded, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Larger images are not handed to libvips: their structure decides, and the report says so. */
 const decodedSize = 128 * 1024 * 1024
@@ -34,7 +35,7 @@ export type Decoding = Exclude<Decoded, { outcome: 'too_slow' }> | { outcome: 't
 /** The message of a refusal for which libvips gives no reason. */
 export const nothingSaid = 'no reason given'
 
-export type ImageDecoder = (source: Source, task: DecodeTask) => Promise<Decoded>
+export type ImageDecoder = (source: RandomAccessSource, task: DecodeTask) => Promise<Decoded>
 
 let decoder: ImageDecoder | undefined
 
@@ -47,7 +48,7 @@ export function decodeImagesWith(named: ImageDecoder): void {
 }
 
 /** Decodes every row of the file under test, whose pixels nobody keeps. Throws `DeadlineExceeded`. */
-export async function decode(source: Source, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
+export async function decode(source: RandomAccessSource, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
   if (source.size > decodedSize) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
   if (seconds <= 0) throw new DeadlineExceeded('the image takes too long to read')

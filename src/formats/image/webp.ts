@@ -1,13 +1,5 @@
-import {
-  broken,
-  checkDeadline,
-  type FormatReader,
-  type FormatVerdict,
-  type ReaderLimits,
-  type Source,
-  sound,
-  trapped,
-} from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { pixelFlood } from './pixels.js'
 import { decode } from './vips.js'
 
@@ -38,7 +30,11 @@ export const readWebp: FormatReader = async (source, limits) => {
 }
 
 /** Canvas size and number of frames, or what is wrong. */
-function walkChunks(source: Source, limits: ReaderLimits, end: number): { canvas: Canvas; frames: number } | FormatVerdict {
+function walkChunks(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  end: number,
+): { canvas: Canvas; frames: number } | FormatVerdict {
   let canvas: Canvas | undefined
   let picture = false
   let frames = 0

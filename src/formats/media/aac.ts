@@ -1,4 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { afterId3 } from './tags.js'
 
 /** Bytes of the ADTS frame whose head stands at `at`; 0 where none does. ISO 13818-7, adts_frame. */
@@ -11,7 +12,7 @@ function frameLength(bytes: Buffer, at: number): number {
 }
 
 /** Where the next byte stands with which a frame may start, after `from`; the end of the file where there is none. */
-function nextSync(source: Source, limits: ReaderLimits, from: number): number {
+function nextSync(source: RandomAccessSource, limits: ReaderLimits, from: number): number {
   const window = 4096
   for (let offset = from + 1; offset < source.size; offset += window) {
     checkDeadline(limits)

@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** A box (atom) of an ISO base media file: where its payload starts and ends. */
 export interface Box {
@@ -12,7 +13,7 @@ export interface Box {
 }
 
 /** The boxes between `start` and `end`, one by one. Ends early where something stands that is no box (a cut box of type ''). */
-export function* boxesOf(source: Source, limits: ReaderLimits, start: number, end: number): Generator<Box> {
+export function* boxesOf(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
   // Fewer than eight bytes at the end are padding: QuickTime ends lists with four zero bytes.
   for (let at = start; at + 8 <= end; ) {
     checkDeadline(limits)
@@ -41,7 +42,13 @@ export function* boxesOf(source: Source, limits: ReaderLimits, start: number, en
 export const isEndless = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
 
 /** The first box at `path`, below the boxes between `start` and `end`. */
-export function findBox(source: Source, limits: ReaderLimits, start: number, end: number, path: string[]): Box | undefined {
+export function findBox(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  start: number,
+  end: number,
+  path: string[],
+): Box | undefined {
   const [wanted, ...rest] = path
   for (const box of boxesOf(source, limits, start, end)) {
     if (box.type === wanted) return rest.length === 0 ? box : findBox(source, limits, box.start, box.end, rest)

@@ -1,4 +1,4 @@
-import type { Source } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** An element of EBML (Matroska, WebM): its id, and where its content lies. */
 export interface Element {
@@ -9,7 +9,7 @@ export interface Element {
 }
 
 /** Id and length at `at`: numbers whose first byte tells, by its leading zeros, how long they are. Undefined where no element stands. */
-export function elementAt(source: Source, at: number): Element | undefined {
+export function elementAt(source: RandomAccessSource, at: number): Element | undefined {
   const head = source.read(at, 12)
   const first = head[0]
   if (!first) return undefined

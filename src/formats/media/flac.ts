@@ -1,4 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { crc16Table } from './crc.js'
 import { frameHeader } from './flac-frame.js'
 import { afterId3, beforeTrailers } from './tags.js'
@@ -32,7 +33,11 @@ export const readFlac: FormatReader = (source, limits) => {
   return sound(frames.count === 0 ? ['has no sound in it'] : [], evidence)
 }
 
-function readMetadata(source: Source, limits: ReaderLimits, start: number): { info: StreamInfo; end: number } | string {
+function readMetadata(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  start: number,
+): { info: StreamInfo; end: number } | string {
   let at = start
   let info: StreamInfo | undefined
   for (;;) {
@@ -61,7 +66,7 @@ function streamInfo(bytes: Buffer): StreamInfo | undefined {
 }
 
 /** A frame ends where its checksum comes out as zero and the head of another one follows, or the file ends. */
-function walkFrames(source: Source, limits: ReaderLimits, start: number, end: number): Frames {
+function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Frames {
   const frames: Frames = { count: 0, samples: 0, open: 0 }
   const window = 256 * 1024
   let crc = 0

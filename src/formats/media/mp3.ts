@@ -1,4 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Mp3Frame, mp3Frame } from './mp3-frame.js'
 import { afterId3, beforeTrailers } from './tags.js'
 
@@ -32,7 +33,7 @@ export const readMp3: FormatReader = (source, limits) => {
   return sound(notes, evidence)
 }
 
-function walkFrames(source: Source, limits: ReaderLimits, start: number, end: number): Walk {
+function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Walk {
   const walk: Walk = { frames: 0, framed: 0, junk: 0, longestRun: 0, cut: false }
   let previous: Mp3Frame | undefined
   let run = 0
@@ -63,7 +64,7 @@ function walkFrames(source: Source, limits: ReaderLimits, start: number, end: nu
 }
 
 /** The frame at `at`, of the same kind as the one before it. */
-function frameAt(source: Source, at: number, end: number, previous: Mp3Frame | undefined): Mp3Frame | undefined {
+function frameAt(source: RandomAccessSource, at: number, end: number, previous: Mp3Frame | undefined): Mp3Frame | undefined {
   const frame = mp3Frame(source.read(at, 4), 0)
   if (!frame || (previous && frame.kind !== previous.kind)) return undefined
   // One that follows nothing must be followed by another, or be the last: any four bytes may look like a head.
@@ -73,7 +74,7 @@ function frameAt(source: Source, at: number, end: number, previous: Mp3Frame | u
 }
 
 /** Where the next two frames that follow each other start, from just after `at`; -1 where none do. Counts what is skipped. */
-function findFrame(source: Source, limits: ReaderLimits, at: number, end: number, walk: Walk): number {
+function findFrame(source: RandomAccessSource, limits: ReaderLimits, at: number, end: number, walk: Walk): number {
   const window = 64 * 1024
   for (let offset = at; offset < end; offset += window) {
     checkDeadline(limits)

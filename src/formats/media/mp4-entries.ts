@@ -1,4 +1,5 @@
-import type { ReaderLimits, Source } from '../format.js'
+import type { ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf } from './boxes.js'
 import { number32 } from './window.js'
 
@@ -17,7 +18,7 @@ const fixed: Record<string, number> = { vide: 78, soun: 28 }
 const configurations: Record<string, string> = { avc1: 'avcC', avc3: 'avcC', hvc1: 'hvcC', hev1: 'hvcC' }
 
 /** Reads the sample description of a track whose handler is `kind`; a text says what is wrong with it. */
-export function codingOf(source: Source, limits: ReaderLimits, description: Box, kind: string): Coding | string {
+export function codingOf(source: RandomAccessSource, limits: ReaderLimits, description: Box, kind: string): Coding | string {
   const head = fixed[kind]
   if (head === undefined) return { codec: '', lengthSize: 0, bare: false }
   const promised = number32(source, description.start + 4)
@@ -37,12 +38,12 @@ export function codingOf(source: Source, limits: ReaderLimits, description: Box,
 }
 
 /** QuickTime's sound descriptions of version 1 and 2 are longer; others are not known. */
-function moreSound(source: Source, entry: Box, kind: string): number | undefined {
+function moreSound(source: RandomAccessSource, entry: Box, kind: string): number | undefined {
   if (kind !== 'soun') return 0
   return [0, 16, 36][number32(source, entry.start + 8) >>> 16]
 }
 
-function configuration(source: Source, limits: ReaderLimits, entry: Box, start: number): Coding | string {
+function configuration(source: RandomAccessSource, limits: ReaderLimits, entry: Box, start: number): Coding | string {
   const codec = entry.type
   const wanted = configurations[codec]
   for (const box of boxesOf(source, limits, start, entry.end)) {
@@ -57,7 +58,7 @@ function configuration(source: Source, limits: ReaderLimits, entry: Box, start: 
 }
 
 /** ISO 14496-15: parameter sets behind their lengths. 0 where they do not fit. */
-function avcLength(source: Source, box: Box): number {
+function avcLength(source: RandomAccessSource, box: Box): number {
   const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))
   if (bytes.length < 7 || bytes[0] !== 1) return 0
   let at = 5
@@ -73,7 +74,7 @@ function avcLength(source: Source, box: Box): number {
   return ((bytes[4] as number) & 3) + 1
 }
 
-function hevcLength(source: Source, box: Box): number {
+function hevcLength(source: RandomAccessSource, box: Box): number {
   const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))
   if (bytes.length < 23) return 0
   let at = 23
@@ -91,7 +92,7 @@ function hevcLength(source: Source, box: Box): number {
 }
 
 /** An elementary stream descriptor: a tag, and a length that fits into the box. */
-function descriptorFits(source: Source, box: Box): boolean {
+function descriptorFits(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start + 4, Math.min(16, box.end - box.start - 4))
   if (bytes[0] !== 3) return bytes[0] === 4
   let length = 0

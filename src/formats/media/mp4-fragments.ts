@@ -1,9 +1,10 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf } from './boxes.js'
 import { number32 } from './window.js'
 
 /** The tracks that the movie header declares for fragments (mvex/trex). */
-export function fragmentTracks(source: Source, limits: ReaderLimits, movie: Box): Set<number> {
+export function fragmentTracks(source: RandomAccessSource, limits: ReaderLimits, movie: Box): Set<number> {
   const tracks = new Set<number>()
   for (const extension of boxesOf(source, limits, movie.start, movie.end)) {
     if (extension.type !== 'mvex' || extension.cut) continue
@@ -14,7 +15,12 @@ export function fragmentTracks(source: Source, limits: ReaderLimits, movie: Box)
 }
 
 /** Why players cannot use a fragment (moof): what its tracks say of their samples does not fit. Undefined where they can. */
-export function fragmentFault(source: Source, limits: ReaderLimits, fragment: Box, tracks: Set<number>): string | undefined {
+export function fragmentFault(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  fragment: Box,
+  tracks: Set<number>,
+): string | undefined {
   for (const box of boxesOf(source, limits, fragment.start, fragment.end)) {
     if (box.cut) return 'a box in it does not fit'
     const fault = box.type === 'traf' ? trackFault(source, limits, box, tracks) : undefined
@@ -23,7 +29,7 @@ export function fragmentFault(source: Source, limits: ReaderLimits, fragment: Bo
   return undefined
 }
 
-function trackFault(source: Source, limits: ReaderLimits, part: Box, tracks: Set<number>): string | undefined {
+function trackFault(source: RandomAccessSource, limits: ReaderLimits, part: Box, tracks: Set<number>): string | undefined {
   let known = false
   for (const box of boxesOf(source, limits, part.start, part.end)) {
     checkDeadline(limits)
@@ -41,7 +47,7 @@ function trackFault(source: Source, limits: ReaderLimits, part: Box, tracks: Set
 }
 
 /** Bytes of a run of samples, by its flags: ISO 14496-12, track fragment run box. */
-function runLength(source: Source, box: Box): number {
+function runLength(source: RandomAccessSource, box: Box): number {
   const flags = number32(source, box.start)
   const count = number32(source, box.start + 4)
   const perSample = [0x100, 0x200, 0x400, 0x800].filter((flag) => flags & flag).length * 4

@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf, isEndless } from './boxes.js'
 import { number32, WindowReader } from './window.js'
 
@@ -28,7 +29,7 @@ const faulty = (fault: string): SampleCheck => ({ ...noSamples, fault })
 const looks = 16
 
 /** The boxes of a sample table (stbl) by their types, or what is wrong with them. */
-export function tableBoxes(source: Source, limits: ReaderLimits, table: Box): Map<string, Box> | string {
+export function tableBoxes(source: RandomAccessSource, limits: ReaderLimits, table: Box): Map<string, Box> | string {
   const boxes = new Map<string, Box>()
   for (const box of boxesOf(source, limits, table.start, table.end)) {
     if (box.cut || isEndless(box)) return `the '${box.type.replace(/[^ -~]/g, '?')}' box does not fit into its sample table`
@@ -38,7 +39,7 @@ export function tableBoxes(source: Source, limits: ReaderLimits, table: Box): Ma
 }
 
 /** Checks that a sample table's lists are whole, and where its samples lie. Lists are read in windows, never held. */
-export function checkSamples(source: Source, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
+export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
   const offsets = boxes.get('stco') ?? boxes.get('co64')
   const sizes = boxes.get('stsz') ?? boxes.get('stz2')
   const runs = boxes.get('stsc')
@@ -63,7 +64,7 @@ class SampleWalk {
   private readonly places: SamplePlace[] = []
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly limits: ReaderLimits,
     private readonly offsets: Box,
     private readonly sizes: Box,

@@ -1,11 +1,12 @@
-import type { ReaderLimits, Source } from '../format.js'
+import type { ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf, findBox, isEndless } from './boxes.js'
 import { checkContent } from './mp4-content.js'
 import { codingOf } from './mp4-entries.js'
 import { checkSamples, noSamples, type SampleCheck, tableBoxes } from './mp4-samples.js'
 
 /** The boxes that lead from a track (trak) to its samples, how these are coded, where they lie, and a look into some of them. */
-export function checkTrack(source: Source, limits: ReaderLimits, track: Box): SampleCheck {
+export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): SampleCheck {
   let inside: Box = track
   let kind = ''
   for (const type of ['mdia', 'minf', 'stbl']) {
@@ -29,18 +30,18 @@ export function checkTrack(source: Source, limits: ReaderLimits, track: Box): Sa
 }
 
 /** What a track is for: `vide`, `soun` or another four characters. */
-function handlerOf(source: Source, limits: ReaderLimits, media: Box): string {
+function handlerOf(source: RandomAccessSource, limits: ReaderLimits, media: Box): string {
   const handler = findBox(source, limits, media.start, media.end, ['hdlr'])
   return handler ? source.read(handler.start + 8, 4).toString('latin1') : ''
 }
 
 /** ISO 14496-12 knows the versions 0 and 1 of the media header. */
-function headerVersion(source: Source, limits: ReaderLimits, media: Box): number {
+function headerVersion(source: RandomAccessSource, limits: ReaderLimits, media: Box): number {
   const header = findBox(source, limits, media.start, media.end, ['mdhd'])
   return (header && source.read(header.start, 1)[0]) ?? 0
 }
 
-function childOf(source: Source, limits: ReaderLimits, parent: Box, type: string): Box | string {
+function childOf(source: RandomAccessSource, limits: ReaderLimits, parent: Box, type: string): Box | string {
   let found: Box | undefined
   for (const box of boxesOf(source, limits, parent.start, parent.end)) {
     if ((box.cut && box.type !== '') || isEndless(box))
@@ -52,7 +53,7 @@ function childOf(source: Source, limits: ReaderLimits, parent: Box, type: string
 }
 
 /** True where the samples are in another file: the data reference lacks the flag "in this file". */
-function refersElsewhere(source: Source, limits: ReaderLimits, information: Box): boolean {
+function refersElsewhere(source: RandomAccessSource, limits: ReaderLimits, information: Box): boolean {
   const references = findBox(source, limits, information.start, information.end, ['dinf', 'dref'])
   if (!references) return false
   for (const box of boxesOf(source, limits, references.start + 8, references.end)) {

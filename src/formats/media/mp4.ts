@@ -1,4 +1,5 @@
-import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound, trapped } from '../format.js'
+import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf, findBox, isEndless } from './boxes.js'
 import { playsInPart } from './cut.js'
 import { fragmentFault, fragmentTracks } from './mp4-fragments.js'
@@ -50,7 +51,7 @@ export const readMp4: FormatReader = (source, limits) => {
 
 /** What is missing at the end, and whether anything is left to play. */
 function whole(film: {
-  source: Source
+  source: RandomAccessSource
   top: Top
   found: Movie
   fragments: Box[]
@@ -69,7 +70,7 @@ function whole(film: {
   return playsInPart(missing, notes, evidence)
 }
 
-function readTop(source: Source, limits: ReaderLimits): Top | FormatVerdict {
+function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | FormatVerdict {
   const boxes: Box[] = []
   const notes: string[] = []
   let headed = false
@@ -103,7 +104,7 @@ function readTop(source: Source, limits: ReaderLimits): Top | FormatVerdict {
 
 const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && boxes.some((box) => box.type === 'mdat')
 
-function checkMovie(source: Source, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
+function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
   const found: Movie = { promised: 0, there: 0 }
   let tracks = 0
   let header = false
@@ -125,7 +126,7 @@ function checkMovie(source: Source, limits: ReaderLimits, movie: Box, evidence: 
 }
 
 /** Players stop where a fragment does not make sense: only the first ones decide whether they open the film at all. */
-function checkFragments(source: Source, limits: ReaderLimits, movie: Box, fragments: Box[]): string | undefined {
+function checkFragments(source: RandomAccessSource, limits: ReaderLimits, movie: Box, fragments: Box[]): string | undefined {
   const tracks = fragmentTracks(source, limits, movie)
   if (tracks.size === 0) return 'its movie header does not announce fragments (mvex)'
   const [first] = fragments

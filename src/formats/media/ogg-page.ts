@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { crc32Table } from './crc.js'
 
 export interface Page {
@@ -13,7 +14,7 @@ export interface Page {
 }
 
 /** The page at `at`, or why there is none. */
-export function readPage(source: Source, limits: ReaderLimits, at: number): Page | string {
+export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: number): Page | string {
   const head = source.read(at, 27 + 255)
   if (head.length < 4 || head.toString('latin1', 0, 4) !== 'OggS' || (head[4] ?? 0) !== 0) return 'no page'
   const segments = head[26]
@@ -36,7 +37,7 @@ export function readPage(source: Source, limits: ReaderLimits, at: number): Page
 }
 
 /** Where the next page with a right checksum starts, from just after `from`; -1 where none does.. */
-export function nextPage(source: Source, limits: ReaderLimits, from: number): number {
+export function nextPage(source: RandomAccessSource, limits: ReaderLimits, from: number): number {
   const window = 16_384
   for (let offset = from + 1; offset < source.size; offset += window) {
     checkDeadline(limits)

@@ -1,4 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { playsInPart } from './cut.js'
 import { nextPage, type Page, readPage } from './ogg-page.js'
 import { afterId3 } from './tags.js'
@@ -35,7 +36,7 @@ class PageWalk {
   private damage: string | undefined
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly limits: ReaderLimits,
   ) {}
 

@@ -1,7 +1,7 @@
-import type { Source } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Where the sound starts after ID3v2 tags at the front, of which some programs write several. May lie beyond the end of the file. */
-export function afterId3(source: Source): number {
+export function afterId3(source: RandomAccessSource): number {
   let at = 0
   for (let tags = 0; tags < 16; tags++) {
     const head = source.read(at, 10)
@@ -15,7 +15,7 @@ export function afterId3(source: Source): number {
 }
 
 /** Where the sound ends before ID3v1, APE and Lyrics3 tags at the back. Never before `start`. */
-export function beforeTrailers(source: Source, start: number): number {
+export function beforeTrailers(source: RandomAccessSource, start: number): number {
   let end = source.size
   for (let tags = 0; tags < 8; tags++) {
     const length = trailerLength(source, end)
@@ -25,7 +25,7 @@ export function beforeTrailers(source: Source, start: number): number {
   return end
 }
 
-function trailerLength(source: Source, end: number): number {
+function trailerLength(source: RandomAccessSource, end: number): number {
   if (source.read(end - 128, 3).toString('latin1') === 'TAG' && end >= 128) return 128
   const footer = source.read(Math.max(0, end - 32), 32)
   if (footer.toString('latin1', 0, 8) === 'APETAGEX')

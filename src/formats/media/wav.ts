@@ -1,4 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound, trapped } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound, trapped } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { playsInPart } from './cut.js'
 
 interface Shape {
@@ -38,7 +39,7 @@ export const readWav: FormatReader = (source, limits) => {
   return sound(notes, evidence)
 }
 
-function walkChunks(source: Source, limits: ReaderLimits, kind: string): Shape | undefined {
+function walkChunks(source: RandomAccessSource, limits: ReaderLimits, kind: string): Shape | undefined {
   const big = kind === 'RIFX'
   const whole = source.read(4, 4)
   const shape: Shape = { notes: [], end: 8 + (big ? whole.readUInt32BE(0) : whole.readUInt32LE(0)) }
@@ -68,7 +69,7 @@ function walkChunks(source: Source, limits: ReaderLimits, kind: string): Shape |
 const streamed = (size: number) => size === 0 || size >= 0x7ffff000
 
 // Chunks of odd length are padded, except by the programs that forget to.
-function next(source: Source, at: number, size: number): number {
+function next(source: RandomAccessSource, at: number, size: number): number {
   const end = at + 8 + size
   if ((size & 1) === 0) return end
   const [padding] = source.read(end, 1)

@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { type Element, elementAt } from './ebml.js'
 
 const id = { track: 0xae, number: 0xd7, type: 0x83, codec: 0x86, private: 0x63a2, encodings: 0x6d80 }
@@ -20,7 +21,7 @@ const setups: Record<string, (bytes: Buffer) => boolean> = {
 }
 
 /** The numbers of the tracks that can be played, or what is wrong where there is none. */
-export function playableTracks(source: Source, limits: ReaderLimits, tracks: Element): Set<number> | string {
+export function playableTracks(source: RandomAccessSource, limits: ReaderLimits, tracks: Element): Set<number> | string {
   const numbers = new Set<number>()
   let fault = 'has no tracks'
   for (const element of elementsIn(source, limits, tracks)) {
@@ -44,7 +45,7 @@ function trackFault(track: Track): string | undefined {
   return undefined
 }
 
-function readTrack(source: Source, limits: ReaderLimits, element: Element): Track | string {
+function readTrack(source: RandomAccessSource, limits: ReaderLimits, element: Element): Track | string {
   const track: Track = { number: 0, codec: '', setup: Buffer.alloc(0), encoded: false }
   for (const part of elementsIn(source, limits, element)) {
     if (typeof part === 'string') return part
@@ -59,7 +60,7 @@ function readTrack(source: Source, limits: ReaderLimits, element: Element): Trac
 }
 
 /** The elements in another; a text where one does not fit. */
-export function* elementsIn(source: Source, limits: ReaderLimits, parent: Element): Generator<Element | string> {
+export function* elementsIn(source: RandomAccessSource, limits: ReaderLimits, parent: Element): Generator<Element | string> {
   const end = parent.end ?? parent.start
   for (let at = parent.start; at < end; ) {
     checkDeadline(limits)

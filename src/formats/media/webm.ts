@@ -1,13 +1,5 @@
-import {
-  broken,
-  checkDeadline,
-  type FormatReader,
-  type FormatVerdict,
-  type ReaderLimits,
-  type Source,
-  sound,
-  trapped,
-} from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { playsInPart } from './cut.js'
 import { type Element, elementAt, shortNumber } from './ebml.js'
 import { elementsIn, playableTracks } from './webm-tracks.js'
@@ -48,7 +40,7 @@ export const readWebm: FormatReader = (source, limits) => {
   return broken('has no segment: players cannot open it')
 }
 
-function readHeader(source: Source, limits: ReaderLimits, header: Element): { type: string; readVersion: number } {
+function readHeader(source: RandomAccessSource, limits: ReaderLimits, header: Element): { type: string; readVersion: number } {
   const found = { type: '', readVersion: 1 }
   for (let at = header.start; at < (header.end ?? 0); ) {
     checkDeadline(limits)
@@ -75,7 +67,7 @@ class SegmentWalk {
   private readonly end: number
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly limits: ReaderLimits,
     private readonly segment: Element,
   ) {

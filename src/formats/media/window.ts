@@ -1,10 +1,10 @@
-import type { Source } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Numbers out of several tables, each through a window of its own, so that a table of any length takes no memory. */
 export class WindowReader {
   private readonly windows = new Map<string, { start: number; bytes: Buffer }>()
 
-  constructor(private readonly source: Source) {}
+  constructor(private readonly source: RandomAccessSource) {}
 
   /** The number of `size` bytes (1, 2, 4 or 8) at `offset`; 0 beyond the end of the file. */
   read(table: string, offset: number, size: number): number {
@@ -20,7 +20,7 @@ export class WindowReader {
 }
 
 /** The number of four bytes at `offset`; 0 beyond the end of the file. */
-export function number32(source: Source, offset: number): number {
+export function number32(source: RandomAccessSource, offset: number): number {
   const bytes = source.read(offset, 4)
   return bytes.length === 4 ? bytes.readUInt32BE(0) : 0
 }

@@ -3,7 +3,8 @@ import { damaged, decided } from '../archive/refusal.js'
 import { checkZip } from '../archive/zip/check.js'
 import { testOtherMethods } from '../archive/zip/other-methods.js'
 import { keyOf, resolvePart, ZipPackage } from '../archive/zip/package.js'
-import { type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { EntityWatch, isXmlPart } from './entities.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
 
@@ -90,7 +91,7 @@ function packageDocuments(pack: ZipPackage): string[] {
 }
 
 async function checkParts(
-  source: Source,
+  source: RandomAccessSource,
   limits: ReaderLimits,
   parts: Map<string, { root?: string }>,
   notes: string[],

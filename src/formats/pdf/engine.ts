@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 // TypeScript knows WebAssembly only together with the browser's whole library.
 interface WasmTable {
@@ -52,7 +53,7 @@ export interface Opened {
 /** One PDFium. A trap (an abort, memory over the limit, a deadline inside a read) leaves it unusable: `alive` is false, make another. */
 export class PdfEngine {
   private static module: Promise<WasmModule> | undefined
-  private source: Source | undefined
+  private source: RandomAccessSource | undefined
   private limits: ReaderLimits | undefined
   private access = 0
   alive = true
@@ -87,7 +88,7 @@ export class PdfEngine {
   }
 
   /** Opens the source in place: PDFium asks for the blocks that it wants. */
-  open(source: Source, limits: ReaderLimits): Opened {
+  open(source: RandomAccessSource, limits: ReaderLimits): Opened {
     this.source = source
     this.limits = limits
     const document = this.guard(() => this.pdfium._FPDF_LoadCustomDocument(this.describe(source.size), 0))

@@ -1,5 +1,6 @@
 import { inflateSync } from 'node:zlib'
-import { checkDeadline, type ReaderLimits, type Source, TooLarge } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import { type RandomAccessSource, TooLarge } from '../random-access-source.js'
 
 /** Larger documents are not searched for circles: PDFium has its own guard, which costs pages and not the process. */
 const searchLimit = 64 * 1024 * 1024
@@ -17,7 +18,7 @@ interface Objects {
  * The number of a page tree node that is its own ancestor, if any. PDFium and others stop at such a circle, each after a
  * different number of pages: nobody makes one by accident. Objects are taken where they are written, the last one counts.
  */
-export function pageTreeInCircles(source: Source, limits: ReaderLimits): number | undefined {
+export function pageTreeInCircles(source: RandomAccessSource, limits: ReaderLimits): number | undefined {
   let bytes: Buffer
   try {
     if (source.size > searchLimit) return undefined

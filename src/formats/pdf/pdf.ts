@@ -5,10 +5,10 @@ import {
   type FormatReader,
   type FormatVerdict,
   type ReaderLimits,
-  type Source,
   sound,
   trapped,
 } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { PdfEngine } from './engine.js'
 import { pageTreeInCircles } from './page-tree.js'
 import { rootCanBeFound } from './root.js'
@@ -35,7 +35,7 @@ export const readPdf: FormatReader = async (source, limits) => {
   return openDocument(source, start, limits)
 }
 
-async function openDocument(source: Source, headerAt: number, limits: ReaderLimits): Promise<FormatVerdict> {
+async function openDocument(source: RandomAccessSource, headerAt: number, limits: ReaderLimits): Promise<FormatVerdict> {
   if (!engine?.alive || engine.grown || engine.starved) engine = await PdfEngine.start()
   const running = engine
   let document = 0
@@ -86,4 +86,4 @@ function closeQuietly(running: PdfEngine, document: number): void {
   }
 }
 
-const hasEnd = (source: Source) => source.read(Math.max(0, source.size - 2048), 2048).includes('%%EOF')
+const hasEnd = (source: RandomAccessSource) => source.read(Math.max(0, source.size - 2048), 2048).includes('%%EOF')

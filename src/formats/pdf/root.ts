@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../format.js'
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Readers search for the start of the cross-reference from the end; the widest of them this far, bytes after the end included. */
 const tailWindow = 32 * 1024
@@ -9,11 +10,11 @@ const window = 16 * 1024
  * True where a document whose cross-reference is damaged still names its root where the usual readers look for it: in the
  * cross-reference stream itself, or in a trailer, wherever it stands. Only guesses find it elsewhere, and few readers make them.
  */
-export const rootCanBeFound = (source: Source, headerAt: number, limits: ReaderLimits): boolean =>
+export const rootCanBeFound = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>
   sectionStarts(source, headerAt).some((start) => streamNamesRoot(source, start)) || trailerNamesRoot(source, limits)
 
 /** The last startxref, and the first section of a linearized file, which stands behind its first object. */
-function sectionStarts(source: Source, headerAt: number): number[] {
+function sectionStarts(source: RandomAccessSource, headerAt: number): number[] {
   const tail = source.read(Math.max(0, source.size - tailWindow), tailWindow).toString('latin1')
   const last = [...tail.matchAll(/startxref\s*(\d{1,15})/g)].at(-1)
   const starts = last ? [Number(last[1]), Number(last[1]) + headerAt] : []
@@ -21,13 +22,13 @@ function sectionStarts(source: Source, headerAt: number): number[] {
   return first ? [...starts, headerAt + first.index + first[0].length] : starts
 }
 
-function streamNamesRoot(source: Source, start: number): boolean {
+function streamNamesRoot(source: RandomAccessSource, start: number): boolean {
   const text = source.read(start, window).toString('latin1')
   const end = text.search(/>>[\s\0]*stream\s|endobj/)
   return text.startsWith('>>', end) && /^[\s\0]*\d+\s+\d+\s+obj\b.*\/Root\b/s.test(text.slice(0, end))
 }
 
-function trailerNamesRoot(source: Source, limits: ReaderLimits): boolean {
+function trailerNamesRoot(source: RandomAccessSource, limits: ReaderLimits): boolean {
   let carried = ''
   for (const chunk of source.chunks()) {
     checkDeadline(limits)

@@ -1,13 +1,5 @@
-import {
-  broken,
-  checkDeadline,
-  type FormatReader,
-  type FormatVerdict,
-  type ReaderLimits,
-  type Source,
-  sound,
-  trapped,
-} from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { JsonScanner } from './json-scanner.js'
 import { decoded, textSign } from './text.js'
 
@@ -17,7 +9,7 @@ export const readJson: FormatReader = (source, limits) => judge(source, limits, 
 /** JSON Lines: one value after another, each on a line of its own. */
 export const readJsonLines: FormatReader = (source, limits) => judge(source, limits, true)
 
-function judge(source: Source, limits: ReaderLimits, many: boolean): FormatVerdict {
+function judge(source: RandomAccessSource, limits: ReaderLimits, many: boolean): FormatVerdict {
   const sign = textSign(source)
   if (sign && sign.bom === 0 && sign.encoding !== 'utf-8' && sign.encoding !== 'legacy')
     return broken(`it is ${sign.encoding.toUpperCase()} without a byte-order mark, and JSON is UTF-8`)
@@ -34,7 +26,7 @@ function judge(source: Source, limits: ReaderLimits, many: boolean): FormatVerdi
 }
 
 // RFC 8259 wants UTF-8; UTF-16 with a byte-order mark, as Windows programs write it, is opened by theirs all the same.
-function* utf8Chunks(source: Source, encoding: string, bom: number): Iterable<Buffer> {
+function* utf8Chunks(source: RandomAccessSource, encoding: string, bom: number): Iterable<Buffer> {
   if (encoding === 'utf-8' || encoding === 'legacy') return yield* source.chunks(bom)
   for (const text of decoded(source.chunks(bom), encoding, false)) yield Buffer.from(text, 'utf8')
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, type Source, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { isOddControl, oddControls } from './odd-controls.js'
 
 /** `legacy` is any one- or multi-byte encoding from before Unicode: nobody can tell them apart for certain, all of them open. */
@@ -14,7 +15,7 @@ export interface TextSign {
 const sampleSize = 16 * 1024
 
 /** How the content reads as text, judged on its beginning; null where it is binary. */
-export function textSign(source: Source): TextSign | null {
+export function textSign(source: RandomAccessSource): TextSign | null {
   const sample = source.read(0, sampleSize)
   const marked = byMark(sample)
   if (marked) return plausible(sample.subarray(marked.bom), marked.encoding) ? marked : null
@@ -123,7 +124,7 @@ export const readText: FormatReader = (source, limits) => {
   return readWide(source, limits, sign)
 }
 
-function readBytes(source: Source, limits: ReaderLimits, sign: TextSign) {
+function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const seen = surveyBytes(source, limits)
   if (seen.utf8 && seen.odd <= source.size / 50) return sound(notesOn(sign), { encoding: 'utf-8' })
   // A mark promises UTF-8, but editors show the rest all the same, one wrong character at a time.
@@ -134,7 +135,7 @@ function readBytes(source: Source, limits: ReaderLimits, sign: TextSign) {
   })
 }
 
-function surveyBytes(source: Source, limits: ReaderLimits): { utf8: boolean; odd: number; firstOdd: number } {
+function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: boolean; odd: number; firstOdd: number } {
   let utf8 = true
   let odd = 0
   let firstOdd = -1
@@ -156,12 +157,12 @@ function surveyBytes(source: Source, limits: ReaderLimits): { utf8: boolean; odd
 }
 
 /** Where the text ends: zeros that fill the last block (up to 4 KiB) are no part of it. */
-function lastOfText(source: Source): number {
+function lastOfText(source: RandomAccessSource): number {
   const from = Math.max(0, source.size - 4096)
   return from + withoutPadding(source.read(from, 4096)).length
 }
 
-function readWide(source: Source, limits: ReaderLimits, sign: TextSign) {
+function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const width = sign.encoding.startsWith('utf-32') ? 4 : 2
   const notes = notesOn(sign)
   if (source.size % width !== 0) notes.push('the last character is cut in two')

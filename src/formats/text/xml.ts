@@ -6,10 +6,10 @@ import {
   type FormatReader,
   type FormatVerdict,
   type ReaderLimits,
-  type Source,
   sound,
   trapped,
 } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { Trap } from '../trap.js'
 import { decoded, textSign } from './text.js'
 import { XmlEntities } from './xml-entities.js'
@@ -34,7 +34,11 @@ export const readSvg: FormatReader = (source, limits) =>
 
 export const isSvg = (facts: XmlFacts): boolean => facts.root.replace(/^[^:]*:/, '') === 'svg'
 
-function judge(source: Source, limits: ReaderLimits, objection: (facts: XmlFacts) => string | undefined): FormatVerdict {
+function judge(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  objection: (facts: XmlFacts) => string | undefined,
+): FormatVerdict {
   try {
     const facts = parseXml(source, limits)
     const problem = objection(facts)
@@ -49,7 +53,7 @@ function judge(source: Source, limits: ReaderLimits, objection: (facts: XmlFacts
 }
 
 /** Throws what the parser complains of, a TypeError for bytes outside the encoding, or a `Trap`. */
-export function parseXml(source: Source, limits: ReaderLimits): XmlFacts {
+export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlFacts {
   const sign = textSign(source)
   if (!sign) throw new Error('the content is binary')
   const facts: XmlFacts = { root: '', rootNamespace: undefined, scripted: false, notes: [] }

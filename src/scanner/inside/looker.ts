@@ -1,4 +1,5 @@
-import type { ReaderLimits, Source } from '../../formats/format.js'
+import type { ReaderLimits } from '../../formats/format.js'
+import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import type { UnpackLimits } from '../yara/limits.js'
 
 /** Looks at what is found in a container. Every method may throw what ends the look at all of the upload. */
@@ -9,7 +10,7 @@ export interface Looker {
   /** The same for readers of formats. */
   readonly readerLimits: ReaderLimits
   /** Looks at a member that can be read at random: a part of the container, or bytes in memory. */
-  part(source: Source): Promise<void>
+  part(source: RandomAccessSource): Promise<void>
   /** Looks at a member while it is unpacked. */
   stream(chunks: AsyncIterable<Buffer>): Promise<void>
   /** Another member, by its name. */
@@ -22,4 +23,4 @@ export interface Looker {
 }
 
 /** Has what is in a container looked at. Throws what is damaged about it, after all that can be unpacked was looked at. */
-export type Inside = (source: Source, look: Looker) => Promise<void>
+export type Inside = (source: RandomAccessSource, look: Looker) => Promise<void>

@@ -1,10 +1,9 @@
 import { inflateRawSync } from 'node:zlib'
 import { shown } from '../../errors.js'
 import { atOnce, inflated } from '../../formats/archive/inflate.js'
-import { MemorySource, WindowSource } from '../../formats/archive/source.js'
 import { readZipDirectory, type ZipEntry } from '../../formats/archive/zip/directory.js'
 import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../../formats/archive/zip/hidden.js'
-import type { Source } from '../../formats/format.js'
+import { MemorySource, type RandomAccessSource, WindowSource } from '../../formats/random-access-source.js'
 import { Enough, endsAll } from '../yara/stopped.js'
 import type { Inside, Looker } from './looker.js'
 
@@ -48,7 +47,12 @@ export const insideZip: Inside = async (source, look) => {
 const encrypted = (name: string) => `member '${shown(name)}' of the zip archive is encrypted`
 
 /** What is damaged about it. */
-async function lookAtEntry(look: Looker, entry: ZipEntry, local: LocalMember | undefined, source: Source): Promise<unknown> {
+async function lookAtEntry(
+  look: Looker,
+  entry: ZipEntry,
+  local: LocalMember | undefined,
+  source: RandomAccessSource,
+): Promise<unknown> {
   if (!local) return new Error(`the member '${shown(entry.name)}' is not where the zip directory says`)
   try {
     const end = local.dataStart + entry.compressedSize
@@ -63,7 +67,7 @@ async function lookAtEntry(look: Looker, entry: ZipEntry, local: LocalMember | u
 }
 
 /** A stream for each of thousands of small members would cost more than they do. */
-async function lookAtDeflated(look: Looker, source: Source, entry: ZipEntry, start: number): Promise<void> {
+async function lookAtDeflated(look: Looker, source: RandomAccessSource, entry: ZipEntry, start: number): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
     const bytes = inflatedAtOnce(source.read(start, compressedSize))
@@ -81,7 +85,7 @@ function inflatedAtOnce(packed: Buffer): Buffer | undefined {
   }
 }
 
-async function lookAtLocal(look: Looker, local: LocalMember, source: Source, again: Again): Promise<void> {
+async function lookAtLocal(look: Looker, local: LocalMember, source: RandomAccessSource, again: Again): Promise<void> {
   const { method, dataStart, dataEnd = source.size } = local
   if (method !== stored && method !== deflated) return
   const name = local.name.toString('utf8')
@@ -118,7 +122,7 @@ class Again {
     if (this.#bytes > most.bytes + most.times * this.#look.size) throw new Enough('its members overlap each other')
   }
 
-  *chunks(source: Source, start: number, end: number): Iterable<Buffer> {
+  *chunks(source: RandomAccessSource, start: number, end: number): Iterable<Buffer> {
     for (const chunk of source.chunks(start, end, chunkBytes)) {
       this.read(chunk.length)
       yield chunk

@@ -1,4 +1,4 @@
-import type { Source } from '../../formats/format.js'
+import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import type { Find } from './engine.js'
 import { overlapBytes, windowBytes } from './limits.js'
 import type { Seen } from './script-search.js'
@@ -14,7 +14,7 @@ export interface WindowPlace {
 export type See = (bytes: Buffer, place: WindowPlace) => void
 
 /** All of a source, in overlapping windows. */
-export function findInSource(source: Source, see: See, step: () => void): void {
+export function findInSource(source: RandomAccessSource, see: See, step: () => void): void {
   for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
     step()
     const last = at + windowBytes >= source.size

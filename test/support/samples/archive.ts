@@ -1,7 +1,8 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 import SevenZip, { type SevenZipModuleFactory } from '7z-wasm'
 import tar from 'tar-stream'
-import type { ReaderLimits, Source } from '../../../src/formats/format.js'
+import type { ReaderLimits } from '../../../src/formats/format.js'
+import type { RandomAccessSource } from '../../../src/formats/random-access-source.js'
 
 /** Limits like the service's own, small enough to be reached by small samples. */
 export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
@@ -16,7 +17,7 @@ export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
 })
 
 /** A file in memory whose `chunks` reuse one buffer, as those of a file on disk do. */
-export function sourceOf(bytes: Buffer, extension = ''): Source {
+export function sourceOf(bytes: Buffer, extension = ''): RandomAccessSource {
   return {
     size: bytes.length,
     extension,

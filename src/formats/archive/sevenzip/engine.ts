@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { SevenZipModule, SevenZipModuleFactory } from '7z-wasm'
-import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+import { checkDeadline, type ReaderLimits } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 
 // The compiler's library for servers does not know WebAssembly: the little of it that is used here.
 declare namespace WebAssembly {
@@ -54,7 +55,7 @@ function engine() {
 
 /** Runs `command` (`l`, `t` or `x`, with switches) on the source, which is read as 7-Zip asks for it and never copied whole. */
 export async function runSevenZip(
-  source: Source,
+  source: RandomAccessSource,
   limits: ReaderLimits,
   { command, type, line, output }: SevenZipCommand,
 ): Promise<SevenZipRun> {
@@ -128,7 +129,7 @@ function redirect({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void
 }
 
 /** A file in the library's memory file system whose bytes come from the source. */
-function mount({ FS }: SevenZipModule, source: Source, limits: ReaderLimits): void {
+function mount({ FS }: SevenZipModule, source: RandomAccessSource, limits: ReaderLimits): void {
   FS.writeFile('/archive', new Uint8Array(0))
   const node = FS.lookupPath('/archive').node as unknown as Node
   node.usedBytes = source.size

@@ -1,9 +1,9 @@
-import type { Source } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
+import { HeldBytes } from '../held-bytes.js'
 import { archiveKind } from '../inside.js'
 import type { ArchiveLinks } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { damaged, named } from '../refusal.js'
-import { HeldBytes } from '../source.js'
 import { SourceStream } from '../stream.js'
 import { tarBlock } from '../tar/header.js'
 import { runSevenZip, type SevenZipRun } from './engine.js'
@@ -29,7 +29,11 @@ const keptAtMost = 256 * 1024 * 1024
 const longestLink = 4096
 
 /** Lets 7-Zip unpack all members, in one go and to nowhere; archives among them are looked into afterwards. */
-export async function unpackMembers(source: Source, { type, members, links }: Packed, nest: ArchiveNest): Promise<SevenZipRun> {
+export async function unpackMembers(
+  source: RandomAccessSource,
+  { type, members, links }: Packed,
+  nest: ArchiveNest,
+): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, nest, links)
   try {
     const output = (bytes: Buffer) => splitter.take(bytes)

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
-import type { ReaderLimits, Source } from '../../format.js'
+import type { ReaderLimits } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { damaged } from '../refusal.js'
@@ -25,7 +26,7 @@ export interface SevenZipFacts {
  * Checks a 7z archive as `7z t` would: the headers first (bombs and tricks are refused from them), then every member's data;
  * members that are archives themselves are looked into. Throws a `Refusal`.
  */
-export async function checkSevenZip(source: Source, nest: ArchiveNest): Promise<SevenZipFacts> {
+export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNest): Promise<SevenZipFacts> {
   const start = checkStart(source)
   if (hidesDirectory(source, start)) {
     nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
@@ -47,7 +48,7 @@ export async function checkSevenZip(source: Source, nest: ArchiveNest): Promise<
 }
 
 /** The signature header and the checksum of the header that it points to (7zFormat.txt). */
-function checkStart(source: Source): { position: number; size: number } {
+function checkStart(source: RandomAccessSource): { position: number; size: number } {
   const start = source.read(0, 32)
   if (start.length < 32 || start.toString('latin1', 0, 6) !== '7z\xbc\xaf\x27\x1c')
     throw damaged('the file does not start as a 7z archive does')
@@ -64,7 +65,7 @@ function checkStart(source: Source): { position: number; size: number } {
 }
 
 /** True where the directory is packed by a chain of methods with AES (06F10701) among them: that chain itself is plain. */
-function hidesDirectory(source: Source, { position, size }: { position: number; size: number }): boolean {
+function hidesDirectory(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
   const header = source.read(position, Math.min(size, 4096))
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
 }
@@ -92,7 +93,7 @@ function listener(listing: Listing, nest: ArchiveNest): (text: string) => void {
 }
 
 /** What 7-Zip says of the members' data, or a note saying why it was not asked. */
-async function testMembers(source: Source, listing: Listing, nest: ArchiveNest): Promise<void> {
+async function testMembers(source: RandomAccessSource, listing: Listing, nest: ArchiveNest): Promise<void> {
   if (!timeFor(listing.unpackedBytes, nest.limits)) {
     nest.note(
       `unpacking ${listing.unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`,

@@ -1,4 +1,4 @@
-import type { Source } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { named } from '../refusal.js'
@@ -24,7 +24,7 @@ const longestLink = 4096
  * Checks a zip as `unzip -t` would: directory, local headers, then every member's bytes and checksum. Bombs and tricks
  * are refused from the headers, before anything is unpacked. Throws a `Refusal`.
  */
-export async function checkZip(source: Source, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
+export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
   const directory = readZipDirectory(source, nest.limits)
   if (directory.prefix > 0)
     nest.note(`${directory.prefix} bytes come before the zip archive (self-extracting programs have them)`)
@@ -62,7 +62,11 @@ interface Progress {
   links: ArchiveLinks
 }
 
-async function checkMember(source: Source, member: ZipMember, { nest, watch, facts, links }: Progress): Promise<void> {
+async function checkMember(
+  source: RandomAccessSource,
+  member: ZipMember,
+  { nest, watch, facts, links }: Progress,
+): Promise<void> {
   const { entry } = member
   facts.unpackedBytes += entry.uncompressedSize
   if (entry.encrypted) {

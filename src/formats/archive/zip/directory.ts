@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+import { checkDeadline, type ReaderLimits } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import { damaged, Refusal, trap } from '../refusal.js'
 
 /** A member as the central directory tells it. */
@@ -51,7 +52,7 @@ interface End {
  * The names, sizes and methods of a zip's members, without inflating anything; null where no directory can be read.
  * Cheap enough for recognising a type. Of an archive with too many members only the first are told.
  */
-export function listZipEntries(source: Source, limits: ReaderLimits): ZipEntry[] | null {
+export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries
   } catch (error) {
@@ -61,7 +62,7 @@ export function listZipEntries(source: Source, limits: ReaderLimits): ZipEntry[]
 }
 
 /** False where the directory is damaged; true for one that has more members than are looked at. */
-export function zipDirectoryIsWhole(source: Source, limits: ReaderLimits): boolean {
+export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
   } catch (error) {
@@ -71,7 +72,7 @@ export function zipDirectoryIsWhole(source: Source, limits: ReaderLimits): boole
 }
 
 /** The central directory as `unzip` accepts it; throws a `Refusal` where it would not. */
-export function readZipDirectory(source: Source, limits: ReaderLimits, { partial = false } = {}): ZipDirectory {
+export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimits, { partial = false } = {}): ZipDirectory {
   const end = findEnd(source)
   if (!partial && end.entries > limits.maxEntries) throw tooMany(end.entries, limits)
   const { start, prefix } = locateDirectory(source, end)
@@ -89,7 +90,7 @@ export function readZipDirectory(source: Source, limits: ReaderLimits, { partial
 const tooMany = (count: number, limits: ReaderLimits) =>
   trap('archive_entries', `the archive has ${count} members; at most ${limits.maxEntries} are looked at`)
 
-function findEnd(source: Source): End {
+function findEnd(source: RandomAccessSource): End {
   const tailSize = Math.min(source.size, endSize + 0xffff + 1024)
   const tailStart = source.size - tailSize
   const tail = source.read(tailStart, tailSize)
@@ -127,7 +128,7 @@ function lastEnd(tail: Buffer): number {
   return fallback
 }
 
-function readZip64End(source: Source, end: End): End | undefined {
+function readZip64End(source: RandomAccessSource, end: End): End | undefined {
   // 65,535 members exactly, or a writer that saturates for no reason: without a locator the plain numbers count. Info-ZIP
   // writes the records beside plain numbers as well, for what it packs from standard input.
   const locator = source.read(end.position - 20, 20)
@@ -146,7 +147,7 @@ function readZip64End(source: Source, end: End): End | undefined {
 
 /** The zip64 end record: where the locator says, or right before the locator when bytes were put before the archive. */
 function findZip64Record(
-  source: Source,
+  source: RandomAccessSource,
   locatorAt: number,
   announced: number,
 ): { position: number; shift: number; bytes: Buffer } {
@@ -158,7 +159,7 @@ function findZip64Record(
   throw damaged('the zip64 end record is not where its locator says')
 }
 
-function locateDirectory(source: Source, end: End): { start: number; prefix: number } {
+function locateDirectory(source: RandomAccessSource, end: End): { start: number; prefix: number } {
   if (end.entries === 0 && end.size === 0) return { start: end.position, prefix: 0 }
   const prefix = end.position - (end.offset + end.size)
   if (prefix < 0) throw damaged(`${-prefix} bytes are missing from the zip archive`)
@@ -171,7 +172,7 @@ function locateDirectory(source: Source, end: End): { start: number; prefix: num
   throw damaged('the zip directory is not where the end record says')
 }
 
-function isCentral(source: Source, position: number): boolean {
+function isCentral(source: RandomAccessSource, position: number): boolean {
   const signature = source.read(position, 4)
   return signature.length === 4 && signature.readUInt32LE(0) === centralSignature
 }

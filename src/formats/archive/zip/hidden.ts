@@ -1,4 +1,4 @@
-import type { Source } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ZipEntry } from './directory.js'
 
 /** A member of a zip as its own header tells it, which is what readers go by that unpack from the front. */
@@ -16,7 +16,7 @@ const signature = Buffer.from('PK\x03\x04', 'latin1')
 const allOnes = 0xffffffff
 
 /** Undefined where there is no header of a member at `offset`, but perhaps bytes that look like one's beginning. APPNOTE 4.3.7 */
-export function readLocalMember(source: Source, offset: number): LocalMember | undefined {
+export function readLocalMember(source: RandomAccessSource, offset: number): LocalMember | undefined {
   const header = Buffer.from(source.read(offset, 30))
   if (header.length < 30 || !header.subarray(0, 4).equals(signature)) return undefined
   const flags = header.readUInt16LE(6)
@@ -46,7 +46,7 @@ export function agrees(local: LocalMember, entry: ZipEntry): boolean {
  * passed over, or undefined where its header does not tell. No more than `most`.
  */
 export function unknownOffsets(
-  source: Source,
+  source: RandomAccessSource,
   known: ReadonlyMap<number, number | undefined>,
   { most, step }: { most: number; step: () => void },
 ): number[] {

@@ -1,4 +1,5 @@
-import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+import { checkDeadline, type ReaderLimits } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import { damaged, named, trap } from '../refusal.js'
 import { extraField, type ZipDirectory, type ZipEntry } from './directory.js'
 
@@ -12,7 +13,7 @@ export interface ZipMember {
 }
 
 /** Compares every local header with the directory and refuses members that share bytes, without inflating anything. */
-export function locateMembers(source: Source, directory: ZipDirectory, limits: ReaderLimits): ZipMember[] {
+export function locateMembers(source: RandomAccessSource, directory: ZipDirectory, limits: ReaderLimits): ZipMember[] {
   const entries = [...directory.entries].sort((a, b) => a.localHeaderOffset - b.localHeaderOffset)
   const members: ZipMember[] = []
   let free = 0
@@ -29,7 +30,7 @@ export function locateMembers(source: Source, directory: ZipDirectory, limits: R
   return members
 }
 
-function locateMember(source: Source, entry: ZipEntry): ZipMember {
+function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
   const header = source.read(entry.localHeaderOffset, localSize + entry.nameBytes.length)
   if (header.length < localSize || header.readUInt32LE(0) !== localSignature) {
     throw damaged(`the member ${named(entry.name)} is not where the zip directory says`)
@@ -63,7 +64,7 @@ const saturated = 0xffffffff
 const differs = (local: number, central: number) => local !== saturated && local !== central
 
 /** Sizes that do not fit stand in a field of their own: it must be there and, unless they follow the data, tell them. */
-function checkZip64Field(source: Source, entry: ZipEntry, header: Buffer): void {
+function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
   const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
   if (!packed && !unpacked) return
   const place = entry.localHeaderOffset + localSize + header.readUInt16LE(26)

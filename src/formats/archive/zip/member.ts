@@ -1,9 +1,8 @@
 import { crc32, inflateRawSync } from 'node:zlib'
-import type { Source } from '../../format.js'
+import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
 import { atOnce, inflated, inflateFault } from '../inflate.js'
 import type { ArchiveNest } from '../nest.js'
 import { damaged, named } from '../refusal.js'
-import { MemorySource } from '../source.js'
 import { PulledStream, SourceStream } from '../stream.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './local.js'
@@ -15,7 +14,12 @@ export interface PartSink {
 }
 
 /** Unpacks a stored or deflated member and compares size and checksum; `sink` gets its content, else it is looked into. */
-export async function verifyMember(source: Source, member: ZipMember, nest: ArchiveNest, sink?: PartSink): Promise<void> {
+export async function verifyMember(
+  source: RandomAccessSource,
+  member: ZipMember,
+  nest: ArchiveNest,
+  sink?: PartSink,
+): Promise<void> {
   const { method, compressedSize, uncompressedSize } = member.entry
   if (method === 0) return verifyStored(source, member, nest, sink)
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) return verifySmall(source, member, nest, sink)
@@ -34,7 +38,12 @@ export async function verifyMember(source: Source, member: ZipMember, nest: Arch
 }
 
 /** Most members are small, and a stream for each would cost more than the inflating. */
-async function verifySmall(source: Source, { entry, dataStart }: ZipMember, nest: ArchiveNest, sink?: PartSink): Promise<void> {
+async function verifySmall(
+  source: RandomAccessSource,
+  { entry, dataStart }: ZipMember,
+  nest: ArchiveNest,
+  sink?: PartSink,
+): Promise<void> {
   const bytes = inflateSmall(source.read(dataStart, entry.compressedSize), entry)
   const sum = new MemberSum(entry, nest)
   sum.add(bytes)
@@ -58,7 +67,12 @@ function unpackingFault(error: unknown, entry: ZipEntry): unknown {
   return fault ? damaged(`the member ${named(entry.name)} does not unpack: ${fault}`) : error
 }
 
-async function verifyStored(source: Source, { entry, dataStart }: ZipMember, nest: ArchiveNest, sink?: PartSink): Promise<void> {
+async function verifyStored(
+  source: RandomAccessSource,
+  { entry, dataStart }: ZipMember,
+  nest: ArchiveNest,
+  sink?: PartSink,
+): Promise<void> {
   if (entry.compressedSize !== entry.uncompressedSize) throw damaged(`the stored member ${named(entry.name)} has two sizes`)
   const end = dataStart + entry.compressedSize
   const sum = new MemberSum(entry, nest)
@@ -75,7 +89,7 @@ async function verifyStored(source: Source, { entry, dataStart }: ZipMember, nes
 }
 
 /** The small content of a member (a link's target, a `mimetype`); undefined where it is larger or does not unpack. */
-export function readSmallMember(source: Source, { entry, dataStart }: ZipMember, limit: number): Buffer | undefined {
+export function readSmallMember(source: RandomAccessSource, { entry, dataStart }: ZipMember, limit: number): Buffer | undefined {
   if (entry.encrypted || entry.uncompressedSize > limit || entry.compressedSize > limit + 1024) return undefined
   const raw = source.read(dataStart, entry.compressedSize)
   if (entry.method === 0) return raw
@@ -117,7 +131,7 @@ class DeflatedContent {
   fault?: unknown
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly member: ZipMember,
     private readonly nest: ArchiveNest,
   ) {}

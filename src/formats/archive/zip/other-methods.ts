@@ -1,4 +1,4 @@
-import type { Source } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import { ArchiveLinks } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { damaged } from '../refusal.js'
@@ -12,7 +12,7 @@ const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
 const mostBytes = 256 * 1024 * 1024
 
 /** Members that are neither stored nor deflated: 7-Zip unpacks them where it can, else a note says that nobody did. */
-export async function testOtherMethods(source: Source, facts: ZipFacts, nest: ArchiveNest): Promise<void> {
+export async function testOtherMethods(source: RandomAccessSource, facts: ZipFacts, nest: ArchiveNest): Promise<void> {
   const methods = [...facts.otherMethods]
   if (methods.length === 0) return
   const note = () =>

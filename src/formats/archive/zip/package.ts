@@ -1,4 +1,5 @@
-import type { ReaderLimits, Source } from '../../format.js'
+import type { ReaderLimits } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import { damaged } from '../refusal.js'
 import { readZipDirectory } from './directory.js'
 import { locateMembers, type ZipMember } from './local.js'
@@ -12,7 +13,7 @@ export class ZipPackage {
   private readonly members = new Map<string, ZipMember>()
 
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     readonly limits: ReaderLimits,
   ) {
     for (const member of locateMembers(source, readZipDirectory(source, limits), limits)) {

@@ -1,5 +1,6 @@
 import { damaged, Refusal, trap } from '../../archive/refusal.js'
-import { checkDeadline, type ReaderLimits, type Source } from '../../format.js'
+import { checkDeadline, type ReaderLimits } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 import { entrySize, type OleEntry, readOleDirectory } from './directory.js'
 import { type OleLayout, OleStream } from './stream.js'
 
@@ -13,7 +14,7 @@ const miniUnit = 64
  * The names in the directory of a compound file, from its root downwards; null where it cannot be read.
  * Cheap: tells doc, xls, ppt and encrypted OOXML (`EncryptedPackage`) apart.
  */
-export function listOleStreams(source: Source): OleEntry[] | null {
+export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
   } catch (error) {
@@ -35,7 +36,7 @@ export class OleContainer {
   private miniFat?: Uint32Array
   private miniStream?: Uint32Array
 
-  constructor(private readonly source: Source) {
+  constructor(private readonly source: RandomAccessSource) {
     const header = Buffer.from(source.read(0, 512))
     if (header.length < 512 || !header.subarray(0, 8).equals(signature))
       throw damaged('the file does not start as a compound file (OLE) does')

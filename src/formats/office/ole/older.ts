@@ -1,4 +1,5 @@
-import { broken, type FormatVerdict, type Source, sound } from '../../format.js'
+import { broken, type FormatVerdict, sound } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 
 // Excel 2 to 4 and Word 1 and 2 for Windows wrote their records straight into the file, without a compound file around them.
 
@@ -7,7 +8,7 @@ const endOfSheet = 0x000a
 const mostRecords = 5_000_000
 const windowsWord = new Set([0xa59b, 0xa5db])
 
-export function isOlderExcel(source: Source): boolean {
+export function isOlderExcel(source: RandomAccessSource): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head[0] !== 9) return false
   const start = head.readUInt32LE(0)
@@ -17,7 +18,7 @@ export function isOlderExcel(source: Source): boolean {
   )
 }
 
-export function isOlderWord(source: Source): boolean {
+export function isOlderWord(source: RandomAccessSource): boolean {
   const head = source.read(0, 32)
   if (head.length < 32 || !windowsWord.has(head.readUInt16LE(0))) return false
   const version = head.readUInt16LE(2)
@@ -25,7 +26,7 @@ export function isOlderWord(source: Source): boolean {
 }
 
 /** Undefined for what is neither; these readers look at the structure only. */
-export function readOlder(source: Source): FormatVerdict | undefined {
+export function readOlder(source: RandomAccessSource): FormatVerdict | undefined {
   if (isOlderExcel(source)) return readOlderExcel(source)
   if (!isOlderWord(source)) return undefined
   if (source.read(28, 4).readUInt32LE(0) > source.size)
@@ -34,7 +35,7 @@ export function readOlder(source: Source): FormatVerdict | undefined {
 }
 
 /** Sheets may stand in a workbook: the end that counts is that of what began first. */
-function readOlderExcel(source: Source): FormatVerdict {
+function readOlderExcel(source: RandomAccessSource): FormatVerdict {
   let depth = 0
   let at = 0
   for (let count = 0; count < mostRecords; count++) {

@@ -1,5 +1,5 @@
 import { damaged } from '../../archive/refusal.js'
-import type { Source } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
 
 /** Where the chunks of a stream lie in the file. */
 export interface OleLayout {
@@ -14,7 +14,7 @@ export interface OleLayout {
 /** Random access to one stream of a compound file. */
 export class OleStream {
   constructor(
-    private readonly source: Source,
+    private readonly source: RandomAccessSource,
     private readonly layout: OleLayout,
   ) {}
 

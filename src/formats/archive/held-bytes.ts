@@ -1,0 +1,59 @@
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FileSource, MemorySource, type RandomAccessSource } from '../random-access-source.js'
+
+// A nested archive up to this size stays in memory while it is looked into.
+const heldInMemory = 8 * 1024 * 1024
+
+/** Bytes that are written in order and then read at random: in memory while they are few. `close` when done. */
+export class HeldBytes {
+  #parts: Buffer[] = []
+  #size = 0
+  #file: number | undefined
+
+  write(chunk: Buffer): void {
+    if (this.#file === undefined && this.#size + chunk.length > heldInMemory) {
+      this.#file = openUnnamed()
+      for (const part of this.#parts.splice(0)) writeWhole(this.#file, part)
+    }
+    if (this.#file === undefined) this.#parts.push(Buffer.from(chunk))
+    else writeWhole(this.#file, chunk)
+    this.#size += chunk.length
+  }
+
+  source(): RandomAccessSource {
+    return this.#file === undefined ? new MemorySource(Buffer.concat(this.#parts)) : new FileSource(this.#file)
+  }
+
+  close(): void {
+    this.#parts = []
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
+  }
+}
+
+/** Holds what `chunks` bring for random access and gives it to `use`. */
+export async function holding<T>(chunks: AsyncIterable<Buffer>, use: (source: RandomAccessSource) => Promise<T>): Promise<T> {
+  const held = new HeldBytes()
+  try {
+    for await (const chunk of chunks) held.write(chunk)
+    return await use(held.source())
+  } finally {
+    held.close()
+  }
+}
+
+/** A temporary file that has already lost its name: it goes with its descriptor, even if this worker is killed. */
+function openUnnamed(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-'))
+  try {
+    return openSync(join(folder, 'nested'), 'wx+', 0o600)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function writeWhole(file: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
+}
