@@ -26,7 +26,7 @@ export class FileList {
     this.#database = database
   }
 
-  /** The ledger's totals and the ranges tell where a page begins, so that it costs the same at any depth. */
+  /** The ranges tell how many there are and where a page begins, so that it costs the same at any depth. */
   async page(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
     if (afterId !== undefined) {
@@ -105,9 +105,9 @@ const joined =
 const shapeOf = ({ contextIds, uploadedBy }: FileFilter): string =>
   `${contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm'}${uploadedBy === null ? '' : 'u'}`
 
-// Kept by the ledger, never counted.
+// Kept by a trigger, never counted.
 function totalOf({ tenantId, contextIds, uploadedBy }: FileFilter, values: unknown[]): string {
-  return `SELECT coalesce(sum(files), 0)::bigint FROM file_totals
+  return `SELECT coalesce(sum(files), 0)::bigint FROM file_ranges
     WHERE tenant_id = $${values.push(tenantId)} AND context_id = ANY($${values.push(contextIds ?? [''])}) AND uploaded_by = $${values.push(uploadedBy ?? '')}`
 }
 

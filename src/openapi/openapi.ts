@@ -81,10 +81,13 @@ const parameters: Record<string, Json> = {
 const header = (description: string, schema: Json): Json => ({ description, schema })
 
 const headers: Record<string, Json> = {
-  Link: header(
-    'The next page, where there is one: `</api/v1/files?page=2&after=…>; rel="next"`. It begins behind the last item of this one, so that following these links neither repeats nor skips an item, whatever is added or removed meanwhile.',
-    { type: 'string' },
-  ),
+  Link: {
+    required: false,
+    ...header(
+      'The next page, where there is one: `</api/v1/files?page=2&after=…>; rel="next"`. It begins behind the last item of this one, so that following these links neither repeats nor skips an item, whatever is added or removed meanwhile.',
+      { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
+    ),
+  },
   'X-Request-Id': header('The request: in the logs, and in failures.', { type: 'string', pattern: '^req_[0-9a-z]{26}$' }),
   RateLimit: header('What is left of the limit that is closest: `"key";r=119999;t=60`.', { type: 'string' }),
   'RateLimit-Policy': header('That limit: `"key";q=120000;w=60`.', { type: 'string' }),

@@ -44,22 +44,17 @@ async function add(count: number, around: number) {
      SELECT "fileId", $1, "contextId", 'a.txt', 'text/plain', 1, repeat('0', 64), "fileId", '{}', "uploadedBy", now(), now() FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, "uploadedBy" text)`,
     [books.tenantId, JSON.stringify(files)],
   )
-  await settle([...all, ...files])
+  keep([...all, ...files])
 }
 
 async function remove(count: number) {
   const gone = new Set(Array.from({ length: count }, () => pick(all).fileId))
   await books.database.pool.query('DELETE FROM files WHERE tenant_id = $1 AND file_id = ANY($2)', [books.tenantId, [...gone]])
-  await settle(all.filter(({ fileId }) => !gone.has(fileId)))
+  keep(all.filter(({ fileId }) => !gone.has(fileId)))
 }
 
-/** The ledger's part, which these rows did not come by. */
-async function settle(files: typeof all) {
+const keep = (files: typeof all) => {
   all = files.sort((a, b) => (a.fileId < b.fileId ? 1 : -1))
-  await books.database.pool.query('DELETE FROM file_totals')
-  await books.database.pool.query(
-    `INSERT INTO file_totals SELECT tenant_id, coalesce(context_id, ''), coalesce(uploaded_by, ''), count(*), sum(size_bytes) FROM files GROUP BY tenant_id, CUBE (context_id, uploaded_by)`,
-  )
 }
 
 const matching = ({ contextIds, uploadedBy }: FileFilter) =>
