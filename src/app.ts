@@ -3,6 +3,7 @@ import 'reflect-metadata'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { UploadSlots } from './admission/upload-slots.js'
 import { Spool } from './body/spool.js'
 import { bootstrap, type FirstRun } from './bootstrap.js'
 import type { Config } from './config/config.js'
@@ -34,6 +35,7 @@ export interface App {
   firstRun: FirstRun | undefined
   descriptions: { storage: string; scanner: string }
   services: Services
+  slots: UploadSlots
   /** After the server has drained. */
   close(): Promise<void>
 }
@@ -43,7 +45,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, logger } = parts
   await ensurePartitions(database.pool)
   const services = await openServices(parts)
-  const metrics = metricsOf(database, services)
+  const slots = new UploadSlots(config.maxUploadsAtOnce)
+  const metrics = metricsOf(database, services, slots)
   const scanner = await openMeasuredScanner(parts, metrics)
   const validator = createValidator({ scanner, workers: config.validationWorkers })
   const spool = await Spool.open({ directory: join(config.dataDir, 'spool'), syncAhead: services.storage.kind === 'local' })
@@ -56,7 +59,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     storage: orphanedUploads.watching(measuredStorage(services.storage, metrics)),
   })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
-  const doors = await openDoors({ ...parts, services, uploads, metrics, spool, scanner })
+  const doors = await openDoors({ ...parts, services, uploads, metrics, spool, slots, scanner })
   const firstRun = await bootstrap(config, database, services)
   maintenance.start()
   return {
@@ -64,6 +67,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     firstRun,
     descriptions: { storage: services.storage.description, scanner: await describeScanner(scanner) },
     services,
+    slots,
     close: async () => {
       await maintenance.close()
       await doors.close()
@@ -75,10 +79,11 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-function metricsOf({ pool, prisma }: Database, { ledger }: Services): Metrics {
+function metricsOf({ pool, prisma }: Database, { ledger }: Services, slots: UploadSlots): Metrics {
   const metrics = new Metrics({
     poolSize: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     ledgerWaiting: () => ledger.waiting,
+    uploadsUnderWay: () => slots.taken,
     storageFindings: () => prisma.storageFinding.count(),
   })
   ledger.onCommitted = (entry) => metrics.recorded(entry)

@@ -1,8 +1,9 @@
 import type { Express, RequestHandler } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { Admission } from './admission/admission.js'
+import { JsonAdmission } from './admission/json-admission.js'
 import { UploadAdmission } from './admission/upload-admission.js'
-import { UploadSlots } from './admission/upload-slots.js'
+import type { UploadSlots } from './admission/upload-slots.js'
 import type { AppParts } from './app.js'
 import { suspendedTenant } from './auth/authenticate.js'
 import type { Spool } from './body/spool.js'
@@ -29,6 +30,7 @@ interface DoorParts extends AppParts {
   uploads: UploadService
   metrics: Metrics
   spool: Spool
+  slots: UploadSlots
   scanner: VirusScanner & { url: string }
 }
 
@@ -75,16 +77,18 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
   return { express, close: () => graphql.close() }
 }
 
-function admissionOf({ config, services, logger }: DoorParts): Admission {
+function admissionOf({ config, services, slots, logger }: DoorParts): Admission {
   const { limits, ledger, tenants } = services
+  const idleMs = config.uploadIdleSeconds * 1000
   return new Admission({
     limits,
     uploads: new UploadAdmission({
       maxUploadMb: config.maxUploadMb,
-      idleMs: config.uploadIdleSeconds * 1000,
-      slots: new UploadSlots(config.maxUploadsAtOnce),
+      idleMs,
+      slots,
       tenantRemaining: (actor) => tenants.remainingBytes(actor.tenantId),
     }),
+    json: new JsonAdmission({ idleMs }),
     record: (entry) => ledger.commit(entry),
     onOutage: (call, error) => logger.warn({ req: call.id, err: error }, 'A dependency is away: a call was answered with 503.'),
   })

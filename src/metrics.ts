@@ -18,6 +18,7 @@ export class Metrics {
   constructor(sources: {
     poolSize: () => { total: number; idle: number; waiting: number }
     ledgerWaiting: () => number
+    uploadsUnderWay: () => number
     storageFindings: () => Promise<number>
   }) {
     const registers = [this.registry]
@@ -80,6 +81,14 @@ export class Metrics {
       registers,
       collect() {
         this.set(sources.ledgerWaiting())
+      },
+    })
+    new Gauge({
+      name: 'assay_uploads_under_way',
+      help: 'Uploads whose body or verdict is not complete yet.',
+      registers,
+      collect() {
+        this.set(sources.uploadsUnderWay())
       },
     })
     new Gauge({

@@ -6,12 +6,14 @@ import { publicError } from '../public-error.js'
 import { type Endpoint, operationOf } from './access.js'
 import type { Attempt } from './attempt.js'
 import { ahead, type Call } from './call.js'
+import type { JsonAdmission } from './json-admission.js'
 import type { UploadAdmission } from './upload-admission.js'
 
 export interface AdmissionParts {
   /** Counts a call; its `refusal` is the 429 to throw. */
   limits: { call(actor: Actor): Promise<RateState> }
   uploads: UploadAdmission
+  json: JsonAdmission
   record(entry: Entry): Promise<void>
   /** For the operator, who is told why a dependency is away; the caller hears only that it is. */
   onOutage?(call: Call, error: AssayError): void
@@ -23,11 +25,13 @@ export interface AdmissionParts {
  */
 export class Admission {
   readonly uploads: UploadAdmission
+  readonly json: JsonAdmission
   readonly #parts: AdmissionParts
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts
     this.uploads = parts.uploads
+    this.json = parts.json
   }
 
   /** Runs an endpoint for a caller who may call it. Success or failure is in the log before the caller hears of it. */

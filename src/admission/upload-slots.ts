@@ -21,6 +21,11 @@ export class UploadSlots {
     this.#most = { all, tenant: Math.ceil(all / 2), quarter: Math.ceil(all / 4), credential: Math.ceil(all / 4) }
   }
 
+  /** How many are taken. */
+  get taken(): number {
+    return this.#all
+  }
+
   /** Takes a slot, or throws a 429. Gives the function that returns it; calling that twice returns it once. */
   take(holder: Holder): () => void {
     this.#refuse(holder)

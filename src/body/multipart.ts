@@ -3,10 +3,11 @@ import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { AssayError, badUserInput, type FieldFault } from '../errors.js'
 import { IncomingFile, spooledWithin } from './incoming-file.js'
-import { unsupported, watchBody } from './json.js'
+import { unsupported } from './json.js'
 import { losesDigitsMessage, numberThatLosesDigits } from './json-numbers.js'
 import type { RawValue } from './raw-value.js'
 import type { Spool, Spooled } from './spool.js'
+import { watchBody } from './watch-body.js'
 
 const mostFieldBytes = 64 * 1024
 
@@ -60,7 +61,7 @@ class MultipartReader {
     let unwatch = () => {}
     try {
       await new Promise<void>((resolve, reject) => {
-        unwatch = watchBody(this.#request, this.#options.idleMs, reject)
+        unwatch = watchBody(this.#request, this.#options, reject)
         parser.on('file', (name, stream, info) => this.#onFile(name, stream, info.filename, () => resolve()))
         parser.on('field', (name, value, info) => this.#onField(name, value, info.valueTruncated))
         for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)

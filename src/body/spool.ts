@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
+import { Batch } from './batch.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
 
@@ -67,13 +68,13 @@ export class Spool {
     const hash = createHash('sha256')
     const file = join(this.directory, newId('req'))
     let writer: BehindWriter | undefined
-    let early: Buffer[] = []
+    const early = new Batch()
     let size = 0
     let reserved = 0
     const release = () => {
       this.#inMemory -= reserved
       reserved = 0
-      early = []
+      early.take()
     }
     const discard = async (): Promise<Spooled> => {
       release()
@@ -87,14 +88,14 @@ export class Spool {
         if (size > limit()) return await discard()
         hash.update(chunk)
         if (!writer && size <= this.#memoryLimit && this.#inMemory + chunk.length <= this.#memoryBudget) {
-          early.push(chunk)
+          early.add(chunk)
           reserved += chunk.length
           this.#inMemory += chunk.length
           continue
         }
         if (!writer) {
           writer = new BehindWriter(await open(file, 'wx', 0o600))
-          for (const held of early) await writer.write(held)
+          for (const held of early.take()) await writer.write(held)
           release()
         }
         await writer.write(chunk)
@@ -103,8 +104,8 @@ export class Spool {
       if (size > limit()) return await discard()
       const sha256 = hash.digest('hex')
       if (!writer) {
-        const bytes = early.length === 1 ? early[0]! : Buffer.concat(early, size)
-        early = []
+        const held = early.take()
+        const bytes = held.length === 1 ? held[0]! : Buffer.concat(held, size)
         return { content: memoryContent(bytes, sha256), sizeBytes: size, dispose: async () => release() }
       }
       const synced = this.#syncAhead ? await writer.endSyncing() : await writer.end()
@@ -127,8 +128,7 @@ const writtenAtOnce = 512 * 1024
 /** Writes one batch while the next is received: disk and network do not wait for each other, and no more than two batches are held. */
 class BehindWriter {
   readonly #handle: FileHandle
-  #batch: Buffer[] = []
-  #size = 0
+  readonly #batch = new Batch()
   #writing: Promise<void> = Promise.resolve()
 
   constructor(handle: FileHandle) {
@@ -137,9 +137,8 @@ class BehindWriter {
 
   /** Resolves when there is room for more. */
   async write(chunk: Buffer): Promise<void> {
-    this.#batch.push(chunk)
-    this.#size += chunk.length
-    if (this.#size >= writtenAtOnce) await this.#flush()
+    this.#batch.add(chunk)
+    if (this.#batch.size >= writtenAtOnce) await this.#flush()
   }
 
   async end(): Promise<void> {
@@ -165,10 +164,7 @@ class BehindWriter {
 
   async #flush(): Promise<void> {
     await this.#writing
-    const batch = this.#batch
-    this.#batch = []
-    this.#size = 0
-    this.#writing = writeWhole(this.#handle, batch)
+    this.#writing = writeWhole(this.#handle, this.#batch.take())
     // Told by whoever waits for it next; until then it must not count as unhandled.
     this.#writing.catch(() => {})
   }

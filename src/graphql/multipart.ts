@@ -5,10 +5,11 @@ import { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import { IncomingFile, spooledWithin } from '../body/incoming-file.js'
-import { unsupported, watchBody } from '../body/json.js'
+import { unsupported } from '../body/json.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../body/json-numbers.js'
 import { hasTooManyValues, mostJsonValues } from '../body/json-size.js'
 import type { Spool, Spooled } from '../body/spool.js'
+import { watchBody } from '../body/watch-body.js'
 import { AssayError, badUserInput } from '../errors.js'
 
 const mostFiles = 10
@@ -101,7 +102,7 @@ class Reader {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
-      this.#unwatch = watchBody(this.#request, this.#options.idleMs, (error) => this.#fail(error))
+      this.#unwatch = watchBody(this.#request, this.#options, (error) => this.#fail(error))
       this.#parser.on('field', (name, value, { valueTruncated }) => this.#onField(name, value, valueTruncated))
       this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
       this.#parser.once('filesLimit', () => this.#fail(broken(`at most ${mostFiles} files may be sent`)))

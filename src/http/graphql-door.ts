@@ -1,7 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Endpoint } from '../admission/access.js'
 import type { Call } from '../admission/call.js'
-import { readJson, wantBody } from '../body/json.js'
+import { readJson } from '../body/json.js'
+import { wantBody } from '../body/watch-body.js'
 import { AssayError, badUserInput, httpStatus, notFound, type PublicError } from '../errors.js'
 import { readMultipartRequest } from '../graphql/multipart.js'
 import { callOf } from './caller.js'
@@ -43,7 +44,7 @@ export function graphqlDoor(parts: EdgeParts): RequestHandler {
         answer(await receive(parts, request, response, call)),
       )
     wantBody(request, response)
-    return answer(await readJson(request, call.admission.uploads.idleMs))
+    return answer(await call.admission.json.read(call, (limits) => readJson(request, limits)))
   }
 }
 

@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server, STATUS_CODES } from 'n
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
+import { joinSmallChunks } from './small-chunks.js'
 import { originForm } from './target.js'
 
 /** Bytes of a request line and its headers. */
@@ -27,6 +28,7 @@ export function httpServer(app: RequestListener): Server {
     },
     (request, response) => {
       request.url = originForm(request.url)
+      joinSmallChunks(request)
       app(request, response)
     },
   )

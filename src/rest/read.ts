@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
-import { readJson, wantBody } from '../body/json.js'
+import { readJson } from '../body/json.js'
 import { readMultipart } from '../body/multipart.js'
 import type { RawValue } from '../body/raw-value.js'
 import type { Spool } from '../body/spool.js'
+import { wantBody } from '../body/watch-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
@@ -23,9 +24,10 @@ const mostToldFaults = 50
 /** The members of a JSON body; one that the document does not know is a fault. */
 export async function readMembers({ request, response, call, operation, route }: Inquiry): Promise<Map<string, RawValue>> {
   wantBody(request, response)
+  const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const raw = new Map<string, RawValue>()
   const known = new Set(operation.variables.map(({ name }) => name))
-  for (const [name, value] of Object.entries(await readJson(request, call.admission.uploads.idleMs))) {
+  for (const [name, value] of Object.entries(members)) {
     if (known.has(name) && !route.path.includes(`{${name}}`)) raw.set(name, { value, from: 'json' })
     else if (call.inputFaults.length < mostToldFaults)
       call.inputFaults.push({ field: name.slice(0, 100), message: 'is not a member of this request' })

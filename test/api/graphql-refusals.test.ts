@@ -208,7 +208,7 @@ describe('refusals have REST’s codes', () => {
     const answer = await world.stranger.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ query: '{ __typename }', operationName: 'x'.repeat(500_000) }),
+      body: JSON.stringify({ query: '{ __typename }', operationName: 'x'.repeat(15_000) }),
     })
     expect(answer.status).toBe(400)
     expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)

@@ -141,7 +141,7 @@ test('failed credentials are slowed down by their address, and never block good 
   }))
 
 describe('simultaneous uploads', () => {
-  test('have a limit for each tenant, another where others upload too, and one in all; a place is free again however an upload ends', async () => {
+  test('have a limit for each credential and each tenant, another where others upload too, and one in all; a place is free again however an upload ends', async () => {
     const small = await variant({ MAX_UPLOADS_AT_ONCE: '8' })
     const tenants = await Promise.all(Array.from({ length: 4 }, () => world.tenant()))
     for (const tenant of tenants) await tenant.context('inbox')
@@ -157,8 +157,11 @@ describe('simultaneous uploads', () => {
       over.close()
       expect([status, headers['retry-after']]).toEqual([429, '1'])
     }
-    const held = await take(one, 4)
+    const other = await tenants[0]!.key(['upload'])
+    const held = await take(one, 2)
     await expectRefused(one)
+    held.push(...(await take(other, 2)))
+    await expectRefused(other)
     held.push(...(await take(two, 2)))
     await expectRefused(two)
     held.push(...(await take(three, 2)))

@@ -18,7 +18,7 @@ export class UploadWorld {
 
   /** Contexts: `notes` takes text up to 1 MB, `raw` takes .bin up to 2 MB. */
   static async open(): Promise<UploadWorld> {
-    const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '1', MAX_UPLOADS_AT_ONCE: '64' })
+    const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '1', MAX_UPLOADS_AT_ONCE: '128' })
     const tenant = await world.tenant()
     await tenant.context('notes', { max_file_size_mb: 1 })
     await tenant.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 2 })
@@ -70,7 +70,7 @@ export class UploadWorld {
   }
 
   #slots(): number {
-    return (this.world.app.services.limits as unknown as { uploads: { all: number } }).uploads.all
+    return this.world.app.slots.taken
   }
 
   async #log() {

@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from '@jest/globals'
+import { Admission } from '../../src/admission/admission.js'
+import { Call } from '../../src/admission/call.js'
+import { JsonAdmission } from '../../src/admission/json-admission.js'
+import { Batch } from '../../src/body/batch.js'
+import { type JsonLimits, readJson } from '../../src/body/json.js'
+import { watchBody } from '../../src/body/watch-body.js'
+import { joinSmallChunks } from '../../src/http/small-chunks.js'
+
+let server: Server | undefined
+let client: Socket | undefined
+afterEach(() => {
+  client?.destroy()
+  server?.close()
+})
+
+const patient: JsonLimits = { idleMs: 60_000, deadlineMs: 60_000, mostBytes: 1_048_576 }
+
+/** A request whose head has come, and the socket that sends its body. */
+async function requested(headers: string): Promise<{ request: IncomingMessage; socket: Socket }> {
+  const listening = createServer({ highWaterMark: 262_144 }, (request) => joinSmallChunks(request)).listen(0, '127.0.0.1')
+  server = listening
+  await once(listening, 'listening')
+  const socket = connect((listening.address() as AddressInfo).port, '127.0.0.1')
+  client = socket
+  socket.on('error', () => {})
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}\r\n\r\n`)
+  const [request] = (await once(listening, 'request')) as [IncomingMessage]
+  request.on('error', () => {})
+  return { request, socket }
+}
+
+const inOneByteChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
+
+test('a body of one-byte chunks is read as what it says', async () => {
+  const { request, socket } = await requested('Transfer-Encoding: chunked')
+  const name = 'x'.repeat(20_000)
+  const read = readJson(request, patient)
+  socket.write(inOneByteChunks(JSON.stringify({ name })))
+  expect(await read).toEqual({ name })
+})
+
+test('one-byte chunks that nobody reads yet wait as a few buffers, not as one each', async () => {
+  const { request, socket } = await requested('Transfer-Encoding: chunked')
+  const text = 'y'.repeat(50_000)
+  socket.write(inOneByteChunks(text))
+  while (request.readableLength < text.length) await new Promise((resolve) => setImmediate(resolve))
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await once(request, 'end')
+  expect(Buffer.concat(chunks).toString()).toBe(text)
+  expect(chunks.length).toBeLessThan(500)
+})
+
+test('what is kept takes a buffer for every few KiB, however small and however mixed its chunks are', () => {
+  const batch = new Batch()
+  const given: Buffer[] = []
+  for (let at = 0; at < 30_000; at++) given.push(Buffer.alloc(at % 1000 === 0 ? 5_000 : 1, at % 256))
+  for (const chunk of given) batch.add(chunk)
+  const whole = Buffer.concat(given)
+  expect(batch.size).toBe(whole.length)
+  const kept = batch.take()
+  expect(Buffer.concat(kept).equals(whole)).toBe(true)
+  expect(kept.length).toBeLessThan(100)
+  expect([batch.size, batch.take()]).toEqual([0, []])
+})
+
+test('a body that is not whole in its time is refused, though it keeps coming', async () => {
+  const { request, socket } = await requested('Transfer-Encoding: chunked')
+  const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
+  await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({
+    code: 'bad_user_input',
+    message: 'The body was not whole after 0.1 s.',
+  })
+  clearInterval(drip)
+})
+
+test('an upload that drips below 2048 bytes a second is given up', async () => {
+  const { request, socket } = await requested('Content-Length: 1000000')
+  request.resume()
+  const drip = setInterval(() => socket.write('z'.repeat(300)), 200)
+  const refused = new Promise((resolve) => {
+    const end = watchBody(request, { idleMs: 1_000 }, (error) => {
+      end()
+      resolve(error)
+    })
+  })
+  expect(await refused).toMatchObject({ code: 'bad_user_input', message: expect.stringContaining('stopped sending') })
+  clearInterval(drip)
+})
+
+const callFrom = (ip: string, known = false) =>
+  new Call({
+    id: 'req_1',
+    admission: undefined as unknown as Admission,
+    origin: { ip, userAgent: '' },
+    ...(known && { actor: { kind: 'user' } as never }),
+    signal: new AbortController().signal,
+  })
+
+test('without a credential a body has 16 KiB, ten seconds, and few beside it from its address', async () => {
+  const json = new JsonAdmission({ idleMs: 1 })
+  let limits: unknown
+  let finish = () => {}
+  const held = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const one = (call: Call) =>
+    json.read(call, (given) => {
+      limits = given
+      return held
+    })
+  const reading = Array.from({ length: 16 }, () => one(callFrom('192.0.2.1')))
+  expect(limits).toEqual({ idleMs: 1, deadlineMs: 10_000, mostBytes: 16_384 })
+  await expect(one(callFrom('192.0.2.1'))).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 1 })
+  reading.push(one(callFrom('192.0.2.2')), one(callFrom('192.0.2.1', true)))
+  expect(limits).toEqual({ idleMs: 1, deadlineMs: 30_000, mostBytes: 1_048_576 })
+  finish()
+  await Promise.all(reading)
+  await one(callFrom('192.0.2.1'))
+})
