@@ -4,89 +4,57 @@ import type { FormatReader } from './format.js'
 
 type Load = () => Promise<FormatReader>
 
-const pdf = () => import('./pdf/pdf.js')
-const image = () => import('./image/image.js')
-const media = () => import('./media/media.js')
-const archive = () => import('./archive/archive.js')
-const office = () => import('./office/office.js')
+// The types that each reader opens; it is called by the first. Loaded when first wanted: a worker that sees only pictures
+// never holds PDFium in memory.
+const table: [types: string, load: Load][] = [
+  ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 
-const ooxml =
-  (kind: 'docx' | 'xlsx' | 'pptx'): Load =>
-  async () =>
-    (await office()).readOoxml(kind)
-const openDocument =
-  (kind: 'odt' | 'ods' | 'odp'): Load =>
-  async () =>
-    (await office()).readOpenDocument(kind)
-const ole =
-  (kind: 'doc' | 'xls' | 'ppt'): Load =>
-  async () =>
-    (await office()).readOle(kind)
+  ['png', async () => (await import('./image/png.js')).readPng],
+  ['jpg', async () => (await import('./image/jpeg.js')).readJpeg],
+  ['gif', async () => (await import('./image/gif.js')).readGif],
+  ['webp', async () => (await import('./image/webp.js')).readWebp],
+  ['tif', async () => (await import('./image/tiff.js')).readTiff],
+  ['bmp', async () => (await import('./image/bmp.js')).readBmp],
+  ['heic', async () => (await import('./image/heif.js')).readHeic],
+  ['avif', async () => (await import('./image/heif.js')).readAvif],
 
-// Loaded when first wanted: a worker that sees only pictures never holds PDFium in memory.
-const readers: Record<string, Load> = {
-  pdf: async () => (await pdf()).readPdf,
-  png: async () => (await image()).readPng,
-  jpg: async () => (await image()).readJpeg,
-  gif: async () => (await image()).readGif,
-  webp: async () => (await image()).readWebp,
-  tif: async () => (await image()).readTiff,
-  bmp: async () => (await image()).readBmp,
-  heic: async () => (await image()).readHeic,
-  avif: async () => (await image()).readAvif,
-  zip: async () => (await archive()).readZip,
-  gz: async () => (await archive()).readGzip,
-  tar: async () => (await archive()).readTar,
-  '7z': async () => (await archive()).readSevenZip,
-  docx: ooxml('docx'),
-  xlsx: ooxml('xlsx'),
-  pptx: ooxml('pptx'),
-  odt: openDocument('odt'),
-  ods: openDocument('ods'),
-  odp: openDocument('odp'),
-  epub: async () => (await office()).readEpub,
-  jar: async () => (await office()).readJar,
-  'encrypted-ooxml': async () => (await office()).readEncryptedOoxml,
-  doc: ole('doc'),
-  xls: ole('xls'),
-  ppt: ole('ppt'),
-  mp3: async () => (await media()).readMp3,
-  aac: async () => (await media()).readAac,
-  wav: async () => (await media()).readWav,
-  flac: async () => (await media()).readFlac,
-  ogg: async () => (await media()).readOgg,
-  mp4: async () => (await media()).readMp4,
-  webm: async () => (await media()).readWebm,
-  json: async () => (await import('./text/json.js')).readJson,
-  jsonl: async () => (await import('./text/json.js')).readJsonLines,
-  xml: async () => (await import('./text/xml.js')).readXml,
-  svg: async () => (await import('./text/xml.js')).readSvg,
-  csv: async () => (await import('./text/csv.js')).readCsv,
-  txt: async () => (await import('./text/text.js')).readText,
-}
+  ['zip apk odg odf ooxml xlsb vsdx zip-damaged', async () => (await import('./archive/archive.js')).readZip],
+  ['gz', async () => (await import('./archive/archive.js')).readGzip],
+  ['tar', async () => (await import('./archive/archive.js')).readTar],
+  ['7z', async () => (await import('./archive/archive.js')).readSevenZip],
+  ['jar', async () => (await import('./office/jar.js')).readJar],
 
-// Types that the reader of another opens.
-const readAs: Record<string, string> = {
-  html: 'txt',
-  apk: 'zip',
-  odg: 'zip',
-  odf: 'zip',
-  ooxml: 'zip',
-  xlsb: 'zip',
-  vsdx: 'zip',
-  'zip-damaged': 'zip',
-  m4a: 'mp4',
-  'mp4-audio': 'mp4',
-  'mov-mp4': 'mp4',
-  'iso-damaged': 'mp4',
-  mov: 'mp4',
-  '3gp': 'mp4',
-  mkv: 'webm',
-  'ogg-audio': 'ogg',
-  'ogg-opus': 'ogg',
-  'ogg-video': 'ogg',
-  ogx: 'ogg',
-}
+  ['docx', async () => (await import('./office/ooxml.js')).readOoxml('docx')],
+  ['xlsx', async () => (await import('./office/ooxml.js')).readOoxml('xlsx')],
+  ['pptx', async () => (await import('./office/ooxml.js')).readOoxml('pptx')],
+  ['odt', async () => (await import('./office/opendocument.js')).readOpenDocument('odt')],
+  ['ods', async () => (await import('./office/opendocument.js')).readOpenDocument('ods')],
+  ['odp', async () => (await import('./office/opendocument.js')).readOpenDocument('odp')],
+  ['epub', async () => (await import('./office/opendocument.js')).readEpub],
+  ['encrypted-ooxml', async () => (await import('./office/ole/ole.js')).readEncryptedOoxml],
+  ['doc', async () => (await import('./office/ole/ole.js')).readOle('doc')],
+  ['xls', async () => (await import('./office/ole/ole.js')).readOle('xls')],
+  ['ppt', async () => (await import('./office/ole/ole.js')).readOle('ppt')],
+
+  ['mp3', async () => (await import('./media/mp3.js')).readMp3],
+  ['aac', async () => (await import('./media/aac.js')).readAac],
+  ['wav', async () => (await import('./media/wav.js')).readWav],
+  ['flac', async () => (await import('./media/flac.js')).readFlac],
+  ['ogg ogg-audio ogg-opus ogg-video ogx', async () => (await import('./media/ogg.js')).readOgg],
+  ['mp4 m4a mp4-audio mov mov-mp4 3gp iso-damaged', async () => (await import('./media/mp4.js')).readMp4],
+  ['webm mkv', async () => (await import('./media/webm.js')).readWebm],
+
+  ['json', async () => (await import('./text/json.js')).readJson],
+  ['jsonl', async () => (await import('./text/json.js')).readJsonLines],
+  ['xml', async () => (await import('./text/xml.js')).readXml],
+  ['svg', async () => (await import('./text/xml.js')).readSvg],
+  ['csv', async () => (await import('./text/csv.js')).readCsv],
+  ['txt html', async () => (await import('./text/text.js')).readText],
+]
+
+const readers = new Map(
+  table.flatMap(([types, load]) => types.split(' ').map((type, _, [name]) => [type, { name: name as string, load }] as const)),
+)
 
 // What may be any of several types: there the extension says which reader is asked.
 const generic = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
@@ -94,16 +62,14 @@ const generic = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'is
 /** The name of the reader that judges a file; undefined where only its signature can be looked at. */
 export function readerName(extension: string, recognised: Recognition): string | undefined {
   const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
-  if (recognised.kind !== 'binary') return known(byName)
-  if (byName === undefined) return known(recognised.type)
-  const asCalled = known(byName)
+  if (recognised.kind !== 'binary') return readerOf(byName)
+  if (byName === undefined) return readerOf(recognised.type)
+  const asCalled = readerOf(byName)
   // A document that is called .zip is judged as the archive that it is, too.
-  return asCalled === undefined || byName === 'zip' || generic.has(recognised.type) ? asCalled : known(recognised.type)
+  return asCalled === undefined || byName === 'zip' || generic.has(recognised.type) ? asCalled : readerOf(recognised.type)
 }
 
-function known(type: string | undefined): string | undefined {
-  const name = type && (readAs[type] ?? type)
-  return name && readers[name] ? name : undefined
-}
+/** The name of the reader that opens files of a type. */
+export const readerOf = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name
 
-export const loadReader = (name: string): Promise<FormatReader> | undefined => readers[name]?.()
+export const loadReader = (name: string): Promise<FormatReader> | undefined => readers.get(name)?.load()

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { readGzip, readSevenZip, readTar, readZip } from '../../src/formats/archive/archive.js'
-import { listZipEntries } from '../../src/formats/archive/zip/zip.js'
+import { listZipEntries } from '../../src/formats/archive/zip/directory.js'
 import { DeadlineExceeded, type FormatReader } from '../../src/formats/format.js'
 import {
   encrypted7z,

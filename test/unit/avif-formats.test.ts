@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { readAvif } from '../../src/formats/image/image.js'
+import { readAvif } from '../../src/formats/image/heif.js'
 import { decodeImage } from '../../src/formats/image/libvips.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
 import { broken, read, sound } from '../support/format-reading.js'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { readMp4, readWebm } from '../../src/formats/media/media.js'
+import { readMp4 } from '../../src/formats/media/mp4.js'
+import { readWebm } from '../../src/formats/media/webm.js'
 import { broken, damaged, firstPart, inPart, read, sound } from '../support/format-reading.js'
 import { avcConfiguration, avcMp4, box, fragmentedMp4, mp4 } from '../support/samples/films.js'
 import { element, u32be, webm } from '../support/samples/media.js'

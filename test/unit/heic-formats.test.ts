@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { readHeic } from '../../src/formats/image/image.js'
+import { readHeic } from '../../src/formats/image/heif.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 import { limitsFor } from '../../src/validation/limits.js'
 import { heic, unit } from '../support/samples/heic.js'

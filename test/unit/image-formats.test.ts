@@ -1,8 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/formats/format.js'
-import { readAvif, readBmp, readGif, readHeic, readJpeg, readPng, readTiff, readWebp } from '../../src/formats/image/image.js'
+import { readBmp } from '../../src/formats/image/bmp.js'
+import { readGif } from '../../src/formats/image/gif.js'
+import { readAvif, readHeic } from '../../src/formats/image/heif.js'
+import { readJpeg } from '../../src/formats/image/jpeg.js'
 import { decodeImage } from '../../src/formats/image/libvips.js'
+import { readPng } from '../../src/formats/image/png.js'
+import { readTiff } from '../../src/formats/image/tiff.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
+import { readWebp } from '../../src/formats/image/webp.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 import {
   animation,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { readJpeg } from '../../src/formats/image/image.js'
+import { readJpeg } from '../../src/formats/image/jpeg.js'
 import { decodeImage } from '../../src/formats/image/libvips.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
 import { broken, read, sound } from '../support/format-reading.js'

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import type { FormatReader } from '../../src/formats/format.js'
-import { readEncryptedOoxml, readEpub, readJar, readOle, readOoxml, readOpenDocument } from '../../src/formats/office/office.js'
-import { listOleStreams } from '../../src/formats/office/ole/ole.js'
+import { readJar } from '../../src/formats/office/jar.js'
+import { listOleStreams, readEncryptedOoxml, readOle } from '../../src/formats/office/ole/ole.js'
+import { readOoxml } from '../../src/formats/office/ooxml.js'
+import { readEpub, readOpenDocument } from '../../src/formats/office/opendocument.js'
 import { limits, mutations, noise, sourceOf, zip } from '../support/samples/archive.js'
 import {
   compound,

@@ -4,10 +4,6 @@ import { checkZip } from '../archive/zip/check.js'
 import { testOtherMethods } from '../archive/zip/other-methods.js'
 import { type FormatReader, sound } from '../format.js'
 
-export { readEncryptedOoxml, readOle } from './ole/ole.js'
-export { readOoxml } from './ooxml.js'
-export { readEpub, readOpenDocument } from './opendocument.js'
-
 /** Java archives: a sound zip; the manifest is optional. */
 export const readJar: FormatReader = (source, limits) =>
   decided(async () => {

@@ -1,1 +1,0 @@
-export { listZipEntries, type ZipEntry } from './directory.js'
