@@ -3,7 +3,7 @@ import { Client, type ClientConfig, type Notification } from 'pg'
 import type { IdentityKind, Trust } from './identity-cache.js'
 
 /** Where changes of identities are announced, in the transaction that makes them: `select pg_notify('assay_identity', …)`. */
-export const identityChannel = 'assay_identity'
+const identityChannel = 'assay_identity'
 
 export interface IdentityChange {
   kind: IdentityKind
@@ -11,7 +11,7 @@ export interface IdentityChange {
 }
 
 /** The payload that announces a change. */
-export const identityPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
+const identityPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
 
 /** Announces a change to every replica; part of the transaction that `client` is in, so that it is never too early. */
 export async function announce(

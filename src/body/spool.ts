@@ -197,7 +197,7 @@ export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').updat
 })
 
 /** Content in a file whose size and digest are known. */
-export const fileContent = (path: string, size: number, sha256: string): Content => ({
+const fileContent = (path: string, size: number, sha256: string): Content => ({
   size,
   sha256,
   path,

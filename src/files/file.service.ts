@@ -13,7 +13,7 @@ import type { DownloadUrl, File, Uploader } from './file.type.js'
 import { type FileFilter, FileList, fileColumns } from './file-list.js'
 
 /** Spec §8: how long a download URL lives. */
-export const downloadSeconds = 300
+const downloadSeconds = 300
 
 interface Asked {
   context?: string | null

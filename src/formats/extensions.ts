@@ -1,6 +1,6 @@
 import { finerMime, rawPhotos, type TypeRow, textTypes, types } from './types.js'
 
-export { textTypes, types }
+export { types }
 
 // Names that promise nothing about the content.
 const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])

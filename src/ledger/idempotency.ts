@@ -7,7 +7,7 @@ import { publicError } from '../public-error.js'
 import type { IdempotentAnswer } from './entry.js'
 
 /** How long an answer is replayed. */
-export const replayHours = 24
+const replayHours = 24
 // Whoever has a key says so every few seconds. One that was killed is waited for no longer than this.
 const leaseMs = 15_000
 const renewMs = 4_000

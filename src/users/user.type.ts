@@ -87,7 +87,7 @@ const password = () =>
     'must have at least 8 characters and at most 512 bytes',
   )
 
-export const isEmail = (value: unknown): boolean =>
+const isEmail = (value: unknown): boolean =>
   typeof value === 'string' && value.length <= 254 && /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
 
 @InputType({ description: 'A new dashboard user.' })

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import type { FormatReader, FormatVerdict, ReaderLimits } from '../../src/formats/format.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 
-export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
+const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxUnpackedBytes: 2 ** 30,
   maxRatio: 100,
   maxEntries: 10_000,

@@ -58,7 +58,7 @@ export interface Known {
   credentials: string[]
 }
 
-export const names = [
+const names = [
   ...new Set(
     'name scopes expires_in_days metadata contexts context_key display_name allowed_extensions max_file_size_mb description storage_path_template reject_blank_files scan_for_viruses storage_quota_mb status page page_size context uploaded_by api_key_id operation start_date end_date audit_type action entity_id period days grace_seconds file'.split(
       ' ',

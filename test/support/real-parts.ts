@@ -23,8 +23,7 @@ const folders = [
 ]
 
 /** Where the program is; undefined where it is not installed. */
-export const findPart = (part: Part): string | undefined =>
-  folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
+const findPart = (part: Part): string | undefined => folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
 
 /** Where the program is; throws where it is not installed. */
 export function partPath(part: Part): string {

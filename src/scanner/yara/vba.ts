@@ -10,7 +10,7 @@ const mostModules = 200
 const mostBytes = 1024 * 1024
 
 /** The macro sources that can be read in `bytes`, whatever they stand in. */
-export function* macroSources(bytes: Buffer): Iterable<Buffer> {
+function* macroSources(bytes: Buffer): Iterable<Buffer> {
   // Most text has no zero in it, which shows many times faster than that it has no marker.
   const zero = bytes.indexOf(0)
   if (zero < 0) return

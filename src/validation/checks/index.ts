@@ -7,7 +7,7 @@ import { size } from './size.js'
 import { virus } from './virus.js'
 
 /** The checks, by the reason that each decides. A new reason does not compile until it has one. */
-export const checks: Record<BlockReason, Check> = {
+const checks: Record<BlockReason, Check> = {
   invalid_extension: extension,
   size_exceeded: size,
   blank_file: blank,

@@ -3,7 +3,7 @@ import { getIntrospectionQuery } from 'graphql'
 
 const extensions =
   'txt csv json xml png jpg webp gif tiff bmp avif svg pdf zip gz tar 7z docx xlsx pptx odt doc xls ppt epub jar html mp3 wav flac ogg m4a mp4 mov webm bin dat exe'
-export const context = {
+const context = {
   context_key: 'loop',
   display_name: 'Everything',
   allowed_extensions: extensions.split(' '),
