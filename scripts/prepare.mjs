@@ -99,6 +99,7 @@ const codeSources = () => [
   ...[
     join(generated, '.made-of'),
     inRoot('tsconfig.json'),
+    inRoot('tsconfig.client.json'),
     inRoot('node_modules', 'typescript', 'package.json'),
     fileURLToPath(import.meta.url),
   ],
@@ -119,6 +120,9 @@ async function build(say) {
       what: 'tsc',
     },
   )
+  // The client's types are for whoever installs the package; the service's concern itself alone.
+  const types = ['-p', inRoot('tsconfig.client.json'), '--outDir', join(fresh, 'client')]
+  await run([process.execPath, inRoot('node_modules', 'typescript', 'bin', 'tsc'), ...types], { what: 'tsc' })
   copyAssets(fresh)
   writeFileSync(join(fresh, '.built-from'), made)
   if (existsSync(dist)) renameSync(dist, old)

@@ -37,6 +37,7 @@ const rooms: Record<string, string[]> = {
   exports: ['audit-logs', 'call-logs'],
   maintenance: ['users'],
   cli: ['users'],
+  client: [],
 }
 
 /** What wires the rooms together, and the programs that start from there. */

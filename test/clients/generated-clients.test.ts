@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -69,6 +69,14 @@ describeWhere(existsSync(tools), 'their generators are not installed (npm ci --p
       expect(session).toEqual({ status: 0, said: 'done\n' })
     },
   )
+
+  test('the types of our own client are those of the document (npm run client:types)', async () => {
+    const program = `const { typesOf } = await import('./types.mjs'); const { readFileSync } = await import('node:fs')
+      process.stdout.write(await typesOf(JSON.parse(readFileSync(${JSON.stringify(join(folder, 'openapi.json'))}, 'utf8'))))`
+    const fresh = await run(process.execPath, ['--input-type=module', '-e', program], { cwd: here })
+    const committed = await readFile(new URL('../../src/client/generated/openapi.ts', import.meta.url), 'utf8')
+    expect(fresh.said === committed).toBe(true)
+  })
 
   test('redocly and spectral have nothing to say about the document', async () => {
     const redocly = await run(bin('redocly'), ['lint', 'openapi.json', '--format=stylish'], { cwd: folder })

@@ -1,0 +1,4822 @@
+// Made by npm run client:types; do not edit.
+export interface paths {
+    "/api/v1/api-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API keys
+         * @description The tenant’s API keys, newest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listApiKeys"];
+        put?: never;
+        /**
+         * Create API key
+         * @description Creates a key. Its secret is in this answer and nowhere else.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["createApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/api-keys/{api_key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get API key
+         * @description One API key.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getApiKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/api-keys/{api_key_id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable API key
+         * @description Enables a disabled key.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["enableApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/api-keys/{api_key_id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable API key
+         * @description Disables an active key.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["disableApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/api-keys/{api_key_id}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke API key
+         * @description Revokes a key, for good.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["revokeApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/api-keys/{api_key_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an API key a new secret
+         * @description Gives a key a new secret; the old one lives on for graceSeconds.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["rotateApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contexts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List file contexts
+         * @description The tenant’s contexts, newest first.
+         *
+         *     Any valid credential.
+         */
+        get: operations["listContexts"];
+        put?: never;
+        /**
+         * Create file context
+         * @description Creates a context.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["createContext"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contexts/{context_key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get file context
+         * @description One context, by its key.
+         *
+         *     Any valid credential.
+         */
+        get: operations["getContext"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete file context
+         * @description Deletes a context that holds no files.
+         *
+         *     Requires the scope `admin`.
+         */
+        delete: operations["deleteContext"];
+        options?: never;
+        head?: never;
+        /**
+         * Change file context
+         * @description Changes a context; its key never changes.
+         *
+         *     Requires the scope `admin`.
+         */
+        patch: operations["updateContext"];
+        trace?: never;
+    };
+    "/api/v1/files/upload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload file
+         * @description Tests a file against its context’s rules and keeps it.
+         *
+         *     Requires the scope `upload`.
+         */
+        post: operations["uploadFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a file and keep nothing
+         * @description Tests a file and keeps nothing: the report that an upload would get.
+         *
+         *     Requires the scope `upload`.
+         */
+        post: operations["validateFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files
+         * @description The tenant’s files, newest first.
+         *
+         *     Requires the scope `metadata`.
+         */
+        get: operations["listFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get download URL
+         * @description Makes a pre-signed, short-lived download URL.
+         *
+         *     Requires the scope `download`.
+         */
+        get: operations["createDownloadUrl"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete file
+         * @description Deletes a file, at once for every reader.
+         *
+         *     Requires the scope `delete`.
+         */
+        delete: operations["deleteFile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files/{file_id}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get file metadata
+         * @description One file’s metadata.
+         *
+         *     Requires the scope `metadata`.
+         */
+        get: operations["getFileMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files/{file_id}/validation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the validation report kept with a file
+         * @description The validation report that was kept with a file.
+         *
+         *     Requires the scope `metadata`.
+         */
+        get: operations["getFileValidation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Statistics overview
+         * @description The statistics overview.
+         *
+         *     Requires the scope `metadata`.
+         *
+         *     Not for a key that is restricted to some contexts.
+         */
+        get: operations["getStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/charts/api-calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Chart of calls
+         * @description Calls over time.
+         *
+         *     Requires the scope `metadata`.
+         *
+         *     Not for a key that is restricted to some contexts.
+         */
+        get: operations["getApiCallsChart"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/charts/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Chart of storage
+         * @description Storage over time.
+         *
+         *     Requires the scope `metadata`.
+         *
+         *     Not for a key that is restricted to some contexts.
+         */
+        get: operations["getStorageChart"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/charts/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Chart of uploads
+         * @description Uploads over time.
+         *
+         *     Requires the scope `metadata`.
+         *
+         *     Not for a key that is restricted to some contexts.
+         */
+        get: operations["getUploadsChart"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/by-context/api-calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Calls by context
+         * @description All calls by context, most first.
+         *
+         *     Requires the scope `metadata`.
+         */
+        get: operations["getApiCallsByContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/by-context/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Files by context
+         * @description Files by context, most bytes first.
+         *
+         *     Requires the scope `metadata`.
+         */
+        get: operations["getFilesByContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * API call logs
+         * @description The call log, newest first.
+         *
+         *     Requires the scope `metadata`.
+         *
+         *     Not for a key that is restricted to some contexts.
+         */
+        get: operations["listCallLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit-logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Audit logs
+         * @description The audit trail, newest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listAuditLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit-logs/entity/{entity_type}/{entity_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Audit logs of one entity
+         * @description The audit trail of one thing, newest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listAuditLogsOfEntity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the tenant
+         * @description The tenant that the credential belongs to.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getTenant"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the tenant
+         * @description Changes the tenant’s name or quota.
+         *
+         *     Requires the scope `admin`.
+         */
+        patch: operations["updateTenant"];
+        trace?: never;
+    };
+    "/api/v1/stats/logs/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export API call logs
+         * @description All entries that the filters leave, as a stream, newest first.
+         *
+         *     Requires the scope `metadata`.
+         *
+         *     Not for a key that is restricted to some contexts.
+         */
+        get: operations["exportCallLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit-logs/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export audit logs
+         * @description All entries that the filters leave, as a stream, newest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["exportAuditLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /**
+         * @description What a credential may do.
+         *     - `upload`: Upload and validate files.
+         *     - `download`: Make download URLs.
+         *     - `metadata`: Read lists, metadata, statistics and the call log.
+         *     - `delete`: Delete files.
+         *     - `admin`: Everything; alone for keys, contexts, the audit log and the tenant.
+         * @enum {string}
+         */
+        Scope: "upload" | "download" | "metadata" | "delete" | "admin";
+        CreateApiKeyBody: {
+            /** @description 1 to 255 characters. */
+            name: string;
+            /**
+             * @description What it may do.
+             * @default [
+             *       "upload",
+             *       "download"
+             *     ]
+             */
+            scopes?: components["schemas"]["Scope"][] | null;
+            /**
+             * Format: int32
+             * @description 1 to 365; null: it never expires.
+             */
+            expires_in_days?: number | null;
+            /** @description The caller’s own facts: at most 16 KiB. */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Keys of the only contexts that it may see; null: all. */
+            contexts?: string[] | null;
+        };
+        /** @description A new key with its secret, which is shown this once. */
+        NewApiKey: {
+            /** @description Shape key_…. */
+            api_key_id: string;
+            /** @description The secret: assay_ and 43 characters. Shown this once. */
+            api_key: string;
+            /** @description 1 to 255 characters. */
+            name: string;
+            /** @description What it may do. */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * Format: date-time
+             * @description When it expires; null: never.
+             */
+            expires_at: string | null;
+        };
+        BadUserInputError: {
+            /** @constant */
+            code: "bad_user_input";
+            details: {
+                /** @description All faults at once, in the spelling of the request. */
+                fields: {
+                    field: string;
+                    message: string;
+                }[];
+            };
+        };
+        UnauthenticatedError: {
+            /** @constant */
+            code: "unauthenticated";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        ForbiddenError: {
+            /** @constant */
+            code: "forbidden";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        ConflictError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "conflict";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        IdempotencyMismatchError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "idempotency_mismatch";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        UnsupportedMediaTypeError: {
+            /** @constant */
+            code: "unsupported_media_type";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        RateLimitedError: {
+            /** @constant */
+            code: "rate_limited";
+            details: {
+                /**
+                 * Format: int64
+                 * @description Seconds; the same as Retry-After.
+                 */
+                retry_after?: number;
+            } & {
+                [key: string]: unknown;
+            };
+        };
+        InternalServerError: {
+            /** @constant */
+            code: "internal_server_error";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        DatabaseUnavailableError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "database_unavailable";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        OverloadedError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "overloaded";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * @description Whether a key is accepted.
+         *     - `active`: It is.
+         *     - `disabled`: Not until it is enabled.
+         *     - `revoked`: Never again.
+         * @enum {string}
+         */
+        ApiKeyStatus: "active" | "disabled" | "revoked";
+        /** @description An API key, without its secret, which cannot be retrieved. */
+        ApiKey: {
+            /** @description Shape key_…. */
+            api_key_id: string;
+            /** @description 1 to 255 characters. */
+            name: string;
+            /** @description How its secret begins: enough to tell which key leaked. */
+            key_prefix: string;
+            /** @description What it may do. */
+            scopes: components["schemas"]["Scope"][];
+            /** @description Whether it is accepted. */
+            status: components["schemas"]["ApiKeyStatus"];
+            /**
+             * Format: date-time
+             * @description When it expires; null: never.
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was last used; what other replicas saw follows within seconds.
+             */
+            last_used_at: string | null;
+            /** @description The caller’s own facts. */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Who made it: key_…, usr_… or system. */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            updated_at: string;
+        };
+        /** @description Where a page stands in its list. */
+        Pagination: {
+            /**
+             * Format: int32
+             * @description This page, from 1.
+             */
+            page: number;
+            /**
+             * Format: int32
+             * @description Items asked for.
+             */
+            page_size: number;
+            /**
+             * Format: int64
+             * @description Items in the whole list, exact.
+             */
+            total_items: number;
+            /**
+             * Format: int64
+             * @description Pages in the whole list.
+             */
+            total_pages: number;
+            /** @description Whether a page follows. */
+            has_next: boolean;
+            /** @description Whether a page precedes. */
+            has_previous: boolean;
+        };
+        /** @description A page of a list of ApiKey items. */
+        ApiKeyPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["ApiKey"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        NotFoundError: {
+            /** @constant */
+            code: "not_found";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        RotateApiKeyBody: {
+            /**
+             * Format: int32
+             * @description Seconds for which the old secret lives on: 0 to 86,400.
+             * @default 0
+             */
+            grace_seconds?: number | null;
+        };
+        CreateContextBody: {
+            /** @description A lower-case letter, then up to 62 lower-case letters, digits and underscores. */
+            context_key: string;
+            /** @description 1 to 255 characters. */
+            display_name: string;
+            /** @description 1 to 100 extensions, in any case, with or without the dot. */
+            allowed_extensions: string[];
+            /**
+             * Format: int32
+             * @description Largest file, in MB: 1 to MAX_UPLOAD_MB.
+             */
+            max_file_size_mb: number;
+            /**
+             * @description What it is for.
+             * @default
+             */
+            description?: string | null;
+            /**
+             * @description Where its blobs go.
+             * @default {context_key}/{year}/{month}
+             */
+            storage_path_template?: string | null;
+            /**
+             * @description Whether blank files are refused.
+             * @default true
+             */
+            reject_blank_files?: boolean | null;
+            /**
+             * @description Whether files that cannot be opened are refused.
+             * @default true
+             */
+            reject_corrupt_files?: boolean | null;
+            /**
+             * @description Whether files are scanned for viruses.
+             * @default true
+             */
+            scan_for_viruses?: boolean | null;
+            /**
+             * Format: int32
+             * @description Quota, in MB: at least 1.
+             * @default 10240
+             */
+            storage_quota_mb?: number | null;
+            /** @description The caller’s own facts: at most 16 KiB. */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * @description Whether a context takes uploads.
+         *     - `active`: It takes uploads.
+         *     - `disabled`: It takes none; its files stay.
+         * @enum {string}
+         */
+        ContextStatus: "active" | "disabled";
+        /** @description A set of upload rules, and the place of the files that passed them. */
+        FileContext: {
+            /** @description Shape ctx_…. */
+            context_id: string;
+            /** @description Its name in paths and upload forms; unique in the tenant, never changes. */
+            context_key: string;
+            /** @description Whose it is: shape ten_…. */
+            tenant_id: string;
+            /** @description Its name for people. */
+            display_name: string;
+            /** @description What it is for. */
+            description: string;
+            /** @description Extensions without the dot, in lower case. */
+            allowed_extensions: string[];
+            /**
+             * Format: int32
+             * @description Largest file, in MB of 1,048,576 bytes; a file of exactly the limit passes.
+             */
+            max_file_size_mb: number;
+            /** @description Where its blobs go: {context_key}, {year} and {month} are filled in. */
+            storage_path_template: string;
+            /** @description Whether blank files are refused. */
+            reject_blank_files: boolean;
+            /** @description Whether files that their programs cannot open are refused. */
+            reject_corrupt_files: boolean;
+            /** @description Whether files are scanned for viruses. */
+            scan_for_viruses: boolean;
+            /**
+             * Format: int32
+             * @description Quota of the context, in MB.
+             */
+            storage_quota_mb: number;
+            /**
+             * Format: int64
+             * @description Bytes of the files that it holds, exact.
+             */
+            storage_used_bytes: number;
+            /** @description Whether it takes uploads. */
+            status: components["schemas"]["ContextStatus"];
+            /** @description The caller’s own facts. */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            updated_at: string;
+        };
+        /** @description A page of a list of FileContext items. */
+        FileContextPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["FileContext"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        UpdateContextBody: {
+            /** @description 1 to 255 characters. */
+            display_name?: string;
+            /** @description 1 to 100 extensions. */
+            allowed_extensions?: string[];
+            /**
+             * Format: int32
+             * @description Largest file, in MB: 1 to MAX_UPLOAD_MB.
+             */
+            max_file_size_mb?: number;
+            /** @description What it is for. */
+            description?: string;
+            /** @description Where new blobs go; files keep their paths. */
+            storage_path_template?: string;
+            /** @description Whether blank files are refused. */
+            reject_blank_files?: boolean;
+            /** @description Whether files that cannot be opened are refused. */
+            reject_corrupt_files?: boolean;
+            /** @description Whether files are scanned for viruses. */
+            scan_for_viruses?: boolean;
+            /**
+             * Format: int32
+             * @description Quota, in MB: at least 1.
+             */
+            storage_quota_mb?: number;
+            /** @description Replaces the caller’s own facts. */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** @description Whether it takes uploads. */
+            status?: components["schemas"]["ContextStatus"];
+        };
+        /** @description A context that was deleted. */
+        DeletedContext: {
+            /** @description Shape ctx_…. */
+            context_id: string;
+            /** @description Its key, free again. */
+            context_key: string;
+        };
+        UploadFileBody: {
+            /**
+             * Format: binary
+             * @description The file.
+             */
+            file: string;
+            /** @description The context whose rules it is tested against. */
+            context: string;
+            /** @description The uploader’s own facts: at most 16 KiB. */
+            metadata?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A file that passed its context’s rules and is kept. */
+        File: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /** @description The client’s name for it, cleaned. */
+            original_filename: string;
+            /** @description What the content is found to be, never what the client claimed. */
+            content_type: string;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size_bytes: number;
+            /** @description The context that it was uploaded into. */
+            context_key: string;
+        };
+        SizeExceededError: {
+            /** @constant */
+            code: "size_exceeded";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        InvalidExtensionError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "invalid_extension";
+            details: {
+                /** @description Of the file name, without the dot. */
+                extension?: string;
+                /** @description Where the context does not allow the extension. */
+                allowed?: string[];
+                /** @description The type that the content is of, where it is another one. */
+                recognised?: string;
+                content_type?: string;
+            } & {
+                [key: string]: unknown;
+            };
+        };
+        BlankFileError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "blank_file";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        CorruptFileError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "corrupt_file";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        VirusDetectedError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "virus_detected";
+            details: {
+                signature?: string;
+                engine?: string;
+            } & {
+                [key: string]: unknown;
+            };
+        };
+        ScanIncompleteError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "scan_incomplete";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        QuotaExceededError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "quota_exceeded";
+            details: {
+                /** Format: int64 */
+                quota_mb?: number;
+                /** Format: int64 */
+                used_bytes?: number;
+                /** Format: int64 */
+                remaining_bytes?: number;
+                /** Format: int64 */
+                size_bytes?: number;
+            } & {
+                [key: string]: unknown;
+            };
+        };
+        ScannerUnavailableError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "scanner_unavailable";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        StorageUnavailableError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "storage_unavailable";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        ValidateFileBody: {
+            /**
+             * Format: binary
+             * @description The file.
+             */
+            file: string;
+            /** @description The context whose rules it is tested against. */
+            context: string;
+        };
+        /**
+         * @description What became of a file.
+         *     - `accepted`: It passed every check.
+         *     - `rejected`: A check failed.
+         * @enum {string}
+         */
+        ValidationOutcome: "accepted" | "rejected";
+        /**
+         * @description Why a file is refused; a check is named after the reason that it decides.
+         *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
+         *     - `size_exceeded`: More bytes than the context allows.
+         *     - `blank_file`: No bytes, or nothing but blanks.
+         *     - `corrupt_file`: The usual programs cannot open it, or it is a trap.
+         *     - `virus_detected`: The scanner named a signature.
+         * @enum {string}
+         */
+        BlockReason: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected";
+        /**
+         * @description How one check ended.
+         *     - `passed`: Nothing was found.
+         *     - `failed`: It decided the rejection.
+         *     - `skipped`: Switched off, or a check before it failed.
+         *     - `incomplete`: The scanner could not look at all of it.
+         * @enum {string}
+         */
+        CheckOutcome: "passed" | "failed" | "skipped" | "incomplete";
+        /** @description One check of a validation report. */
+        ValidationCheck: {
+            /** @description The block reason that it decides. */
+            check: components["schemas"]["BlockReason"];
+            /** @description How it ended. */
+            outcome: components["schemas"]["CheckOutcome"];
+            /** @description What was seen, for people. */
+            message: string;
+            /** @description What was seen, for programs. */
+            evidence: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: double
+             * @description Milliseconds.
+             */
+            duration_ms: number;
+        };
+        /** @description Which scanner judged, with which signatures. */
+        ScanEngine: {
+            /** @description Its name. */
+            name: string;
+            /** @description Its version. */
+            version: string;
+            /** @description The version of its signatures. */
+            signatures_version: string;
+            /**
+             * Format: date-time
+             * @description When they were made; null where it does not tell.
+             */
+            signatures_date: string | null;
+        };
+        /** @description What validation saw: kept with every attempt. */
+        ValidationReport: {
+            /** @description Accepted or rejected. */
+            outcome: components["schemas"]["ValidationOutcome"];
+            /** @description The first reason to refuse it; null where it was accepted. */
+            reason: string | null;
+            /** @description All five, in the order in which they are judged. */
+            checks: components["schemas"]["ValidationCheck"][];
+            /** @description What the content is found to be. */
+            detected_content_type: string | null;
+            /**
+             * Format: int64
+             * @description Bytes; where the upload was cut off, as many as had been read.
+             */
+            size_bytes: number;
+            /** @description sha256: and the digest; null where the upload was cut off. */
+            checksum: string | null;
+            /** @description The scanner; null where none was asked. */
+            engine: components["schemas"]["ScanEngine"] | null;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            validated_at: string;
+        };
+        /** @description A file that passed its context’s rules and is kept. */
+        FileItem: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /** @description The client’s name for it, cleaned. */
+            original_filename: string;
+            /** @description What the content is found to be, never what the client claimed. */
+            content_type: string;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size_bytes: number;
+            /** @description The context that it was uploaded into. */
+            context_key: string;
+            /** @description Who uploaded it: key_… or usr_…. */
+            uploaded_by: string;
+            /** @description Name of the API key; null when the uploader is a user. */
+            uploaded_by_name: string | null;
+            /**
+             * Format: int64
+             * @description Download URLs that were made for it.
+             */
+            download_count: number;
+            /**
+             * Format: date-time
+             * @description When the last of them was made.
+             */
+            last_downloaded_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was uploaded.
+             */
+            created_at: string;
+        };
+        /** @description A page of a list of File items. */
+        FilePage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["FileItem"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** @description A pre-signed, short-lived URL. */
+        DownloadUrl: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /**
+             * Format: uri
+             * @description Gives the file to whoever holds it, until it expires.
+             */
+            download_url: string;
+            /**
+             * Format: int64
+             * @description Seconds from now.
+             */
+            expires_in_seconds: number;
+            /** @description The name under which it is offered. */
+            original_filename: string;
+        };
+        /** @description A file that was deleted. */
+        DeletedFile: {
+            /** @description Shape file_…. */
+            file_id: string;
+        };
+        /** @description A file that passed its context’s rules and is kept. */
+        FileMetadata: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /** @description The client’s name for it, cleaned. */
+            original_filename: string;
+            /** @description What the content is found to be, never what the client claimed. */
+            content_type: string;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size_bytes: number;
+            /** @description The context that it was uploaded into. */
+            context_key: string;
+            /** @description sha256: and the hexadecimal digest. */
+            checksum: string;
+            /** @description The uploader’s own facts. */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int64
+             * @description Download URLs that were made for it.
+             */
+            download_count: number;
+            /**
+             * Format: date-time
+             * @description When the last of them was made.
+             */
+            last_downloaded_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was uploaded.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            updated_at: string;
+        };
+        /** @description What there is in all. */
+        StatsOverview: {
+            /**
+             * Format: int64
+             * @description Files held now.
+             */
+            total_files: number;
+            /**
+             * Format: int64
+             * @description Contexts.
+             */
+            total_contexts: number;
+            /**
+             * Format: int64
+             * @description API keys, whatever their status.
+             */
+            total_api_keys: number;
+            /**
+             * Format: int64
+             * @description Download URLs ever made.
+             */
+            total_downloads: number;
+        };
+        /** @description Calls by operation. */
+        CallsByOperation: {
+            /**
+             * Format: int64
+             * @description Uploads and dry runs.
+             */
+            upload: number;
+            /**
+             * Format: int64
+             * @description Download URLs.
+             */
+            download: number;
+            /**
+             * Format: int64
+             * @description Reads.
+             */
+            metadata: number;
+            /**
+             * Format: int64
+             * @description Deletions.
+             */
+            delete: number;
+        };
+        /** @description Calls by outcome. */
+        CallsByStatus: {
+            /**
+             * Format: int64
+             * @description Those that succeeded.
+             */
+            success: number;
+            /**
+             * Format: int64
+             * @description Those that failed.
+             */
+            failure: number;
+        };
+        /** @description Calls by API key, of today (UTC) and yesterday. */
+        ApiCallStats: {
+            /**
+             * Format: int64
+             * @description Calls today.
+             */
+            today: number;
+            /**
+             * Format: int64
+             * @description Calls yesterday.
+             */
+            yesterday: number;
+            /**
+             * Format: double
+             * @description Today against yesterday, in percent, to one decimal.
+             */
+            change_percent: number;
+            /** @description Today’s, by operation. */
+            by_operation: components["schemas"]["CallsByOperation"];
+            /** @description Today’s, by outcome. */
+            by_status: components["schemas"]["CallsByStatus"];
+        };
+        /** @description What one context holds. */
+        ContextStorage: {
+            /** @description Its key. */
+            context_key: string;
+            /** @description Its display name. */
+            context_name: string;
+            /**
+             * Format: int64
+             * @description Files.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            total_bytes: number;
+        };
+        /** @description What is stored. */
+        StorageStats: {
+            /**
+             * Format: int64
+             * @description Bytes held now.
+             */
+            total_bytes: number;
+            /** @description The same for people, base 1024. */
+            total_formatted: string;
+            /** @description The three largest contexts. */
+            by_context: components["schemas"]["ContextStorage"][];
+        };
+        /** @description The tenant’s quota. */
+        StorageQuota: {
+            /**
+             * Format: int32
+             * @description MB of 1,048,576 bytes.
+             */
+            quota_mb: number;
+            /**
+             * Format: int64
+             * @description Bytes in use.
+             */
+            used_bytes: number;
+            /** @description The same for people. */
+            used_formatted: string;
+            /**
+             * Format: double
+             * @description Use, in percent, to two decimals.
+             */
+            used_percent: number;
+            /**
+             * Format: int64
+             * @description Bytes left.
+             */
+            remaining_bytes: number;
+            /** @description The same for people. */
+            remaining_formatted: string;
+        };
+        /** @description Files that were accepted. */
+        FilesUploaded: {
+            /**
+             * Format: int64
+             * @description Ever, deleted ones included.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Today.
+             */
+            today: number;
+            /**
+             * Format: int64
+             * @description Yesterday.
+             */
+            yesterday: number;
+            /**
+             * Format: double
+             * @description Today against yesterday, in percent.
+             */
+            change_percent: number;
+        };
+        /** @description Blocked files by reason, of all time. */
+        BlockedByReason: {
+            /**
+             * Format: int64
+             * @description Blank files.
+             */
+            blank_file: number;
+            /**
+             * Format: int64
+             * @description Corrupt files.
+             */
+            corrupt_file: number;
+            /**
+             * Format: int64
+             * @description Viruses.
+             */
+            virus_detected: number;
+            /**
+             * Format: int64
+             * @description Extensions.
+             */
+            invalid_extension: number;
+            /**
+             * Format: int64
+             * @description Sizes.
+             */
+            size_exceeded: number;
+        };
+        /** @description Files that a check refused. */
+        SecurityStats: {
+            /**
+             * Format: int64
+             * @description Ever.
+             */
+            files_blocked_total: number;
+            /**
+             * Format: int64
+             * @description Today.
+             */
+            blocked_today: number;
+            /**
+             * Format: int64
+             * @description Yesterday.
+             */
+            blocked_yesterday: number;
+            /**
+             * Format: double
+             * @description Today against yesterday, in percent.
+             */
+            change_percent: number;
+            /** @description All of them, by reason. */
+            by_reason: components["schemas"]["BlockedByReason"];
+        };
+        /** @description The statistics overview. */
+        Stats: {
+            /** @description What there is in all. */
+            overview: components["schemas"]["StatsOverview"];
+            /** @description Calls. */
+            api_calls: components["schemas"]["ApiCallStats"];
+            /** @description Storage. */
+            storage: components["schemas"]["StorageStats"];
+            /** @description Quota. */
+            storage_quota: components["schemas"]["StorageQuota"];
+            /** @description Uploads. */
+            files_uploaded: components["schemas"]["FilesUploaded"];
+            /** @description What was blocked. */
+            security: components["schemas"]["SecurityStats"];
+        };
+        /**
+         * @description How long one point of a chart is.
+         *     - `hourly`: An hour.
+         *     - `daily`: A UTC day.
+         *     - `weekly`: A week, from Monday.
+         * @enum {string}
+         */
+        ChartPeriod: "hourly" | "daily" | "weekly";
+        /** @description The calls of one bucket. */
+        ApiCallsPoint: {
+            /**
+             * Format: date-time
+             * @description When the bucket begins.
+             */
+            timestamp: string;
+            /**
+             * Format: int64
+             * @description Calls.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Those that succeeded.
+             */
+            success: number;
+            /**
+             * Format: int64
+             * @description Those that failed.
+             */
+            failure: number;
+            /** @description By operation. */
+            by_operation: components["schemas"]["CallsByOperation"];
+        };
+        /** @description Calls over time. */
+        ApiCallsChart: {
+            /** @description How long one point is. */
+            period: components["schemas"]["ChartPeriod"];
+            /** @description Ascending, none missing, the current one last. */
+            data_points: components["schemas"]["ApiCallsPoint"][];
+        };
+        /**
+         * @description How long one point of the storage chart is.
+         *     - `daily`: A UTC day.
+         *     - `weekly`: A week, from Monday.
+         * @enum {string}
+         */
+        StorageChartPeriod: "daily" | "weekly";
+        /** @description What was stored at the end of one bucket. */
+        StoragePoint: {
+            /**
+             * Format: date-time
+             * @description When the bucket begins.
+             */
+            timestamp: string;
+            /**
+             * Format: int64
+             * @description Bytes at its end.
+             */
+            total_bytes: number;
+            /**
+             * Format: int64
+             * @description Files at its end.
+             */
+            files_count: number;
+        };
+        /** @description Storage over time. */
+        StorageChart: {
+            /** @description How long one point is. */
+            period: components["schemas"]["StorageChartPeriod"];
+            /** @description Ascending, none missing, the current one last. */
+            data_points: components["schemas"]["StoragePoint"][];
+        };
+        /** @description The uploads of one bucket. */
+        UploadsPoint: {
+            /**
+             * Format: date-time
+             * @description When the bucket begins.
+             */
+            timestamp: string;
+            /**
+             * Format: int64
+             * @description Files accepted.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Their bytes.
+             */
+            total_bytes: number;
+        };
+        /** @description Uploads over time. */
+        UploadsChart: {
+            /** @description How long one point is. */
+            period: components["schemas"]["ChartPeriod"];
+            /** @description Ascending, none missing, the current one last. */
+            data_points: components["schemas"]["UploadsPoint"][];
+        };
+        /** @description All calls of one context. */
+        ContextApiCalls: {
+            /** @description Its key. */
+            context_key: string;
+            /** @description Its display name. */
+            context_name: string;
+            /**
+             * Format: int64
+             * @description Calls.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Those that succeeded.
+             */
+            success: number;
+            /**
+             * Format: int64
+             * @description Those that failed.
+             */
+            failure: number;
+            /** @description By operation. */
+            by_operation: components["schemas"]["CallsByOperation"];
+        };
+        /** @description The files of one context. */
+        ContextFiles: {
+            /** @description Its key. */
+            context_key: string;
+            /** @description Its display name. */
+            context_name: string;
+            /**
+             * Format: int64
+             * @description Files held now.
+             */
+            file_count: number;
+            /**
+             * Format: int64
+             * @description Bytes held now.
+             */
+            total_bytes: number;
+            /** @description The same for people. */
+            total_formatted: string;
+        };
+        /**
+         * @description What a call is counted as: the scope that its endpoint requires.
+         *     - `upload`: Uploads and dry runs.
+         *     - `download`: Download URLs.
+         *     - `metadata`: Lists, metadata, statistics, logs.
+         *     - `delete`: Deletions of files.
+         * @enum {string}
+         */
+        Operation: "upload" | "download" | "metadata" | "delete";
+        /**
+         * @description How a call ended.
+         *     - `success`: As asked.
+         *     - `failure`: Refused or failed.
+         * @enum {string}
+         */
+        CallStatus: "success" | "failure";
+        /** @description A call by API key, whatever its outcome. */
+        CallLog: {
+            /** @description Shape call_…. */
+            call_id: string;
+            /** @description The key that was used. */
+            api_key_id: string;
+            /** @description The key’s name at that time. */
+            api_key_name: string;
+            /** @description What was asked. */
+            operation: components["schemas"]["Operation"];
+            /** @description How it ended. */
+            status: components["schemas"]["CallStatus"];
+            /** @description The file involved; null where none was. */
+            file_id: string | null;
+            /** @description The context involved; null where none was. */
+            context_key: string | null;
+            /** @description What failed and why; null on success. */
+            error_message: string | null;
+            /** @description The client’s address. */
+            ip_address: string;
+            /** @description The client’s User-Agent, at most 512 bytes. */
+            user_agent: string;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            created_at: string;
+        };
+        /** @description A page of a list of CallLog items. */
+        CallLogPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["CallLog"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        /**
+         * @description What a change is about.
+         *     - `api_key`: An API key.
+         *     - `file`: A file.
+         *     - `context`: A context.
+         *     - `tenant`: The tenant, its users and their sessions.
+         * @enum {string}
+         */
+        AuditType: "api_key" | "file" | "context" | "tenant";
+        /**
+         * @description What was done.
+         *     - `created`: It was made.
+         *     - `enabled`: It was switched on.
+         *     - `disabled`: It was switched off.
+         *     - `revoked`: It was ended for good.
+         *     - `updated`: It was changed.
+         *     - `deleted`: It was removed.
+         * @enum {string}
+         */
+        AuditAction: "created" | "enabled" | "disabled" | "revoked" | "updated" | "deleted";
+        /**
+         * @description Who performed.
+         *     - `user`: A dashboard user.
+         *     - `api_key`: A program, by API key.
+         *     - `system`: The service itself.
+         * @enum {string}
+         */
+        PerformerType: "user" | "api_key" | "system";
+        /** @description A change, with its performer as he was at that time. */
+        AuditLog: {
+            /** @description Shape aud_…. */
+            audit_id: string;
+            /** @description What it is about. */
+            audit_type: components["schemas"]["AuditType"];
+            /** @description What was done. */
+            action: components["schemas"]["AuditAction"];
+            /** @description The kind of thing acted upon. */
+            entity_type: string;
+            /** @description Which one. */
+            entity_id: string;
+            /** @description Its name at that time. */
+            entity_name: string;
+            /** @description usr_…, key_… or system. */
+            performed_by_id: string;
+            /** @description The performer’s name at that time. */
+            performed_by_name: string;
+            /** @description The performer’s e-mail at that time; null when it is an API key. */
+            performed_by_email: string | null;
+            /** @description User, API key or the service itself. */
+            performed_by_type: components["schemas"]["PerformerType"];
+            /** @description The performer’s scopes at that time. */
+            performed_by_scopes: components["schemas"]["Scope"][];
+            /** @description What the action is about: states before and after, and the like. */
+            details: {
+                [key: string]: unknown;
+            };
+            /** @description The performer’s address. */
+            ip_address: string;
+            /** @description The performer’s User-Agent. */
+            user_agent: string;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            created_at: string;
+        };
+        /** @description A page of a list of AuditLog items. */
+        AuditLogPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["AuditLog"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        /**
+         * @description The kind of thing acted upon.
+         *     - `api_key`: An API key.
+         *     - `file`: A file.
+         *     - `context`: A context.
+         *     - `tenant`: The tenant.
+         *     - `user`: A dashboard user.
+         *     - `session`: A dashboard user’s session.
+         * @enum {string}
+         */
+        EntityType: "api_key" | "file" | "context" | "tenant" | "user" | "session";
+        /** @description The tenant that the credential belongs to. */
+        Tenant: {
+            /** @description Shape ten_…. */
+            tenant_id: string;
+            /** @description 1 to 255 characters. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Quota of all its files, in MB of 1,048,576 bytes.
+             */
+            storage_quota_mb: number;
+            /**
+             * Format: int64
+             * @description Bytes of all its files, exact.
+             */
+            storage_used_bytes: number;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            updated_at: string;
+        };
+        UpdateTenantBody: {
+            /** @description 1 to 255 characters. */
+            name?: string;
+            /**
+             * Format: int32
+             * @description Quota, in MB: at least 1.
+             */
+            storage_quota_mb?: number;
+        };
+    };
+    responses: {
+        /** @description `bad_user_input`: a field, a parameter or the body is at fault. */
+        bad_user_input: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "bad_user_input",
+                 *         "details": {
+                 *           "fields": [
+                 *             {
+                 *               "field": "text",
+                 *               "message": "text"
+                 *             }
+                 *           ]
+                 *         }
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["BadUserInputError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:bad_user_input";
+                    title: string;
+                    /** @constant */
+                    status: 400;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "bad_user_input";
+                    details: {
+                        /** @description All faults at once, in the spelling of the request. */
+                        fields: {
+                            field: string;
+                            message: string;
+                        }[];
+                    };
+                };
+            };
+        };
+        /** @description `unauthenticated`: no, an unknown, a malformed, disabled, revoked or expired credential. */
+        unauthenticated: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "unauthenticated",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["UnauthenticatedError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:unauthenticated";
+                    title: string;
+                    /** @constant */
+                    status: 401;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "unauthenticated";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `forbidden`: the credential lacks the scope or is restricted to other contexts, or its tenant is suspended. */
+        forbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "forbidden",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["ForbiddenError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:forbidden";
+                    title: string;
+                    /** @constant */
+                    status: 403;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "forbidden";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /**
+         * @description `conflict`: it exists already, its state does not allow it, or the key of this Idempotency-Key was made before.
+         *
+         *     `idempotency_mismatch`: the Idempotency-Key was used with another body.
+         */
+        "conflict.idempotency_mismatch": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "conflict",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["ConflictError"] | components["schemas"]["IdempotencyMismatchError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:conflict" | "urn:assay:error:idempotency_mismatch";
+                    title: string;
+                    /** @constant */
+                    status: 409;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "conflict" | "idempotency_mismatch";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `unsupported_media_type`: the body is of another type. */
+        unsupported_media_type: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "unsupported_media_type",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["UnsupportedMediaTypeError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:unsupported_media_type";
+                    title: string;
+                    /** @constant */
+                    status: 415;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "unsupported_media_type";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `rate_limited`: too many calls; see Retry-After. */
+        rate_limited: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "rate_limited",
+                 *         "details": {
+                 *           "retry_after": 1
+                 *         }
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["RateLimitedError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:rate_limited";
+                    title: string;
+                    /** @constant */
+                    status: 429;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "rate_limited";
+                    details: {
+                        /**
+                         * Format: int64
+                         * @description Seconds; the same as Retry-After.
+                         */
+                        retry_after?: number;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `internal_server_error`: a fault of ours; it was logged under the request id. */
+        internal_server_error: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "internal_server_error",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["InternalServerError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:internal_server_error";
+                    title: string;
+                    /** @constant */
+                    status: 500;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "internal_server_error";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /**
+         * @description `database_unavailable`: the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
+         *
+         *     `overloaded`: too much waits already; try again.
+         */
+        "database_unavailable.overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "database_unavailable",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["DatabaseUnavailableError"] | components["schemas"]["OverloadedError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:database_unavailable" | "urn:assay:error:overloaded";
+                    title: string;
+                    /** @constant */
+                    status: 503;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "database_unavailable" | "overloaded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `not_found`: there is no such thing in this tenant. */
+        not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "not_found",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["NotFoundError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:not_found";
+                    title: string;
+                    /** @constant */
+                    status: 404;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "not_found";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `conflict`: it exists already, its state does not allow it, or the key of this Idempotency-Key was made before. */
+        conflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "conflict",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["ConflictError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:conflict";
+                    title: string;
+                    /** @constant */
+                    status: 409;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "conflict";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `size_exceeded`: more bytes than the context allows. */
+        size_exceeded: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "size_exceeded",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["SizeExceededError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:size_exceeded";
+                    title: string;
+                    /** @constant */
+                    status: 413;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "size_exceeded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /**
+         * @description `invalid_extension`: the extension is not allowed, or the content is of another type.
+         *
+         *     `blank_file`: no bytes, or nothing but blanks.
+         *
+         *     `corrupt_file`: the usual programs cannot open it, or it is a trap.
+         *
+         *     `virus_detected`: the scanner named a signature.
+         *
+         *     `scan_incomplete`: the scanner could not look at all of it.
+         *
+         *     `quota_exceeded`: it does not fit the quota of the context or of the tenant.
+         */
+        "invalid_extension.blank_file.corrupt_file.virus_detected.scan_incomplete.quota_exceeded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "invalid_extension",
+                 *         "details": {
+                 *           "extension": "text",
+                 *           "allowed": [
+                 *             "text"
+                 *           ],
+                 *           "recognised": "text",
+                 *           "content_type": "application/pdf"
+                 *         }
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["InvalidExtensionError"] | components["schemas"]["BlankFileError"] | components["schemas"]["CorruptFileError"] | components["schemas"]["VirusDetectedError"] | components["schemas"]["ScanIncompleteError"] | components["schemas"]["QuotaExceededError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:invalid_extension" | "urn:assay:error:blank_file" | "urn:assay:error:corrupt_file" | "urn:assay:error:virus_detected" | "urn:assay:error:scan_incomplete" | "urn:assay:error:quota_exceeded";
+                    title: string;
+                    /** @constant */
+                    status: 422;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "invalid_extension" | "blank_file" | "corrupt_file" | "virus_detected" | "scan_incomplete" | "quota_exceeded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /**
+         * @description `scanner_unavailable`: the scanner cannot be asked; nothing was stored.
+         *
+         *     `storage_unavailable`: the store cannot be used; nothing was stored.
+         *
+         *     `database_unavailable`: the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
+         *
+         *     `overloaded`: too much waits already; try again.
+         */
+        "scanner_unavailable.storage_unavailable.database_unavailable.overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "scanner_unavailable",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["ScannerUnavailableError"] | components["schemas"]["StorageUnavailableError"] | components["schemas"]["DatabaseUnavailableError"] | components["schemas"]["OverloadedError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:scanner_unavailable" | "urn:assay:error:storage_unavailable" | "urn:assay:error:database_unavailable" | "urn:assay:error:overloaded";
+                    title: string;
+                    /** @constant */
+                    status: 503;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "scanner_unavailable" | "storage_unavailable" | "database_unavailable" | "overloaded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /**
+         * @description `storage_unavailable`: the store cannot be used; nothing was stored.
+         *
+         *     `database_unavailable`: the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
+         *
+         *     `overloaded`: too much waits already; try again.
+         */
+        "storage_unavailable.database_unavailable.overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "storage_unavailable",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["StorageUnavailableError"] | components["schemas"]["DatabaseUnavailableError"] | components["schemas"]["OverloadedError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:storage_unavailable" | "urn:assay:error:database_unavailable" | "urn:assay:error:overloaded";
+                    title: string;
+                    /** @constant */
+                    status: 503;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "storage_unavailable" | "database_unavailable" | "overloaded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    parameters: {
+        /** @description The same request twice under one key is done once: for 24 hours the first answer is given again. */
+        "Idempotency-Key": string;
+    };
+    requestBodies: never;
+    headers: {
+        /** @description The next page, where there is one: `</api/v1/files?page=2&after=…>; rel="next"`. It begins behind the last item of this one, so that following these links neither repeats nor skips an item, whatever is added or removed meanwhile. */
+        Link: string;
+        /** @description The request: in the logs, and in failures. */
+        "X-Request-Id": string;
+        /** @description What is left of the limit that is closest: `"key";r=119999;t=60`. */
+        RateLimit: string;
+        /** @description That limit: `"key";q=120000;w=60`. */
+        "RateLimit-Policy": string;
+        /** @description Seconds after which trying again makes sense. */
+        "Retry-After": string;
+        /** @description A file name to save it under. */
+        "Content-Disposition": string;
+        /** @description `Bearer`. */
+        "WWW-Authenticate": string;
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listApiKeys: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+                /** @description Only those of that status. */
+                status?: components["schemas"]["ApiKeyStatus"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "name": "Invoice importer",
+                     *             "key_prefix": "assay_Q2ho",
+                     *             "scopes": [
+                     *               "upload",
+                     *               "download"
+                     *             ],
+                     *             "status": "active",
+                     *             "expires_at": "2027-02-18T10:00:00.000Z",
+                     *             "last_used_at": "2026-11-20T10:00:00.000Z",
+                     *             "metadata": {
+                     *               "order": 4711
+                     *             },
+                     *             "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "created_at": "2026-11-20T10:00:00.000Z",
+                     *             "updated_at": "2026-11-20T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ApiKeyPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    createApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request twice under one key is done once: for 24 hours the first answer is given again. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Invoice importer",
+                 *       "scopes": [
+                 *         "upload",
+                 *         "download"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateApiKeyBody"];
+            };
+        };
+        responses: {
+            /** @description Done; or, with an Idempotency-Key that was used for the same before, that answer again. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "message": "text",
+                     *       "data": {
+                     *         "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "api_key": "assay_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE",
+                     *         "name": "Invoice importer",
+                     *         "scopes": [
+                     *           "upload",
+                     *           "download"
+                     *         ],
+                     *         "expires_at": "2027-02-18T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        message: string;
+                        data: components["schemas"]["NewApiKey"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict.idempotency_mismatch"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape key_…. */
+                api_key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "name": "Invoice importer",
+                     *         "key_prefix": "assay_Q2ho",
+                     *         "scopes": [
+                     *           "upload",
+                     *           "download"
+                     *         ],
+                     *         "status": "active",
+                     *         "expires_at": "2027-02-18T10:00:00.000Z",
+                     *         "last_used_at": "2026-11-20T10:00:00.000Z",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ApiKey"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    enableApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape key_…. */
+                api_key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "name": "Invoice importer",
+                     *         "key_prefix": "assay_Q2ho",
+                     *         "scopes": [
+                     *           "upload",
+                     *           "download"
+                     *         ],
+                     *         "status": "active",
+                     *         "expires_at": "2027-02-18T10:00:00.000Z",
+                     *         "last_used_at": "2026-11-20T10:00:00.000Z",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ApiKey"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    disableApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape key_…. */
+                api_key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "name": "Invoice importer",
+                     *         "key_prefix": "assay_Q2ho",
+                     *         "scopes": [
+                     *           "upload",
+                     *           "download"
+                     *         ],
+                     *         "status": "active",
+                     *         "expires_at": "2027-02-18T10:00:00.000Z",
+                     *         "last_used_at": "2026-11-20T10:00:00.000Z",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ApiKey"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    revokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape key_…. */
+                api_key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "name": "Invoice importer",
+                     *         "key_prefix": "assay_Q2ho",
+                     *         "scopes": [
+                     *           "upload",
+                     *           "download"
+                     *         ],
+                     *         "status": "active",
+                     *         "expires_at": "2027-02-18T10:00:00.000Z",
+                     *         "last_used_at": "2026-11-20T10:00:00.000Z",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ApiKey"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    rotateApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape key_…. */
+                api_key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "grace_seconds": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotateApiKeyBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "api_key": "assay_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE",
+                     *         "name": "Invoice importer",
+                     *         "scopes": [
+                     *           "upload",
+                     *           "download"
+                     *         ],
+                     *         "expires_at": "2027-02-18T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["NewApiKey"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listContexts: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+                /** @description Only those of that status. */
+                status?: components["schemas"]["ContextStatus"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "context_id": "ctx_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "context_key": "invoices",
+                     *             "tenant_id": "ten_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "display_name": "Invoices",
+                     *             "description": "Invoices as they come in",
+                     *             "allowed_extensions": [
+                     *               "pdf",
+                     *               "png"
+                     *             ],
+                     *             "max_file_size_mb": 10,
+                     *             "storage_path_template": "{context_key}/{year}/{month}",
+                     *             "reject_blank_files": true,
+                     *             "reject_corrupt_files": true,
+                     *             "scan_for_viruses": true,
+                     *             "storage_quota_mb": 10240,
+                     *             "storage_used_bytes": 48213,
+                     *             "status": "active",
+                     *             "metadata": {
+                     *               "order": 4711
+                     *             },
+                     *             "created_at": "2026-11-20T10:00:00.000Z",
+                     *             "updated_at": "2026-11-20T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileContextPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    createContext: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request twice under one key is done once: for 24 hours the first answer is given again. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "context_key": "invoices",
+                 *       "display_name": "Invoices",
+                 *       "allowed_extensions": [
+                 *         "pdf",
+                 *         "png"
+                 *       ],
+                 *       "max_file_size_mb": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateContextBody"];
+            };
+        };
+        responses: {
+            /** @description Done; or, with an Idempotency-Key that was used for the same before, that answer again. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "context_id": "ctx_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "context_key": "invoices",
+                     *         "tenant_id": "ten_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "display_name": "Invoices",
+                     *         "description": "Invoices as they come in",
+                     *         "allowed_extensions": [
+                     *           "pdf",
+                     *           "png"
+                     *         ],
+                     *         "max_file_size_mb": 10,
+                     *         "storage_path_template": "{context_key}/{year}/{month}",
+                     *         "reject_blank_files": true,
+                     *         "reject_corrupt_files": true,
+                     *         "scan_for_viruses": true,
+                     *         "storage_quota_mb": 10240,
+                     *         "storage_used_bytes": 48213,
+                     *         "status": "active",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileContext"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict.idempotency_mismatch"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "context_id": "ctx_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "context_key": "invoices",
+                     *         "tenant_id": "ten_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "display_name": "Invoices",
+                     *         "description": "Invoices as they come in",
+                     *         "allowed_extensions": [
+                     *           "pdf",
+                     *           "png"
+                     *         ],
+                     *         "max_file_size_mb": 10,
+                     *         "storage_path_template": "{context_key}/{year}/{month}",
+                     *         "reject_blank_files": true,
+                     *         "reject_corrupt_files": true,
+                     *         "scan_for_viruses": true,
+                     *         "storage_quota_mb": 10240,
+                     *         "storage_used_bytes": 48213,
+                     *         "status": "active",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileContext"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    deleteContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "context_id": "ctx_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "context_key": "invoices"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["DeletedContext"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    updateContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "display_name": "Invoices",
+                 *       "allowed_extensions": [
+                 *         "pdf",
+                 *         "png"
+                 *       ],
+                 *       "max_file_size_mb": 10,
+                 *       "description": "Invoices as they come in",
+                 *       "storage_path_template": "{context_key}/{year}/{month}",
+                 *       "reject_blank_files": true,
+                 *       "reject_corrupt_files": true,
+                 *       "scan_for_viruses": true,
+                 *       "storage_quota_mb": 10240,
+                 *       "metadata": {
+                 *         "order": 4711
+                 *       },
+                 *       "status": "active"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateContextBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "context_id": "ctx_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "context_key": "invoices",
+                     *         "tenant_id": "ten_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "display_name": "Invoices",
+                     *         "description": "Invoices as they come in",
+                     *         "allowed_extensions": [
+                     *           "pdf",
+                     *           "png"
+                     *         ],
+                     *         "max_file_size_mb": 10,
+                     *         "storage_path_template": "{context_key}/{year}/{month}",
+                     *         "reject_blank_files": true,
+                     *         "reject_corrupt_files": true,
+                     *         "scan_for_viruses": true,
+                     *         "storage_quota_mb": 10240,
+                     *         "storage_used_bytes": 48213,
+                     *         "status": "active",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileContext"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request twice under one key is done once: for 24 hours the first answer is given again. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["UploadFileBody"];
+            };
+        };
+        responses: {
+            /** @description Done; or, with an Idempotency-Key that was used for the same before, that answer again. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "message": "text",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "original_filename": "invoice-4711.pdf",
+                     *         "content_type": "application/pdf",
+                     *         "size_bytes": 48213,
+                     *         "context_key": "invoices"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        message: string;
+                        data: components["schemas"]["File"];
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict.idempotency_mismatch"];
+            413: components["responses"]["size_exceeded"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["invalid_extension.blank_file.corrupt_file.virus_detected.scan_incomplete.quota_exceeded"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["scanner_unavailable.storage_unavailable.database_unavailable.overloaded"];
+        };
+    };
+    validateFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["ValidateFileBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "outcome": "accepted",
+                     *         "reason": null,
+                     *         "checks": [
+                     *           {
+                     *             "check": "invalid_extension",
+                     *             "outcome": "passed",
+                     *             "message": "text",
+                     *             "evidence": {},
+                     *             "duration_ms": 1.4
+                     *           }
+                     *         ],
+                     *         "detected_content_type": "application/pdf",
+                     *         "size_bytes": 48213,
+                     *         "checksum": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *         "engine": {
+                     *           "name": "Invoice importer",
+                     *           "version": "1.4.3",
+                     *           "signatures_version": "27800",
+                     *           "signatures_date": "2026-11-20T10:00:00.000Z"
+                     *         },
+                     *         "validated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ValidationReport"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["size_exceeded"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["scanner_unavailable.storage_unavailable.database_unavailable.overloaded"];
+        };
+    };
+    listFiles: {
+        parameters: {
+            query?: {
+                /** @description Only files of the context with this key. */
+                context?: string;
+                /** @description Only files that this key_… or usr_… uploaded. */
+                uploaded_by?: string;
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "original_filename": "invoice-4711.pdf",
+                     *             "content_type": "application/pdf",
+                     *             "size_bytes": 48213,
+                     *             "context_key": "invoices",
+                     *             "uploaded_by": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "uploaded_by_name": "Invoice importer",
+                     *             "download_count": 3,
+                     *             "last_downloaded_at": "2026-11-20T10:00:00.000Z",
+                     *             "created_at": "2026-11-20T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FilePage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    createDownloadUrl: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "download_url": "https://files.example.com/download/file_01kqzv6y8xw3f5t2n7m4c9d1b0?expires=1795187510&signature=54kD",
+                     *         "expires_in_seconds": 300,
+                     *         "original_filename": "invoice-4711.pdf"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["DownloadUrl"];
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["storage_unavailable.database_unavailable.overloaded"];
+        };
+    };
+    deleteFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["DeletedFile"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getFileMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "original_filename": "invoice-4711.pdf",
+                     *         "content_type": "application/pdf",
+                     *         "size_bytes": 48213,
+                     *         "context_key": "invoices",
+                     *         "checksum": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "download_count": 3,
+                     *         "last_downloaded_at": "2026-11-20T10:00:00.000Z",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileMetadata"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getFileValidation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "outcome": "accepted",
+                     *         "reason": null,
+                     *         "checks": [
+                     *           {
+                     *             "check": "invalid_extension",
+                     *             "outcome": "passed",
+                     *             "message": "text",
+                     *             "evidence": {},
+                     *             "duration_ms": 1.4
+                     *           }
+                     *         ],
+                     *         "detected_content_type": "application/pdf",
+                     *         "size_bytes": 48213,
+                     *         "checksum": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *         "engine": {
+                     *           "name": "Invoice importer",
+                     *           "version": "1.4.3",
+                     *           "signatures_version": "27800",
+                     *           "signatures_date": "2026-11-20T10:00:00.000Z"
+                     *         },
+                     *         "validated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ValidationReport"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "overview": {
+                     *           "total_files": 1,
+                     *           "total_contexts": 1,
+                     *           "total_api_keys": 1,
+                     *           "total_downloads": 1
+                     *         },
+                     *         "api_calls": {
+                     *           "today": 1,
+                     *           "yesterday": 1,
+                     *           "change_percent": 1,
+                     *           "by_operation": {
+                     *             "upload": 1,
+                     *             "download": 1,
+                     *             "metadata": 1,
+                     *             "delete": 1
+                     *           },
+                     *           "by_status": {
+                     *             "success": 1,
+                     *             "failure": 1
+                     *           }
+                     *         },
+                     *         "storage": {
+                     *           "total_bytes": 1,
+                     *           "total_formatted": "47.08 KB",
+                     *           "by_context": [
+                     *             {
+                     *               "context_key": "invoices",
+                     *               "context_name": "Invoices",
+                     *               "count": 1,
+                     *               "total_bytes": 1
+                     *             }
+                     *           ]
+                     *         },
+                     *         "storage_quota": {
+                     *           "quota_mb": 1,
+                     *           "used_bytes": 1,
+                     *           "used_formatted": "47.08 KB",
+                     *           "used_percent": 1,
+                     *           "remaining_bytes": 1,
+                     *           "remaining_formatted": "9.99 GB"
+                     *         },
+                     *         "files_uploaded": {
+                     *           "total": 1,
+                     *           "today": 1,
+                     *           "yesterday": 1,
+                     *           "change_percent": 1
+                     *         },
+                     *         "security": {
+                     *           "files_blocked_total": 1,
+                     *           "blocked_today": 1,
+                     *           "blocked_yesterday": 1,
+                     *           "change_percent": 1,
+                     *           "by_reason": {
+                     *             "blank_file": 1,
+                     *             "corrupt_file": 1,
+                     *             "virus_detected": 1,
+                     *             "invalid_extension": 1,
+                     *             "size_exceeded": 1
+                     *           }
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["Stats"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getApiCallsChart: {
+        parameters: {
+            query?: {
+                /** @description How long one point is. */
+                period?: components["schemas"]["ChartPeriod"];
+                /** @description Days of the window: 1 to 365; 7 unless given, 30 for weekly. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "period": "hourly",
+                     *         "data_points": [
+                     *           {
+                     *             "timestamp": "2026-11-20T10:00:00.000Z",
+                     *             "total": 1,
+                     *             "success": 1,
+                     *             "failure": 1,
+                     *             "by_operation": {
+                     *               "upload": 1,
+                     *               "download": 1,
+                     *               "metadata": 1,
+                     *               "delete": 1
+                     *             }
+                     *           }
+                     *         ]
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ApiCallsChart"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getStorageChart: {
+        parameters: {
+            query?: {
+                /** @description How long one point is. */
+                period?: components["schemas"]["StorageChartPeriod"];
+                /** @description Days of the window: 1 to 365; 7 unless given, 30 for weekly. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "period": "daily",
+                     *         "data_points": [
+                     *           {
+                     *             "timestamp": "2026-11-20T10:00:00.000Z",
+                     *             "total_bytes": 1,
+                     *             "files_count": 1
+                     *           }
+                     *         ]
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["StorageChart"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getUploadsChart: {
+        parameters: {
+            query?: {
+                /** @description How long one point is. */
+                period?: components["schemas"]["ChartPeriod"];
+                /** @description Days of the window: 1 to 365; 7 unless given, 30 for weekly. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "period": "hourly",
+                     *         "data_points": [
+                     *           {
+                     *             "timestamp": "2026-11-20T10:00:00.000Z",
+                     *             "count": 1,
+                     *             "total_bytes": 1
+                     *           }
+                     *         ]
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["UploadsChart"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getApiCallsByContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": [
+                     *         {
+                     *           "context_key": "invoices",
+                     *           "context_name": "Invoices",
+                     *           "total": 1,
+                     *           "success": 1,
+                     *           "failure": 1,
+                     *           "by_operation": {
+                     *             "upload": 1,
+                     *             "download": 1,
+                     *             "metadata": 1,
+                     *             "delete": 1
+                     *           }
+                     *         }
+                     *       ],
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ContextApiCalls"][];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getFilesByContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": [
+                     *         {
+                     *           "context_key": "invoices",
+                     *           "context_name": "Invoices",
+                     *           "file_count": 1,
+                     *           "total_bytes": 1,
+                     *           "total_formatted": "47.08 KB"
+                     *         }
+                     *       ],
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ContextFiles"][];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listCallLogs: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+                /** @description Only calls by that key. */
+                api_key_id?: string;
+                /** @description Only calls of that operation. */
+                operation?: components["schemas"]["Operation"];
+                /** @description Only calls that ended so. */
+                status?: components["schemas"]["CallStatus"];
+                /** @description ISO 8601, lower bound, inclusive. */
+                start_date?: string;
+                /** @description ISO 8601, upper bound, inclusive; a date without a time includes that whole day. */
+                end_date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "call_id": "call_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "api_key_name": "Invoice importer",
+                     *             "operation": "upload",
+                     *             "status": "success",
+                     *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "context_key": "invoices",
+                     *             "error_message": null,
+                     *             "ip_address": "203.0.113.7",
+                     *             "user_agent": "curl/8.5.0",
+                     *             "created_at": "2026-11-20T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["CallLogPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listAuditLogs: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+                /** @description Only changes of that kind. */
+                audit_type?: components["schemas"]["AuditType"];
+                /** @description Only that action. */
+                action?: components["schemas"]["AuditAction"];
+                /** @description Only changes of that one thing. */
+                entity_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "audit_id": "aud_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "audit_type": "file",
+                     *             "action": "created",
+                     *             "entity_type": "file",
+                     *             "entity_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "entity_name": "invoice-4711.pdf",
+                     *             "performed_by_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "performed_by_name": "Invoice importer",
+                     *             "performed_by_email": null,
+                     *             "performed_by_type": "api_key",
+                     *             "performed_by_scopes": [
+                     *               "upload",
+                     *               "download"
+                     *             ],
+                     *             "details": {},
+                     *             "ip_address": "203.0.113.7",
+                     *             "user_agent": "curl/8.5.0",
+                     *             "created_at": "2026-11-20T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["AuditLogPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listAuditLogsOfEntity: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The kind of thing. */
+                entity_type: components["schemas"]["EntityType"];
+                /** @description Which one. */
+                entity_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "audit_id": "aud_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "audit_type": "file",
+                     *             "action": "created",
+                     *             "entity_type": "file",
+                     *             "entity_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "entity_name": "invoice-4711.pdf",
+                     *             "performed_by_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "performed_by_name": "Invoice importer",
+                     *             "performed_by_email": null,
+                     *             "performed_by_type": "api_key",
+                     *             "performed_by_scopes": [
+                     *               "upload",
+                     *               "download"
+                     *             ],
+                     *             "details": {},
+                     *             "ip_address": "203.0.113.7",
+                     *             "user_agent": "curl/8.5.0",
+                     *             "created_at": "2026-11-20T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["AuditLogPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "tenant_id": "ten_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "name": "Invoice importer",
+                     *         "storage_quota_mb": 10240,
+                     *         "storage_used_bytes": 48213,
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["Tenant"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    updateTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Invoice importer",
+                 *       "storage_quota_mb": 10240
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateTenantBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "tenant_id": "ten_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "name": "Invoice importer",
+                     *         "storage_quota_mb": 10240,
+                     *         "storage_used_bytes": 48213,
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["Tenant"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    exportCallLogs: {
+        parameters: {
+            query?: {
+                /** @description How the entries are written. */
+                format?: "csv" | "ndjson";
+                /** @description Only calls by that key. */
+                api_key_id?: string;
+                /** @description Only calls of that operation. */
+                operation?: components["schemas"]["Operation"];
+                /** @description Only calls that ended so. */
+                status?: components["schemas"]["CallStatus"];
+                /** @description ISO 8601, lower bound, inclusive. */
+                start_date?: string;
+                /** @description ISO 8601, upper bound, inclusive; a date without a time includes that whole day. */
+                end_date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. In CSV the first line has the names; a cell that a spreadsheet would take for a formula begins with an apostrophe. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    exportAuditLogs: {
+        parameters: {
+            query?: {
+                /** @description How the entries are written. */
+                format?: "csv" | "ndjson";
+                /** @description Only changes of that kind. */
+                audit_type?: components["schemas"]["AuditType"];
+                /** @description Only that action. */
+                action?: components["schemas"]["AuditAction"];
+                /** @description Only changes of that one thing. */
+                entity_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. In CSV the first line has the names; a cell that a spreadsheet would take for a formula begins with an apostrophe. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+}

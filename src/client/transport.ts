@@ -1,0 +1,112 @@
+import { AssayError, errorOf } from './errors.js'
+
+/** How the service is reached. */
+export interface ClientOptions {
+  /** Where the service is: https://files.example.com. */
+  baseUrl: string
+  /** An API key, or what gives one (a token that is renewed). */
+  apiKey: string | (() => string | Promise<string>)
+  /** How often a call that is safe to repeat is repeated; 2. */
+  retries?: number
+  /** Stands in for the platform's fetch. */
+  fetch?: typeof fetch
+}
+
+/** What is sent as a body. */
+export type Body = string | FormData | ReadableStream<Uint8Array>
+
+/** One call, as the transport sends it. */
+export interface Request {
+  method: string
+  /** Below baseUrl, with its slash and its query. */
+  path: string
+  /** Made anew for each attempt. */
+  body?: (() => Body) | undefined
+  headers?: Record<string, string> | undefined
+  signal?: AbortSignal | undefined
+  /** Whether doing it twice does it once. */
+  repeatable: boolean
+}
+
+/** Sends calls: credential, query, repetition of what is safe to repeat, and failures as errors. */
+export class Transport {
+  readonly #options: ClientOptions
+
+  constructor(options: ClientOptions) {
+    this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, '') }
+  }
+
+  /** The answer's `data`. */
+  async data<T>(request: Request): Promise<T> {
+    const response = await this.send(request)
+    return ((await response.json()) as { data: T }).data
+  }
+
+  /** The answer, whatever it holds; throws AssayError unless it is a success. */
+  async send(request: Request): Promise<Response> {
+    const { retries = 2 } = this.#options
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#attempt(request).catch((error: unknown) => unanswered(error, request.signal))
+      if (outcome instanceof Response && outcome.ok) return outcome
+      const error = outcome instanceof Response ? errorOf(outcome.status, outcome.headers, await outcome.text()) : outcome
+      if (attempt >= retries || !request.repeatable || !isPassing(error)) throw error
+      await pause(error, attempt, request.signal)
+    }
+  }
+
+  /** The bytes behind a signed URL, which is its own credential. */
+  async fetchSigned(url: string, signal?: AbortSignal): Promise<Response> {
+    const response = await (this.#options.fetch ?? fetch)(url, signal && { signal }).catch((error: unknown) => {
+      throw unanswered(error, signal)
+    })
+    if (!response.ok) throw errorOf(response.status, response.headers, await response.text())
+    return response
+  }
+
+  async #attempt({ method, path, body, headers, signal }: Request): Promise<Response> {
+    const { apiKey } = this.#options
+    const sent = body?.()
+    return (this.#options.fetch ?? fetch)(this.#options.baseUrl + path, {
+      method,
+      headers: { Authorization: `Bearer ${typeof apiKey === 'function' ? await apiKey() : apiKey}`, ...headers },
+      redirect: 'error',
+      ...(sent !== undefined && { body: sent }),
+      ...(sent instanceof ReadableStream && ({ duplex: 'half' } as object)),
+      ...(signal && { signal }),
+    })
+  }
+}
+
+function unanswered(error: unknown, signal: AbortSignal | undefined): AssayError {
+  if (signal?.aborted) throw signal.reason
+  const { cause, message } = error as Error
+  const why = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message
+  return new AssayError('network_error', `The service did not answer: ${why}`, { cause: error })
+}
+
+// What another attempt may mend: no answer, too many calls, a dependency that is away.
+const isPassing = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
+
+function pause({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
+  const seconds = Math.min(retryAfter ?? 0.2 * 2 ** attempt * (1 + Math.random()), 30)
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(done, seconds * 1000)
+    signal?.addEventListener('abort', stop, { once: true })
+    function done() {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }
+    function stop() {
+      clearTimeout(timer)
+      reject(signal!.reason)
+    }
+  })
+}
+
+/** A path with the parameters that are given. */
+export function withQuery(path: string, query: object): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null) parameters.set(name, String(value))
+  return parameters.size > 0 ? `${path}?${parameters}` : path
+}

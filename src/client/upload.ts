@@ -1,0 +1,66 @@
+import type { OpenedSource } from './source.js'
+import type { Body } from './transport.js'
+
+/** How far an upload is: `total` is undefined for a stream. */
+export interface Progress {
+  sent: number
+  total: number | undefined
+}
+
+/** A multipart body, made anew for each attempt. */
+export interface Form {
+  headers: Record<string, string>
+  body: () => Body
+}
+
+/** The file and its fields. Without progress and with a Blob it is the platform's own form; else a stream that counts. */
+export function formOf(
+  { content, filename, size }: OpenedSource,
+  fields: Record<string, string>,
+  onProgress?: (progress: Progress) => void,
+): Form {
+  if (content instanceof Blob && !onProgress) return { headers: {}, body: () => platformForm(content, filename, fields) }
+  const boundary = `assay-${crypto.randomUUID()}`
+  return {
+    headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
+    body: () => countedForm({ content, filename, size, fields, boundary, onProgress }),
+  }
+}
+
+function platformForm(content: Blob, filename: string, fields: Record<string, string>): FormData {
+  const form = new FormData()
+  // Before the file: the context's limit is known while the file streams in.
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  form.append('file', content, filename)
+  return form
+}
+
+interface CountedForm extends OpenedSource {
+  fields: Record<string, string>
+  boundary: string
+  onProgress: ((progress: Progress) => void) | undefined
+}
+
+function countedForm({ content, filename, size, fields, boundary, onProgress }: CountedForm): ReadableStream<Uint8Array> {
+  const head = Object.entries(fields).map(
+    ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  )
+  const opening = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted(filename)}"\r\nContent-Type: application/octet-stream\r\n\r\n`
+  let sent = 0
+  return ReadableStream.from(
+    (async function* () {
+      const encoder = new TextEncoder()
+      yield encoder.encode(head.join('') + opening)
+      const stream = content instanceof Blob ? content.stream() : content
+      for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
+        yield chunk
+        sent += chunk.byteLength
+        onProgress?.({ sent, total: size })
+      }
+      yield encoder.encode(`\r\n--${boundary}--\r\n`)
+    })(),
+  ) as ReadableStream<Uint8Array>
+}
+
+// As browsers write names: a quote or a line break would end the header.
+const quoted = (name: string): string => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')

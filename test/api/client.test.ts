@@ -1,0 +1,191 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { type AssayClient, AssayError, createClient, isAssayError } from '../../src/client/index.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let client: AssayClient
+let folder: string
+
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes', { allowed_extensions: ['txt'], max_file_size_mb: 5 })
+  client = createClient({ baseUrl: `${world.url}/`, apiKey: tenant.admin.credential! })
+  folder = await mkdtemp(join(tmpdir(), 'assay-client-'))
+})
+afterAll(async () => {
+  await world.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const failureOf = async (call: Promise<unknown>): Promise<AssayError> => {
+  const error = await call.then(
+    () => new Error('It succeeded.'),
+    (fault: unknown) => fault,
+  )
+  expect(error).toBeInstanceOf(AssayError)
+  return error as AssayError
+}
+
+describe('uploads', () => {
+  test('a path, a Blob, a File, bytes and a stream are kept, and come back as they went', async () => {
+    const path = join(folder, 'from-disk.txt')
+    await writeFile(path, 'from a disk')
+    const blob = new Blob(['from a blob'])
+    const stream = new Blob(['from a stream']).stream()
+    const sources = [
+      [path, undefined, 'from-disk.txt', 'from a disk'],
+      [blob, 'blob.txt', 'blob.txt', 'from a blob'],
+      [new File(['from a file'], 'file.txt'), undefined, 'file.txt', 'from a file'],
+      [new TextEncoder().encode('from bytes'), 'bytes.txt', 'bytes.txt', 'from bytes'],
+      [stream, 'stream.txt', 'stream.txt', 'from a stream'],
+    ] as const
+    for (const [source, filename, name, content] of sources) {
+      const file = await client.files.upload(source, { context: 'notes', metadata: { page: 1 }, ...(filename && { filename }) })
+      expect(file).toMatchObject({ original_filename: name, size_bytes: content.length })
+      expect(await client.files.get(file.file_id)).toMatchObject({ metadata: { page: 1 } })
+      expect(await (await client.files.download(file.file_id)).text()).toBe(content)
+    }
+  })
+
+  test('progress is told in bytes, up to all of them', async () => {
+    const size = 3_000_000
+    const steps: number[] = []
+    const name = 'a näme.txt'
+    const file = await client.files.upload(new Blob(['x'.repeat(size)]), {
+      context: 'notes',
+      filename: name,
+      onProgress: ({ sent, total }) => {
+        expect(total).toBe(size)
+        steps.push(sent)
+      },
+    })
+    expect(file).toMatchObject({ size_bytes: size, original_filename: name })
+    expect(steps.length).toBeGreaterThan(2)
+    expect(steps).toEqual([...steps].sort((a, b) => a - b))
+    expect(steps.at(-1)).toBe(size)
+  })
+
+  test('a source without a name is refused before anything is sent', async () => {
+    await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/give `filename`/)
+  })
+
+  test('a refusal is an error with its code, typed details and request id', async () => {
+    const error = await failureOf(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
+    expect(error).toMatchObject({ status: 422, code: 'invalid_extension', requestId: expect.stringMatching(/^req_/) })
+    if (!isAssayError(error, 'invalid_extension')) throw error
+    expect(error.details.allowed).toEqual(['txt'])
+  })
+
+  test('a dry run gives the report and keeps nothing', async () => {
+    const report = await client.files.validate(new File([' '], 'a.txt'), { context: 'notes' })
+    expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
+  })
+
+  test('one that is given up is not kept', async () => {
+    const before = (await client.files.list()).pagination.total_items
+    const reason = new Error('changed my mind')
+    const options = { context: 'notes', filename: 'a.txt', signal: AbortSignal.abort(reason) }
+    await expect(client.files.upload(new Blob(['x']), options)).rejects.toBe(reason)
+    expect((await client.files.list()).pagination.total_items).toBe(before)
+  })
+})
+
+test('contexts, keys, statistics and logs are there under their names', async () => {
+  const context = { context_key: 'sdk', display_name: 'SDK', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+  expect(await client.contexts.create(context)).toMatchObject(context)
+  expect(await client.contexts.update('sdk', { display_name: 'Renamed' })).toMatchObject({ display_name: 'Renamed' })
+  expect((await client.contexts.list({ page_size: 1 })).pagination).toMatchObject({ page_size: 1, total_items: 2 })
+  expect(await client.contexts.delete('sdk')).toMatchObject({ context_key: 'sdk' })
+  const key = await client.apiKeys.create({ name: 'From the SDK', scopes: ['metadata'] })
+  const weak = createClient({ baseUrl: world.url, apiKey: async () => key.api_key })
+  expect((await failureOf(weak.apiKeys.list())).code).toBe('forbidden')
+  expect(await client.apiKeys.disable(key.api_key_id)).toMatchObject({ status: 'disabled' })
+  expect((await failureOf(weak.stats.overview())).code).toBe('unauthenticated')
+  expect((await client.stats.overview()).overview.total_api_keys).toBeGreaterThan(1)
+  expect((await client.logs.calls({ status: 'failure' })).data.length).toBeGreaterThan(0)
+  expect((await client.logs.audit({ audit_type: 'context' })).data[0]).toMatchObject({ action: 'deleted', entity_name: 'sdk' })
+  expect(await client.tenant.get()).toMatchObject({ tenant_id: tenant.tenantId })
+})
+
+test('each goes through all pages once', async () => {
+  const own = await world.tenant()
+  await own.context('many')
+  const ids: string[] = []
+  for (let count = 0; count < 5; count++) ids.unshift((await own.admin.upload('many', `${count}.txt`, 'x')).body.data.file_id)
+  const seen: string[] = []
+  for await (const file of createClient({ baseUrl: world.url, apiKey: own.admin.credential! }).files.each({ page_size: 2 }))
+    seen.push(file.file_id)
+  expect(seen).toEqual(ids)
+})
+
+describe('what fails in passing', () => {
+  /** A service that answers one after another of `answers`, then hangs up. */
+  async function scripted<T>(
+    answers: [number, object][],
+    work: (url: string, calls: { key: unknown }[]) => Promise<T>,
+  ): Promise<T> {
+    const calls: { key: unknown }[] = []
+    const listener: RequestListener = (request, response) => {
+      calls.push({ key: request.headers['idempotency-key'] })
+      const [status, body] = answers[calls.length - 1] ?? [0, {}]
+      request.resume().on('end', () => {
+        if (status === 0) return response.destroy()
+        response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0' }).end(JSON.stringify(body))
+      })
+    }
+    const server = createServer(listener)
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    try {
+      return await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls)
+    } finally {
+      server.closeAllConnections()
+      await new Promise((closed) => server.close(closed))
+    }
+  }
+  const away: [number, object] = [503, { message: 'The store is away.', error: { code: 'storage_unavailable', details: {} } }]
+  const kept: [number, object] = [201, { data: { file_id: 'file_1' } }]
+
+  test('an upload is sent again under the key that it had', async () => {
+    await scripted([away, kept], async (baseUrl, calls) => {
+      const file = await createClient({ baseUrl, apiKey: 'k' }).files.upload(new File(['x'], 'a.txt'), { context: 'notes' })
+      expect(file.file_id).toBe('file_1')
+      expect(calls).toHaveLength(2)
+      expect(calls[0]!.key).toMatch(/^[0-9a-f-]{36}$/)
+      expect(calls[1]).toEqual(calls[0])
+    })
+  })
+
+  test('a stream is sent once, and what may not be repeated too', async () => {
+    await scripted([away, kept], async (baseUrl, calls) => {
+      const once = createClient({ baseUrl, apiKey: 'k' })
+      const stream = new Blob(['x']).stream()
+      expect((await failureOf(once.files.upload(stream, { context: 'notes', filename: 'a.txt' }))).status).toBe(503)
+      expect(calls).toHaveLength(1)
+    })
+    await scripted([away, kept], async (baseUrl, calls) => {
+      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.delete('file_1'))).code).toBe('storage_unavailable')
+      expect(calls).toHaveLength(1)
+    })
+  })
+
+  test('nothing but failures ends in the last of them', async () => {
+    await scripted([away, away, away, kept], async (baseUrl, calls) => {
+      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
+      expect(calls).toHaveLength(3)
+    })
+    await scripted([], async (baseUrl) => {
+      const error = await failureOf(createClient({ baseUrl, apiKey: 'k', retries: 0 }).files.list())
+      expect(error).toMatchObject({ code: 'network_error', status: 0 })
+    })
+    await scripted([[502, {}]], async (baseUrl) => {
+      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('bad_answer')
+    })
+  })
+})
