@@ -20,6 +20,7 @@ import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import { openServices, type Services } from './services.js'
 import { createValidator } from './validation/validator.js'
+import { WorkerPool } from './workers/worker-pool.js'
 
 export interface AppParts {
   config: Config
@@ -47,8 +48,9 @@ export async function createApp(parts: AppParts): Promise<App> {
   const services = await openServices(parts)
   const slots = new UploadSlots(config.maxUploadsAtOnce)
   const metrics = metricsOf(database, services, slots)
-  const scanner = await openMeasuredScanner(parts, metrics)
-  const validator = createValidator({ scanner, workers: config.validationWorkers })
+  const workers = new WorkerPool({ workers: config.validationWorkers })
+  const scanner = await openMeasuredScanner(parts, workers, metrics)
+  const validator = createValidator({ scanner, pool: workers })
   const spool = await Spool.open({ directory: join(config.dataDir, 'spool'), syncAhead: services.storage.kind === 'local' })
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
@@ -73,6 +75,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       await doors.close()
       await validator.close()
       await scanner.close()
+      await workers.close()
       await services.close()
       await spool.close()
     },
@@ -90,10 +93,14 @@ function metricsOf({ pool, prisma }: Database, { ledger }: Services, slots: Uplo
   return metrics
 }
 
-async function openMeasuredScanner({ config, logger }: AppParts, metrics: Metrics): Promise<VirusScanner & { url: string }> {
+async function openMeasuredScanner(
+  { config, logger }: AppParts,
+  pool: WorkerPool,
+  metrics: Metrics,
+): Promise<VirusScanner & { url: string }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
-  const { rulesDir, validationWorkers: workers } = config
-  const scanner = await openScanner(url, { logger, workers, ...(rulesDir && { rulesDir }) })
+  const { rulesDir } = config
+  const scanner = await openScanner(url, { logger, pool, ...(rulesDir && { rulesDir }) })
   return Object.assign(measuredScanner(scanner, metrics), { url })
 }
 

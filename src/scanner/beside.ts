@@ -1,5 +1,5 @@
 import type { Content } from '../body/content.js'
-import type { EngineIdentity, ScanVerdict, VirusScanner } from './virus-scanner.js'
+import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from './virus-scanner.js'
 
 /** Two scanners on every file: clamd, and the operator's own rules beside it. Clean is what both call clean. */
 export class Beside implements VirusScanner {
@@ -12,7 +12,7 @@ export class Beside implements VirusScanner {
   }
 
   /** A finding of either wins, then a failure (the file may yet be infected, and can be sent again), then incomplete. */
-  async scan(content: Content, options: { signal: AbortSignal }): Promise<ScanVerdict> {
+  async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     const settled = await Promise.allSettled([this.#first.scan(content, options), this.#second.scan(content, options)])
     const verdicts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     const infected = verdicts.find(({ verdict }) => verdict === 'infected')

@@ -1,4 +1,5 @@
 import { access } from 'node:fs/promises'
+import type { WorkerPool } from '../workers/worker-pool.js'
 import { Beside } from './beside.js'
 import { type ClamdAddress, parseClamdUrl } from './clamd/address.js'
 import { type ClamdOptions, ClamdScanner } from './clamd/clamd.js'
@@ -12,7 +13,9 @@ import { YaraScanner } from './yara/yara.js'
 export interface ScannerOptions {
   /** The operator's own YARA rules: compiled with ours, and run beside a clamd. */
   rulesDir?: string
-  /** Worker threads of the embedded engine. */
+  /** Whose workers the embedded engine scans with; else its own. */
+  pool?: WorkerPool
+  /** Workers of its own. */
   workers?: number
   clamd?: Omit<ClamdOptions, 'logger'>
   logger?: ScannerLogger
@@ -26,7 +29,7 @@ export async function openScanner(url: string, options: ScannerOptions = {}): Pr
   const logger = options.logger && { logger: options.logger }
   const yara = async () =>
     YaraScanner.open({
-      ...logger,
+      pool: options.pool,
       ...(options.workers !== undefined && { workers: options.workers }),
       ...(options.rulesDir && { operators: await readRulesDir(options.rulesDir) }),
     })

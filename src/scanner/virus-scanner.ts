@@ -17,10 +17,16 @@ export interface EngineIdentity {
   signaturesDate: Date | null
 }
 
+export interface ScanOptions {
+  signal: AbortSignal
+  /** Whose file it is: where scans wait, owners take turns. */
+  owner?: string | undefined
+}
+
 /** A virus scanner. What a scanner is, `virusScannerContract` in test/contract says. */
 export interface VirusScanner {
   /** Judges the content. Throws `scannerUnavailable` for any doubt about whether it was looked at. */
-  scan(content: Content, options: { signal: AbortSignal }): Promise<ScanVerdict>
+  scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   /** Who would scan now. Throws `scannerUnavailable`. Cached for at most a minute. */
   identity(): Promise<EngineIdentity>
   /** Proves detection on the EICAR test string; throws `scannerUnavailable` where it is not found. */

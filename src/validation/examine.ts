@@ -19,18 +19,10 @@ import { limitsFor } from './limits.js'
 /** Replaces the reader of an extension; only what runs workers for tests hands any in. */
 export type ReaderOverrides = Record<string, FormatReader>
 
-/**
- * Looks at one file, in the order of the checks, and no further than the first that will fail. Runs in a worker.
- * `began` is told of each check, which has a deadline of its own.
- */
-export async function examine(
-  source: RandomAccessSource,
-  job: Job,
-  overrides: ReaderOverrides,
-  began: () => void,
-): Promise<Findings> {
-  const limits = () => limitsFor(job.size, job.deadlineMs)
-  const recognition = await timed(() => recogniseAs(source, limits()))
+/** Looks at one file, in the order of the checks, and no further than the first that will fail. */
+export async function examine(source: RandomAccessSource, job: Job, overrides: ReaderOverrides = {}): Promise<Findings> {
+  const limits = limitsFor(job.size, job.deadlineMs)
+  const recognition = await timed(() => recogniseAs(source, limits))
   const findings: Findings = {
     recognition: { ...recognition.result, durationMs: recognition.durationMs },
     blankness: null,
@@ -38,14 +30,12 @@ export async function examine(
   }
   if (!recognition.result.fits) return findings
   if (job.blank) {
-    began()
-    const blank = await timed(() => isBlank(source, limits()))
+    const blank = await timed(() => isBlank(source, limits))
     findings.blankness = { blank: blank.result, durationMs: blank.durationMs }
     if (blank.result) return findings
   }
   if (job.corrupt) {
-    began()
-    const soundness = await timed(() => judge(source, recognition.result.recognised, limits(), overrides))
+    const soundness = await timed(() => judge(source, recognition.result.recognised, limits, overrides))
     findings.soundness = { ...soundness.result, durationMs: soundness.durationMs }
   }
   return findings

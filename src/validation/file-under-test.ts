@@ -1,15 +1,13 @@
 import type { Content } from '../body/content.js'
-import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
+import type { EngineIdentity, ScanOptions, VirusScanner } from '../scanner/virus-scanner.js'
 import { megabyte } from '../units.js'
-import type { WorkerPool } from '../workers/worker-pool.js'
 import type { FileUnderTest, Scan, Submission } from './checks/check.js'
-import type { Findings, Job, WorkerFailure } from './findings.js'
-import { deadlineFor } from './limits.js'
+import type { FailedLook, Findings } from './findings.js'
+import type { Look } from './look.js'
 
 interface Means {
-  pool: WorkerPool
+  look: Look
   scanners: VirusScanner[]
-  deadlineMs: number
 }
 
 interface OpenFile extends FileUnderTest {
@@ -31,7 +29,7 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   const { content, rules, sizeBytes, signal } = submission
   const extension = extensionOf(submission.originalFilename)
   const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * megabyte
-  let findings: Promise<Findings | WorkerFailure> | undefined
+  let findings: Promise<Findings | FailedLook> | undefined
   let scanned: Scan[] | undefined
   let scanning: Promise<Scan[]> | undefined
   const stop = new AbortController()
@@ -39,12 +37,12 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
   signal.addEventListener('abort', stopped, { once: true })
   if (signal.aborted) stopped()
-  const scan = () => (scanning ??= scanWith(means.scanners, content!, stop.signal))
+  const scan = () => (scanning ??= scanWith(means.scanners, content!, { signal: stop.signal, owner: submission.owner }))
   return {
     submission,
     extension,
     tooLarge,
-    findings: () => (findings ??= means.pool.run(jobOf(submission, content!, extension, means.deadlineMs), signal)),
+    findings: () => (findings ??= means.look.at(submission, content!, extension)),
     scans: async () => (scanned = await scan()),
     scanAhead: () => {
       if (tooLarge || !rules.scanForViruses || sizeBytes < scannedAhead || !rules.allowedExtensions.includes(extension)) return
@@ -69,24 +67,11 @@ export function extensionOf(filename: string): string {
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-function jobOf({ rules, sizeBytes, owner }: Submission, content: Content, extension: string, deadlineMs: number): Job {
-  const { bytes, path } = content
-  return {
-    ...(bytes ? { bytes } : { path: path! }),
-    size: sizeBytes,
-    extension,
-    blank: rules.rejectBlankFiles,
-    corrupt: rules.rejectCorruptFiles,
-    deadlineMs: deadlineFor(sizeBytes, deadlineMs),
-    ...(owner !== undefined && { owner }),
-  }
-}
-
-async function scanWith(scanners: VirusScanner[], content: Content, signal: AbortSignal): Promise<Scan[]> {
+async function scanWith(scanners: VirusScanner[], content: Content, options: ScanOptions): Promise<Scan[]> {
   const scans: Scan[] = []
   for (const scanner of scanners) {
     const start = performance.now()
-    const verdict = await scanner.scan(content, { signal })
+    const verdict = await scanner.scan(content, options)
     scans.push({ engine: await scanner.identity(), verdict, durationMs: performance.now() - start })
     // The others could not change the decision.
     if (verdict.verdict === 'infected') break

@@ -1,21 +1,19 @@
 import type { Recognition } from '../formats/detect/detect.js'
 import type { FormatVerdict } from '../formats/format.js'
+import type { WorkerFailure } from '../workers/work.js'
 
 /** What a worker is asked to look at. */
 export interface Job {
-  /** The content, where it is held in memory; else `path` is the file. */
-  bytes?: Uint8Array
-  path?: string
+  /** The file; the content comes apart where it is held in memory. */
+  path: string | undefined
   size: number
   /** Of the name, lower-case. */
   extension: string
   /** Whether to look for blankness, and for damage. */
   blank: boolean
   corrupt: boolean
-  /** Milliseconds that each check may take. */
+  /** Milliseconds that the look may take. */
   deadlineMs: number
-  /** Whose file it is: those of one owner wait for each other rather than others for them. */
-  owner?: string
 }
 
 export interface RecognitionFinding {
@@ -42,8 +40,8 @@ export interface Findings {
   soundness: SoundnessFinding | null
 }
 
-/** Two workers in a row died or hung over one file. */
-export interface WorkerFailure {
-  failure: 'died' | 'hung' | 'out_of_memory'
+/** Two workers in a row ended over one file. */
+export interface FailedLook {
+  failure: WorkerFailure
   durationMs: number
 }

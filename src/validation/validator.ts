@@ -1,57 +1,36 @@
-import { availableParallelism } from 'node:os'
 import type { BlockReason } from '../errors.js'
 import { mimeOfExtension } from '../formats/extensions.js'
 import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
-import { imageMemoryMb } from '../workers/image-processes.js'
-import { WorkerPool } from '../workers/worker-pool.js'
+import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
 import type { CheckReport, CheckVerdict, FileUnderTest, Submission, ValidationReport, Validator } from './checks/check.js'
 import { orderedChecks } from './checks/index.js'
 import { openFile } from './file-under-test.js'
+import { Look, type LookOptions } from './look.js'
 
-export interface ValidatorOptions {
+export interface ValidatorOptions extends Partial<LookOptions>, Partial<WorkerPoolOptions> {
   scanner: VirusScanner
   /** The operator's own rules, beside a clamd. */
   extraScanner?: VirusScanner
-  /** Worker threads; as many as there are cores unless told. */
-  workers?: number
-  /** Uploads that may wait for a worker; of more, the latest of whoever has the most waiting are `overloaded`. */
-  maxQueue?: number
-  /** JavaScript heap of each worker. */
-  memoryMb?: number
-  /** Time for each check of a small file; large ones get a second more for every 4 MiB. */
-  checkDeadlineMs?: number
-  idleMs?: number
-  graceMs?: number
-  /** URL of a module whose export `readers` (extension to FormatReader) goes before the built-in ones. */
-  readerModule?: string
-  /** What a process that decodes images may hold; a GiB, or half of a small machine, unless told. */
-  imageMemoryMb?: number
-  /** URL of a module whose export `decodeImage` stands in for libvips. */
-  decoderModule?: string
+  /** Shared with others, and theirs to close; else one of its own, by the options for one. */
+  pool?: WorkerPool
 }
 
-/** The validation engine: the five checks, the content looked at in worker threads. */
-export function createValidator(options: ValidatorOptions): Validator & { pool: WorkerPool } {
-  const pool = new WorkerPool({
-    workers: options.workers ?? availableParallelism(),
-    maxQueue: options.maxQueue ?? 256,
-    memoryMb: options.memoryMb ?? 128,
-    idleMs: options.idleMs ?? 60_000,
-    graceMs: options.graceMs ?? 2_000,
-    settings: options.readerModule ? { readerModule: options.readerModule } : {},
-    imageMemoryMb: options.imageMemoryMb ?? imageMemoryMb(),
-    ...(options.decoderModule && { decoderModule: options.decoderModule }),
-  })
+/** The validation engine: the five checks, the content looked at by workers. */
+export function createValidator({ pool: shared, ...options }: ValidatorOptions): Validator & { pool: WorkerPool } {
+  const pool = shared ?? new WorkerPool(options)
+  const look = new Look(pool, { deadlineMs: 30_000, graceMs: 2_000, ...options })
   const scanners = options.extraScanner ? [options.scanner, options.extraScanner] : [options.scanner]
   return {
     pool,
     validate: async (submission) => {
-      const file = openFile(submission, { pool, scanners, deadlineMs: options.checkDeadlineMs ?? 30_000 })
+      const file = openFile(submission, { look, scanners })
       file.scanAhead()
       const checks = await runChecks(file).finally(file.done)
       return report(file, checks, await engineOf(submission, options.scanner, file.engine()))
     },
-    close: () => pool.close(),
+    close: async () => {
+      if (!shared) await pool.close()
+    },
   }
 }
 

@@ -1,238 +1,179 @@
-import { type MessagePort, Worker } from 'node:worker_threads'
+import { availableParallelism } from 'node:os'
 import { overloaded } from '../errors.js'
-import type { Findings, Job, WorkerFailure } from '../validation/findings.js'
-import type { WorkerSettings } from '../validation/validation-worker.js'
-import { ImageProcesses } from './image-processes.js'
-import { ValidationQueue } from './validation-queue.js'
+import { FairQueue } from './fair-queue.js'
+import { memoryLimit } from './memory-limit.js'
+import { Processes } from './processes.js'
+import { Threads } from './threads.js'
+import { type Attempt, NotStarted, type Work, WorkerFailed, WorkFault } from './work.js'
 
-export interface PoolOptions {
+export interface WorkerPoolOptions {
+  /** Works done at once, in threads and processes together; as many as there are cores unless told. */
   workers: number
-  /** Uploads that may wait; of more, the latest of whoever has the most waiting are `overloaded`. */
+  /** Works that may wait; of more, the latest of the owner with the most waiting are `overloaded`. */
   maxQueue: number
-  /** Of each worker's JavaScript heap. */
+  /** Of each thread's JavaScript heap. */
   memoryMb: number
+  /** Of all processes for native code together; half of what the machine or the container has unless told. */
+  processMemoryMb: number
   /** After this time without work a worker is ended, which gives its memory back. */
   idleMs: number
-  /** What a worker may take beyond the readers' own deadline before it counts as hung. */
-  graceMs: number
-  settings: WorkerSettings
-  /** What a process that decodes images may hold. */
-  imageMemoryMb: number
-  /** URL of a module whose export `decodeImage` stands in for libvips. */
-  decoderModule?: string
 }
 
+/** A worker that takes longer to start is given up. */
+const startMs = 30_000
+/** How often a work that has not begun yet is looked at. */
+const lookMs = 50
+/** What is not wanted any more may take so long to its next step. */
+const cancelMs = 5_000
+const attempts = 2
+/** Holds the widest image that is not yet a pixel flood. */
+const oneImageMb = 1024
 const closing = 'The service is shutting down; send the file again.'
 
 interface Task {
-  job: Job
+  work: Work
+  owner: string | undefined
+  size: number
   attempts: number
-  startedAt: number
+  begunAt: number
+  /** It is to be done while no other process works: it took too much memory beside others. */
+  alone: boolean
   signal: AbortSignal
-  settle: (outcome: Findings | WorkerFailure) => void
-  fail: (error: unknown) => void
-  unlisten: () => void
-}
-
-type Message = { findings: Findings } | { error: string } | { began: true } | { images: MessagePort }
-
-interface Seat {
-  worker: Worker
-  /** Ends the process in which native code decodes the images that the worker looks at, once there is one. */
-  endImages?: () => void
-  task?: Task
-  timer?: NodeJS.Timeout
-  /** Why it ended, where that is known before it exits. */
-  reason?: WorkerFailure['failure']
+  attempt?: Attempt
+  resolve(result: unknown): void
+  reject(error: unknown): void
 }
 
 /**
- * A few worker threads that look at files, one each at a time, with a child process each for native code once there is an image.
- * A worker or a process that dies or hangs is replaced together with the other, its file tried once more.
+ * All work on files that is not done where they arrive: a few threads, and processes for native code. A worker that dies or hangs takes
+ * only its own work with it, which is tried once more in a fresh one.
  */
 export class WorkerPool {
-  private readonly seats = new Set<Seat>()
-  private readonly queue: ValidationQueue<Task>
-  private readonly images: ImageProcesses
-  private closed = false
+  readonly #queue: FairQueue<Task>
+  readonly #threads: Threads
+  readonly #processes: Processes
+  readonly #running = new Set<Task>()
+  #closed = false
 
-  constructor(private readonly options: PoolOptions) {
-    const { workers, maxQueue, imageMemoryMb, idleMs, decoderModule } = options
-    this.queue = new ValidationQueue({ workers, maxLength: maxQueue })
-    this.images = new ImageProcesses({ memoryMb: imageMemoryMb, idleMs, ...(decoderModule && { decoderModule }) })
+  constructor(options: Partial<WorkerPoolOptions> = {}) {
+    const { workers = availableParallelism(), maxQueue = 256, memoryMb = 128, idleMs = 60_000 } = options
+    const { processMemoryMb = Math.floor(memoryLimit() / 2 / 1_048_576) } = options
+    this.#queue = new FairQueue({ workers, maxLength: maxQueue })
+    this.#threads = new Threads({ most: workers, memoryMb, idleMs })
+    const memoryEachMb = Math.min(oneImageMb, processMemoryMb)
+    this.#processes = new Processes({ most: workers, memoryMb: processMemoryMb, memoryEachMb, idleMs })
   }
 
-  /** Workers that are alive now. */
-  get size(): number {
-    return this.seats.size
+  /** Threads that are alive now. */
+  get threads(): number {
+    return this.#threads.size
   }
 
-  /** Processes that decode images and are alive now. */
-  get imageProcesses(): number[] {
-    return this.images.pids
+  /** Processes that are alive now. */
+  get processes(): number[] {
+    return this.#processes.pids
   }
 
-  run(job: Job, signal: AbortSignal): Promise<Findings | WorkerFailure> {
+  /** What the work's function returns. Rejects with `WorkerFailed`, `NotStarted`, `WorkFault`, `overloaded` or the signal's reason. */
+  run<T>(work: Work, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.closed) return reject(overloaded(closing))
+      if (this.#closed) return reject(overloaded(closing))
       if (signal.aborted) return reject(signal.reason)
-      const abandon = () => {
-        this.queue.remove(task)
-        reject(signal.reason)
+      const abandoned = () => this.#abandon(task)
+      const settled =
+        <V>(settle: (value: V) => void) =>
+        (value: V) => {
+          signal.removeEventListener('abort', abandoned)
+          settle(value)
+        }
+      const task: Task = {
+        work,
+        owner: work.owner,
+        size: work.size,
+        attempts: 0,
+        begunAt: 0,
+        alone: false,
+        signal,
+        resolve: settled(resolve as (result: unknown) => void),
+        reject: settled(reject),
       }
-      const unlisten = () => signal.removeEventListener('abort', abandon)
-      const task: Task = { job, attempts: 0, startedAt: 0, signal, settle: resolve, fail: reject, unlisten }
-      signal.addEventListener('abort', abandon, { once: true })
-      const refused = this.queue.add(task)
-      if (refused) this.refuse(refused, `${this.queue.length} files wait to be validated, and no more may; try again shortly.`)
-      this.dispatch()
+      signal.addEventListener('abort', abandoned, { once: true })
+      const refused = this.#queue.add(task)
+      refused?.reject(overloaded(`${this.#queue.length} files wait for a worker, and no more may; try again shortly.`))
+      this.#dispatch()
     })
   }
 
   async close(): Promise<void> {
-    this.closed = true
-    for (const task of this.queue.clear()) this.refuse(task, closing)
-    await Promise.all([...this.seats].map((seat) => this.end(seat)))
-    await this.images.close()
+    this.#closed = true
+    for (const task of [...this.#queue.clear(), ...this.#running]) task.reject(overloaded(closing))
+    await Promise.all([this.#threads.close(), this.#processes.close()])
   }
 
-  private dispatch(): void {
-    for (let next = this.queue.next(); next; next = this.queue.next()) {
-      const seat = [...this.seats].find((candidate) => !candidate.task && !candidate.reason) ?? this.start()
-      this.assign(seat, next)
+  #dispatch(): void {
+    for (let next = this.#queue.next(); next; next = this.#queue.next()) void this.#attempt(next)
+  }
+
+  async #attempt(task: Task): Promise<void> {
+    const { work } = task
+    task.attempts++
+    task.begunAt ||= performance.now()
+    this.#running.add(task)
+    task.attempt = work.apart ? this.#processes.attempt(work, task.alone) : this.#threads.attempt(work)
+    const unwatch = this.#watch(task, task.attempt)
+    try {
+      const answer = await task.attempt.answer
+      if ('result' in answer) task.resolve(answer.result)
+      else task.reject(new WorkFault(answer.fault))
+      this.#over(task)
+    } catch (error) {
+      this.#over(task)
+      const begun = task.attempt.begunAt() !== undefined
+      this.#failed(task, error instanceof WorkerFailed && !begun ? new NotStarted('a worker does not start', true) : error)
+    } finally {
+      unwatch()
+      this.#dispatch()
     }
   }
 
-  private refuse(task: Task, why: string): void {
-    task.unlisten()
-    task.fail(overloaded(why))
+  #over(task: Task): void {
+    this.#running.delete(task)
+    this.#queue.ended(task)
   }
 
-  private start(): Seat {
-    const worker = new Worker(workerUrl, {
-      workerData: this.options.settings,
-      resourceLimits: { maxOldGenerationSizeMb: this.options.memoryMb, maxYoungGenerationSizeMb: 16 },
-      // Readers that complain on the console would fill the service's log with other people's files.
-      stdout: true,
-      stderr: true,
-    })
-    worker.stdout.resume()
-    worker.stderr.resume()
-    const seat: Seat = { worker }
-    this.seats.add(seat)
-    worker.on('message', (message: Message) => this.heard(seat, message))
-    worker.on('error', (error: Error & { code?: string }) => {
-      seat.reason ??= error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'died'
-    })
-    worker.on('exit', () => this.exited(seat))
-    return seat
+  /** Ends what takes longer than it may, counted from its begin: the start of a worker is not the work's time. */
+  #watch(task: Task, attempt: Attempt): () => void {
+    const startedAt = performance.now()
+    let timer: NodeJS.Timeout
+    const look = () => {
+      const begun = attempt.begunAt()
+      const until = begun === undefined ? startedAt + startMs : begun + task.work.deadlineMs
+      const left = until - performance.now()
+      if (left <= 0) attempt.end('hung')
+      else timer = setTimeout(look, Math.min(left, begun === undefined ? lookMs : 0x7fffffff))
+    }
+    look()
+    return () => clearTimeout(timer)
   }
 
-  private assign(seat: Seat, task: Task) {
-    seat.task = task
-    task.attempts++
-    task.startedAt = performance.now()
-    seat.worker.ref()
-    this.watch(seat, task)
-    const { bytes } = task.job
-    if (!bytes) return seat.worker.postMessage(task.job)
-    // A Buffer may be a view of a larger pool, which would be sent whole: what is sent is a copy of its own.
-    const copy = new Uint8Array(bytes)
-    seat.worker.postMessage({ ...task.job, bytes: copy }, [copy.buffer])
+  #failed(task: Task, error: unknown): void {
+    if (task.signal.aborted || this.#closed) return
+    const again =
+      error instanceof NotStarted || (error instanceof WorkerFailed && (error.failure !== 'hung' || task.work.retryHung))
+    if (again && task.attempts < attempts) {
+      task.alone = error instanceof WorkerFailed && error.failure === 'out_of_memory'
+      this.#queue.addAgain(task)
+      return
+    }
+    const durationMs = Math.round(performance.now() - task.begunAt)
+    task.reject(error instanceof WorkerFailed ? new WorkerFailed(error.failure, durationMs) : error)
   }
 
-  /** Gives the check that starts now its time. */
-  private watch(seat: Seat, task: Task): void {
-    this.arm(seat, task.job.deadlineMs + this.options.graceMs, () => this.fell(seat, 'hung'))
-  }
-
-  private heard(seat: Seat, message: Message) {
-    const task = seat.task
-    if (!task) return
-    if ('began' in message) return this.watch(seat, task)
-    if ('images' in message) return this.serveImages(seat, message.images)
-    this.release(seat)
-    task.unlisten()
-    if ('error' in message) task.fail(new Error(`validation failed: ${message.error}`))
-    else task.settle(message.findings)
-    // It is being ended, and whoever ends it waits for that: it goes on keeping the process alive.
-    if (seat.reason) return this.dispatch()
-    this.arm(seat, this.options.idleMs, () => void this.end(seat))
-    // An idle worker does not keep the process alive.
-    seat.worker.unref()
-    seat.timer?.unref()
-    this.dispatch()
-  }
-
-  /** The worker has met its first image: from here it asks the process itself, and we hear of what goes wrong. */
-  private serveImages(seat: Seat, port: MessagePort): void {
-    seat.endImages = this.images.serve(port, {
-      began: () => {
-        if (seat.task && !seat.reason) this.watch(seat, seat.task)
-      },
-      fell: (failure) => this.fell(seat, failure),
-      failed: (error) => {
-        const { task } = seat
-        // Once more, as with a process that died over its image; then it is told, and no image blamed.
-        if (task && task.attempts >= 2) {
-          this.release(seat)
-          task.unlisten()
-          task.fail(error)
-        }
-        this.fell(seat, 'died')
-      },
-    })
-  }
-
-  /** Ends a seat whose worker or process went wrong; its file is tried once more. */
-  private fell(seat: Seat, reason: WorkerFailure['failure']): void {
-    seat.reason ??= reason
-    void this.end(seat)
-  }
-
-  private exited(seat: Seat): void {
-    clearTimeout(seat.timer)
-    this.seats.delete(seat)
-    this.endImages(seat)
-    const task = this.release(seat)
-    if (task) this.retry(task, seat.reason ?? 'died')
-    if (!this.closed) this.dispatch()
-  }
-
-  private release(seat: Seat): Task | undefined {
-    const { task } = seat
-    seat.task = undefined
-    if (task) this.queue.ended(task)
-    return task
-  }
-
-  private retry(task: Task, failure: WorkerFailure['failure']) {
-    if (task.signal.aborted) return
-    if (this.closed) return this.refuse(task, closing)
-    if (task.attempts < 2) return this.queue.addAgain(task)
-    task.unlisten()
-    task.settle({ failure, durationMs: Math.round(performance.now() - task.startedAt) })
-  }
-
-  private arm(seat: Seat, ms: number, then: () => void): void {
-    clearTimeout(seat.timer)
-    seat.timer = setTimeout(then, ms)
-  }
-
-  private async end(seat: Seat): Promise<void> {
-    clearTimeout(seat.timer)
-    seat.reason ??= 'died'
-    this.endImages(seat)
-    await seat.worker.terminate()
-  }
-
-  private endImages(seat: Seat): void {
-    seat.endImages?.()
-    seat.endImages = undefined
+  /** The caller hears at once; the worker stops at its next step, or is ended. */
+  #abandon(task: Task): void {
+    this.#queue.remove(task)
+    task.attempt?.cancel()
+    if (this.#running.has(task)) setTimeout(() => this.#running.has(task) && task.attempt?.end('hung'), cancelMs).unref()
+    task.reject(task.signal.reason)
   }
 }
-
-// Workers are started from compiled code, also where this file itself runs from its source (under jest).
-const workerUrl = new URL(
-  import.meta.url.replace('/src/', '/dist/').replace(/workers\/worker-pool\.(ts|js)$/, 'validation/validation-worker.js'),
-)

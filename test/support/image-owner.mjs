@@ -5,7 +5,7 @@ import { createValidator } from '../../dist/validation/validator.js'
 
 const validator = createValidator({
   scanner: {},
-  checkDeadlineMs: 600_000,
+  deadlineMs: 600_000,
   decoderModule: new URL('hostile-decoder.mjs', import.meta.url).href,
 })
 const content = await openLocalContent(process.argv[2])
@@ -17,7 +17,7 @@ void validator.validate({
   rules: { contextKey: 'a', allowedExtensions: ['png'], maxFileSizeMb: 10, rejectCorruptFiles: true },
 })
 const look = setInterval(() => {
-  const [pid] = validator.pool.imageProcesses
+  const [pid] = validator.pool.processes
   if (!pid) return
   clearInterval(look)
   console.log(JSON.stringify({ pid, of: fileURLToPath(import.meta.url) }))

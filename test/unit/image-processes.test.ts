@@ -19,7 +19,7 @@ let whole: Buffer
 
 const start = (options: Partial<ValidatorOptions> = {}) => {
   const scanner = new ScriptedScanner({ verdict: 'clean' })
-  const validator = createValidator({ scanner, decoderModule, workers: 2, checkDeadlineMs: 20_000, graceMs: 200, ...options })
+  const validator = createValidator({ scanner, decoderModule, workers: 2, deadlineMs: 20_000, graceMs: 200, ...options })
   open.push(validator)
   return validator
 }
@@ -64,13 +64,13 @@ describe('native code that goes wrong over an image takes only that image with i
     // What a process holds can be read on Linux; elsewhere the deadline ends it.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
   ])('%s: refused after one retry, images in flight beside it are judged, and so are later ones', async (deed, worker) => {
-    const validator = start({ imageMemoryMb: 300, ...(worker === 'hung' && { checkDeadlineMs: 2500 }) })
+    const validator = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 2500 }) })
     const bad = validator.validate(image(deed))
     const good = await Promise.all(Array.from({ length: 6 }, () => validator.validate(image())))
     expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
     expectWorkerFailure(await bad, worker)
     expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
-    expect(validator.pool.size).toBeLessThanOrEqual(2)
+    expect(validator.pool.threads).toBeLessThanOrEqual(2)
   })
 
   test('one that crashes it once is forgiven: a fresh process decodes it', async () => {
@@ -80,12 +80,12 @@ describe('native code that goes wrong over an image takes only that image with i
   test('a process killed from outside while nothing is under way is replaced unnoticed', async () => {
     const validator = start({ workers: 1 })
     await validator.validate(image())
-    const before = validator.pool.imageProcesses
+    const before = validator.pool.processes
     expect(before).toHaveLength(1)
     process.kill(before[0]!, 'SIGKILL')
     await untilGone(before)
     expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
-    expect(validator.pool.imageProcesses).not.toEqual(before)
+    expect(validator.pool.processes).not.toEqual(before)
   })
 
   const killedAtStart = async (name: string, condition: string) => {
@@ -110,16 +110,11 @@ describe('native code that goes wrong over an image takes only that image with i
     await expect(validator.validate(image())).rejects.toMatchObject({ code: 'overloaded' })
   })
 
-  test('one that is just being ended for its idleness is not asked', async () => {
-    const compiled = pathToFileURL('dist/workers/image-process.js').href
-    const { ImageProcess } = (await import(compiled)) as typeof import('../../src/workers/image-process.js')
-    const images = new ImageProcess({ memoryMb: 1024, idleMs: 60_000 }, () => {})
-    const task = { failOn: 'error', maxPixels: 1e9, seconds: 60 } as const
-    expect(await images.decode({ bytes: whole, task })).toEqual({ outcome: 'decoded' })
-    const ended = images.end()
-    expect(await images.decode({ task })).toEqual({ outcome: 'decoded' })
-    await ended
-    await images.end()
+  test('one that is being ended from outside as it is asked is replaced, and the image judged', async () => {
+    const validator = start({ workers: 1 })
+    await validator.validate(image())
+    for (const pid of validator.pool.processes) process.kill(pid, 'SIGKILL')
+    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
   })
 
   test('where no process can be started no image is blamed: an error and no verdict', async () => {
@@ -133,11 +128,11 @@ describe('the processes', () => {
   test('are no more than the workers, and none before the first image', async () => {
     const validator = start()
     await validator.validate(submission('a.txt', Buffer.from('words\n')))
-    expect(validator.pool.imageProcesses).toEqual([])
+    expect(validator.pool.processes).toEqual([])
     const seen = new Set<number>()
     const judged = Array.from({ length: 12 }, () =>
       validator.validate(image()).then(({ outcome }) => {
-        for (const pid of validator.pool.imageProcesses) seen.add(pid)
+        for (const pid of validator.pool.processes) seen.add(pid)
         return outcome
       }),
     )
@@ -149,18 +144,18 @@ describe('the processes', () => {
   test('end when there is nothing to do, and start again', async () => {
     const validator = start({ idleMs: 50 })
     await validator.validate(image())
-    const pids = validator.pool.imageProcesses
+    const pids = validator.pool.processes
     await untilGone(pids)
-    while (validator.pool.size > 0) await pause(20)
-    expect(validator.pool.imageProcesses).toEqual([])
+    while (validator.pool.threads > 0) await pause(20)
+    expect(validator.pool.processes).toEqual([])
     expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
   })
 
   test('end when the pool is closed, whatever they do', async () => {
     const validator = start()
     const refused = expect(validator.validate(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
-    while (validator.pool.imageProcesses.length === 0) await pause(5)
-    const pids = validator.pool.imageProcesses
+    while (validator.pool.processes.length === 0) await pause(5)
+    const pids = validator.pool.processes
     await validator.close()
     await refused
     expect(pids.filter(isAlive)).toEqual([])
@@ -183,7 +178,7 @@ describe('the processes', () => {
     const report = await start().validate(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
     const told = JSON.parse(report.checks[3]!.message.match(/\{.*\}/)![0])
-    expect(told.env.filter((name: string) => !/^(VIPS|UV_|MALLOC_|NODE_CHANNEL_|__)/.test(name))).toEqual([])
+    expect(told.env.filter((name: string) => !/^(TMPDIR$|VIPS|UV_|MALLOC_|NODE_CHANNEL_|__)/.test(name))).toEqual([])
     expect(told.options.filter((option: string) => !/^--(max-|no-warnings)/.test(option))).toEqual([])
   })
 

@@ -8,7 +8,7 @@ import { ScriptedScanner, submission } from '../support/validation.js'
 
 const engine = createValidator({
   scanner: new ScriptedScanner({ verdict: 'clean' }),
-  checkDeadlineMs: 20_000,
+  deadlineMs: 20_000,
   workers: 2,
   idleMs: 300,
 })
@@ -84,13 +84,13 @@ test('hundreds of seeded mutations: always a report, no worker dies or hangs ove
   }
   expect(dead).toEqual([])
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
-  expect(engine.pool.size).toBeGreaterThan(0)
+  expect(engine.pool.threads).toBeGreaterThan(0)
   expect(await engine.validate(submission('a.png', basic.png()))).toMatchObject({ outcome: 'accepted' })
   // Memory back to where it was: what held it is gone.
-  const held = engine.pool.imageProcesses
+  const held = engine.pool.processes
   expect(held.length).toBeGreaterThan(0)
   // They are ended when the pool has nothing to do; a test that waits in vain is failed by its own deadline.
-  while (engine.pool.size > 0 || held.some(lives)) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (engine.pool.threads > 0 || held.some(lives)) await new Promise((resolve) => setTimeout(resolve, 20))
 })
 
 function lives(pid: number): boolean {

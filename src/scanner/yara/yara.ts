@@ -2,30 +2,33 @@ import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Content } from '../../body/content.js'
 import { scannerUnavailable } from '../../errors.js'
+import { WorkerPool } from '../../workers/worker-pool.js'
 import { endsLikeZip, headLength, recognise } from '../containers.js'
 import { eicar } from '../eicar.js'
-import type { ScannerLogger } from '../logger.js'
 import { memoryContent } from '../memory-content.js'
-import type { EngineIdentity, ScanVerdict, VirusScanner } from '../virus-scanner.js'
+import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from '../virus-scanner.js'
 import { directoryOf, localHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
 import { type UnpackLimits, unpackLimits } from './limits.js'
-import { type EngineFacts, YaraPool } from './pool.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
+import { ScanWork } from './scan-work.js'
+import type { EngineFacts } from './scanning.js'
 import { findIn } from './windows.js'
 
 export interface YaraOptions {
   /** Unset: native where its binding loads, else WebAssembly. */
   kind?: EngineKind
   operators?: OperatorRules
+  /** Shared with others, and theirs to close; the WebAssembly engine has one of its own all the same, for its memory. */
+  pool?: WorkerPool | undefined
   workers?: number
   limits?: Partial<UnpackLimits>
   maxWaiting?: number
   deadlineOf?(size: number): number
   idleMs?: number
-  logger?: ScannerLogger
-  workerUrl?: URL
+  /** Stands in for the module with which workers scan. */
+  module?: URL
 }
 
 /**
@@ -40,48 +43,51 @@ const patience = (size: number) => 60_000 + size / 10_000
 
 /** VirusTotal's YARA-X inside the process, with rules of our own: no virus scanner with a vendor's signatures, and it says so. */
 export class YaraScanner implements VirusScanner {
-  readonly #pool: YaraPool
-  readonly #facts: EngineFacts
+  readonly #work: ScanWork
+  readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
   readonly #identity: EngineIdentity
   #provedUntil = 0
+  #closed = false
 
-  private constructor(pool: YaraPool, facts: EngineFacts, inline: YaraEngine | undefined, operators: OperatorRules | undefined) {
-    this.#pool = pool
-    this.#facts = facts
-    this.#inline = inline
-    this.#identity = identityOf(this.#facts, operators)
+  private constructor(parts: {
+    work: ScanWork
+    ownPool: WorkerPool | undefined
+    inline: YaraEngine | undefined
+    identity: EngineIdentity
+  }) {
+    this.#work = parts.work
+    this.#ownPool = parts.ownPool
+    this.#inline = parts.inline
+    this.#identity = parts.identity
   }
 
   /** Throws `FaultyRules` where an operator's rules do not compile. */
   static async open(options: YaraOptions = {}): Promise<YaraScanner> {
     const kind = options.kind ?? (hasNativeEngine() ? 'native' : 'wasm')
     const operators = options.operators?.sources ?? []
-    const pool = new YaraPool({
-      setup: { kind, operators, limits: { ...unpackLimits, ...options.limits } },
-      // The WebAssembly engine takes some 70 MB for each worker, the native one next to nothing.
-      workers: options.workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1),
-      // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
-      apart: kind === 'native' && operators.length > 0 && !options.workerUrl,
-      maxWaiting: options.maxWaiting ?? 512,
+    const shared = kind === 'native' ? options.pool : undefined
+    const ownPool = shared ? undefined : poolFor(kind, options)
+    const work = new ScanWork(shared ?? ownPool!, {
+      kind,
+      operators,
+      limits: { ...unpackLimits, ...options.limits },
       deadlineOf: options.deadlineOf ?? patience,
-      idleMs: options.idleMs ?? 60_000,
-      logger: options.logger,
-      ...(options.workerUrl && { workerUrl: options.workerUrl }),
+      module: options.module,
     })
     try {
-      const facts = await pool.start()
+      const identity = identityOf(await work.describe(), options.operators)
       const inline = kind === 'native' && operators.length === 0 ? await openEngine(kind, []) : undefined
-      return new YaraScanner(pool, facts, inline, options.operators)
+      return new YaraScanner({ work, ownPool, inline, identity })
     } catch (error) {
-      await pool.close()
+      await ownPool?.close()
       throw error
     }
   }
 
-  async scan(content: Content, { signal }: { signal: AbortSignal }): Promise<ScanVerdict> {
-    signal.throwIfAborted()
-    return this.#look(content) ?? this.#pool.run(content, signal)
+  async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
+    options.signal.throwIfAborted()
+    return this.#look(content) ?? this.#scan(content, options)
   }
 
   async identity(): Promise<EngineIdentity> {
@@ -101,8 +107,17 @@ export class YaraScanner implements VirusScanner {
     this.#provedUntil = Date.now() + provedMs
   }
 
-  close(): Promise<void> {
-    return this.#pool.close()
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#ownPool?.close()
+  }
+
+  async #scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
+    try {
+      return await this.#work.scan(content, options)
+    } catch (error) {
+      throw this.#closed ? scannerUnavailable('The scanner is being closed.', error) : error
+    }
   }
 
   /** The verdict on a small file that holds nothing to unpack; undefined for every other. */
@@ -114,6 +129,12 @@ export class YaraScanner implements VirusScanner {
     if (signature !== undefined) return { verdict: 'infected', signature, provedAt }
     return { verdict: 'clean', provedAt }
   }
+}
+
+/** The WebAssembly engine takes some 70 MB for each worker, the native one next to nothing. */
+function poolFor(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleMs }: YaraOptions): WorkerPool {
+  const most = workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1)
+  return new WorkerPool({ workers: most, maxQueue, ...(idleMs !== undefined && { idleMs }) })
 }
 
 function identityOf(facts: EngineFacts, operators: OperatorRules | undefined): EngineIdentity {

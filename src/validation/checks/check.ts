@@ -1,7 +1,7 @@
 import type { Content } from '../../body/content.js'
 import type { BlockReason } from '../../errors.js'
 import type { EngineIdentity, ScanVerdict } from '../../scanner/virus-scanner.js'
-import type { Findings, WorkerFailure } from '../findings.js'
+import type { FailedLook, Findings } from '../findings.js'
 
 /** What a context asks of a file: the part of it that validation needs. */
 export interface ValidationRules {
@@ -37,7 +37,7 @@ export interface FileUnderTest {
   /** True where the upload was cut off, or is larger than the context allows: then its content is not looked at. */
   readonly tooLarge: boolean
   /** What a worker found in the content. */
-  findings(): Promise<Findings | WorkerFailure>
+  findings(): Promise<Findings | FailedLook>
   /** Every scanner's verdict, in the order in which they are configured. */
   scans(): Promise<Scan[]>
 }

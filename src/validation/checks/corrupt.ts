@@ -1,4 +1,5 @@
-import type { SoundnessFinding, WorkerFailure } from '../findings.js'
+import type { WorkerFailure } from '../../workers/work.js'
+import type { FailedLook, SoundnessFinding } from '../findings.js'
 import type { Check, CheckVerdict } from './check.js'
 
 /** A usual program for the type can open it, and it is no bomb and no trick. */
@@ -35,13 +36,13 @@ function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extensi
   }
 }
 
-const explanations: Record<WorkerFailure['failure'], string> = {
+const explanations: Record<WorkerFailure, string> = {
   died: 'the worker that read it died, and so did a fresh worker',
   hung: 'it was not read within the deadline, nor by a fresh worker',
   out_of_memory: "reading it took more than a worker's memory, in a fresh worker too",
 }
 
-const afterWorkerFailure = ({ failure, durationMs }: WorkerFailure): CheckVerdict => ({
+const afterWorkerFailure = ({ failure, durationMs }: FailedLook): CheckVerdict => ({
   outcome: 'failed',
   message: `The file cannot be read safely: ${explanations[failure]}.`,
   evidence: { worker: failure, attempts: 2 },

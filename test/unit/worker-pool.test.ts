@@ -20,7 +20,7 @@ const start = (options: Partial<ValidatorOptions> = {}) => {
     scanner: new ScriptedScanner({ verdict: 'clean' }),
     readerModule,
     workers: 2,
-    checkDeadlineMs: 20_000,
+    deadlineMs: 20_000,
     graceMs: 200,
     memoryMb: 32,
     ...options,
@@ -72,13 +72,13 @@ describe('a worker that goes wrong takes only its own file with it', () => {
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
   ])('readers that do %j: each tried twice, then corrupt_file, and the report says so', async (extensions, worker) => {
-    const validator = start(worker === 'hung' ? { checkDeadlineMs: 1500 } : {})
+    const validator = start(worker === 'hung' ? { deadlineMs: 1500 } : {})
     const bad = extensions.map((extension) => validator.validate(submission(`a.${extension}`, words)))
     const good = Array.from({ length: 5 }, () => validator.validate(submission('a.txt', words)))
     for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
     expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
     expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
-    expect(validator.pool.size).toBeLessThanOrEqual(2)
+    expect(validator.pool.threads).toBeLessThanOrEqual(2)
   })
 
   test('a file that kills its reader is refused even where damage is accepted', () => {
@@ -92,7 +92,7 @@ describe('a worker that goes wrong takes only its own file with it', () => {
 
   test.each(['dieonce', 'hangonce'])('one that does "%s" is forgiven: the second worker reads the file', async (extension) => {
     const mark = join(folder, extension)
-    expect(await start({ checkDeadlineMs: 1500 }).validate(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
+    expect(await start({ deadlineMs: 1500 }).validate(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
       outcome: 'accepted',
     })
     expect(existsSync(mark)).toBe(true)
@@ -151,10 +151,12 @@ describe('the pool is bounded', () => {
 
   test('no more workers than told, and none when there is nothing to do', async () => {
     const validator = start({ workers: 2, idleMs: 50 })
-    expect(validator.pool.size).toBe(0)
-    const sizes = Array.from({ length: 6 }, () => validator.validate(submission('a.slow', words)).then(() => validator.pool.size))
+    expect(validator.pool.threads).toBe(0)
+    const sizes = Array.from({ length: 6 }, () =>
+      validator.validate(submission('a.slow', words)).then(() => validator.pool.threads),
+    )
     expect(Math.max(...(await Promise.all(sizes)))).toBe(2)
-    while (validator.pool.size > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (validator.pool.threads > 0) await new Promise((resolve) => setTimeout(resolve, 20))
     expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
   })
 
@@ -179,7 +181,7 @@ describe('the pool is bounded', () => {
       'overloaded',
       'overloaded',
     ])
-    expect(validator.pool.size).toBe(0)
+    expect(validator.pool.threads).toBe(0)
   })
 
   test('a file on disk is judged as one in memory, whatever its size', async () => {

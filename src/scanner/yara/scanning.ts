@@ -1,0 +1,65 @@
+import { FileSource, MemorySource } from '../../formats/random-access-source.js'
+import type { WorkerCall } from '../../workers/work.js'
+import { lookAt } from '../unpack.js'
+import type { ScanVerdict } from '../virus-scanner.js'
+import { type EngineKind, FaultyRules, openEngine, type YaraEngine } from './engine.js'
+import type { UnpackLimits } from './limits.js'
+import type { RuleSource } from './rules.js'
+
+/** Which engine a worker is to scan with; the operator's rules come as the work's settings. */
+export interface EngineSetup {
+  /** Names this set of rules: compiled once for each worker. */
+  id: string
+  kind: EngineKind
+  limits: UnpackLimits
+}
+
+export type ScanJob = EngineSetup & { path: string | undefined; size: number }
+
+export interface EngineFacts {
+  version: string
+  rules: number
+}
+
+let engine: { id: string; opened: Promise<YaraEngine> } | undefined
+
+function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
+  if (engine?.id !== id) {
+    // Of memory that is shared no decoder takes a view.
+    const rules = settings ? (JSON.parse(Buffer.from(settings).toString()) as RuleSource[]) : []
+    engine = { id, opened: openEngine(kind, rules) }
+  }
+  return engine.opened
+}
+
+/** Compiles the rules, which is not the file's time. */
+export async function prepare(setup: EngineSetup, { settings }: WorkerCall): Promise<void> {
+  await engineFor(setup, settings).catch(() => {})
+}
+
+/** What the engine is, or why its rules do not compile. */
+export async function describeEngine(setup: EngineSetup, { settings }: WorkerCall): Promise<EngineFacts | { faulty: string }> {
+  try {
+    const { version, rules } = await engineFor(setup, settings)
+    return { version, rules }
+  } catch (error) {
+    if (error instanceof FaultyRules) return { faulty: error.message }
+    throw error
+  }
+}
+
+export async function scan(job: ScanJob, { bytes, settings, cancelled }: WorkerCall): Promise<ScanVerdict | { fault: string }> {
+  const engine = await engineFor(job, settings)
+  let file: FileSource | undefined
+  try {
+    file = job.path === undefined ? undefined : new FileSource(job.path)
+    const provedAt = engine.prove()
+    const { find } = engine
+    const source = file ?? new MemorySource(bytes ?? Buffer.alloc(0))
+    return { ...(await lookAt(source, { find, limits: job.limits, cancelled })), provedAt }
+  } catch (error) {
+    return { fault: (error as Error).message }
+  } finally {
+    file?.close()
+  }
+}

@@ -1,0 +1,96 @@
+/** One piece of work for a worker: a function of a module, and what it is called with. */
+export interface Work {
+  /** The compiled module and its export, called with `data` and a `WorkerCall`. */
+  module: URL
+  run: string
+  data: unknown
+  /** The content, where it is held in memory. */
+  bytes?: Uint8Array | undefined
+  /** What the module keeps from one work to the next, of some size: a process is sent it once. */
+  settings?: SharedArrayBuffer | undefined
+  /** Native code that may crash or hang runs in a process of its own, everything else in a thread. */
+  apart: boolean
+  /** Bytes of the file: large ones leave room for small ones. */
+  size: number
+  /** The works of one owner wait for each other rather than others for them. */
+  owner?: string | undefined
+  /** Milliseconds from its begin in the worker until it counts as hung. */
+  deadlineMs: number
+  /** Whether one that hung is tried again. */
+  retryHung: boolean
+}
+
+/** What a worker's function knows of its call. */
+export interface WorkerCall {
+  /** A copy of the work's. */
+  bytes: Buffer | undefined
+  /** A view of the work's, or of the last that came. */
+  settings: Uint8Array | undefined
+  /** True once the result is not wanted any more: asked between steps. */
+  cancelled(): boolean
+}
+
+type WorkerFunction = (data: unknown, call: WorkerCall) => unknown
+
+/** In the worker: does the work, whatever comes of it. What the module exports as `prepare` comes before its begin. */
+export async function answer(
+  work: { module: string; run: string; data: unknown },
+  call: WorkerCall,
+  begun: () => void,
+): Promise<Answer> {
+  try {
+    const exported = (await import(work.module)) as Record<string, WorkerFunction>
+    await exported.prepare?.(work.data, call)
+    begun()
+    return { result: await exported[work.run]!(work.data, call) }
+  } catch (error) {
+    return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}
+
+/** One attempt at a work in a worker. */
+export interface Attempt {
+  /** Rejects with `WorkerFailed` or `NotStarted` where the worker does not answer. */
+  readonly answer: Promise<Answer>
+  /** When the worker began it, in milliseconds of this process's clock; undefined before. */
+  begunAt(): number | undefined
+  cancel(): void
+  /** Ends the worker at once, whatever it does. */
+  end(failure: WorkerFailure): void
+}
+
+export type WorkerFailure = 'died' | 'hung' | 'out_of_memory'
+
+/** What a worker answers: a fault is what its function threw. */
+export type Answer = { result: unknown } | { fault: string }
+
+/** What its function threw, which is our fault and not the file's. */
+export class WorkFault extends Error {
+  override readonly name = 'WorkFault'
+}
+
+/** The worker ended over its work. */
+export class WorkerFailed extends Error {
+  override readonly name = 'WorkerFailed'
+
+  constructor(
+    readonly failure: WorkerFailure,
+    /** Milliseconds since it was first begun; 0 where that is not known. */
+    readonly durationMs = 0,
+  ) {
+    super(`the worker ended: ${failure}`)
+  }
+}
+
+/** No worker can be had: the work is not at fault. */
+export class NotStarted extends Error {
+  override readonly name = 'NotStarted'
+
+  constructor(
+    message: string,
+    /** True where that may be otherwise in a moment, as where memory or processes ran out. */
+    readonly passing: boolean,
+  ) {
+    super(message)
+  }
+}

@@ -1,0 +1,138 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { compiled } from './compiled.js'
+import type { FromProcess, ToProcess } from './process-program.js'
+import { type Answer, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
+
+/** A child process with one module loaded, which does one work at a time. Nothing that runs there outlives the process, or harms ours. */
+export class WorkerProcess {
+  readonly module: string
+  readonly #child: ChildProcess
+  #readyAt: number | undefined
+  #prepares = false
+  #begunAt: number | undefined
+  #settings: SharedArrayBuffer | undefined
+  #settle: { resolve(answer: Answer): void; reject(error: Error): void } | undefined
+  #failure: WorkerFailure | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  /** `gone` is called once, when the process has ended or could not be started. */
+  constructor(module: string, gone: () => void) {
+    this.module = module
+    this.#child = fork(fileURLToPath(compiled('workers/process-program')), [module], {
+      // Buffers cross as they are, not as JSON.
+      serialization: 'advanced',
+      env: environment(),
+      execArgv: ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warnings'],
+      // Native code complains on the console, of other people's files.
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    const ended = (error: Error) => {
+      clearTimeout(this.#idle)
+      this.#settle?.reject(error)
+      gone()
+    }
+    this.#child.on('message', (message: FromProcess) => this.#heard(message))
+    this.#child.on('error', (error: NodeJS.ErrnoException) => {
+      if (!this.#child.pid) ended(new NotStarted(`no process can be started: ${error.message}`, passing.has(error.code ?? '')))
+    })
+    this.#child.on('exit', (_code, signal) => {
+      const begun = this.#readyAt !== undefined
+      ended(begun ? new WorkerFailed(this.#failure ?? 'died') : new NotStarted('the process does not start', signal !== null))
+    })
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Whether it may be given a work. */
+  get free(): boolean {
+    return !this.#settle && !this.#failure
+  }
+
+  do({ module, run, data, bytes, settings }: Work): Promise<Answer> {
+    clearTimeout(this.#idle)
+    this.#child.ref()
+    this.#child.channel?.ref()
+    this.#begunAt = this.#readyAt && !this.#prepares ? performance.now() : undefined
+    const told = settings === this.#settings ? undefined : settings && new Uint8Array(settings)
+    this.#settings = settings
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject }
+      this.#tell({ module: module.href, run, data, ...(bytes && { bytes }), ...(told && { settings: told }) })
+    })
+  }
+
+  /** When it began the work that it has. */
+  begunAt(): number | undefined {
+    return this.#begunAt
+  }
+
+  cancel(): void {
+    this.#tell({ cancel: true })
+  }
+
+  /** Has it end after a time without work; until then it does not keep our process alive. */
+  rest(ms: number): void {
+    this.#child.unref()
+    this.#child.channel?.unref()
+    this.#idle = setTimeout(() => void this.end('died'), ms).unref()
+  }
+
+  /** Ends it at once, whatever it does; resolves when it is gone. */
+  async end(failure: WorkerFailure): Promise<void> {
+    this.#failure ??= failure
+    if (!this.#child.pid || this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const gone = once(this.#child, 'exit')
+    this.#child.ref()
+    this.#child.kill('SIGKILL')
+    await gone
+  }
+
+  /** What it holds for itself, without the files that it has mapped; 0 where that cannot be told. */
+  memoryMb(): number {
+    try {
+      return Number(/^RssAnon:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.pid}/status`, 'latin1'))?.[1] ?? 0) / 1024
+    } catch {
+      return 0
+    }
+  }
+
+  #heard(message: FromProcess): void {
+    if ('ready' in message) {
+      this.#readyAt = performance.now()
+      this.#prepares = message.prepares
+      if (!message.prepares) this.#begunAt = this.#readyAt
+      return
+    }
+    if ('begun' in message) {
+      this.#begunAt = performance.now()
+      return
+    }
+    const settle = this.#settle
+    this.#settle = undefined
+    settle?.resolve(message)
+  }
+
+  #tell(message: ToProcess): void {
+    // Where it cannot be sent the process is gone or going, which 'exit' tells.
+    if (this.#child.connected) this.#child.send(message, () => {})
+  }
+}
+
+// What the kernel may have again in a moment.
+const passing = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'])
+
+/** Neither the service's secrets nor its Node options. */
+const environment = (): NodeJS.ProcessEnv => ({
+  TMPDIR: tmpdir(),
+  // Past 100 MB libvips would move an image into a file in /tmp, where nothing bounds it.
+  VIPS_DISC_THRESHOLD: '64g',
+  // It decodes one image at a time, on one thread.
+  UV_THREADPOOL_SIZE: '1',
+  MALLOC_ARENA_MAX: '1',
+})
