@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { decodeTime, monotonicFactory } from 'ulid'
+import { now } from './clock.js'
 
 export type IdPrefix = 'key' | 'file' | 'ctx' | 'ten' | 'usr' | 'aud' | 'call' | 'req' | 'ses' | 'sig'
 
@@ -15,10 +16,18 @@ function random(): number {
   return pool[used++]! / 256
 }
 
-const next = monotonicFactory(random)
+// A clock that is set back by more than this is followed, or one leap ahead would date everything after it.
+const absorbedMs = 5_000
+let next = monotonicFactory(random)
+let latest = 0
 
-/** A new id: the prefix and a lower-case ULID (contract §4). Ids of one process ascend, so that they order rows by age. */
-export const newId = (prefix: IdPrefix): string => `${prefix}_${next().toLowerCase()}`
+/** A new id: the prefix and a lower-case ULID (contract §4). Ids of one process ascend, but for a clock that is set back, so that they order rows by age. */
+export function newId(prefix: IdPrefix): string {
+  const moment = now()
+  if (moment < latest - absorbedMs) next = monotonicFactory(random)
+  if (moment > latest || moment < latest - absorbedMs) latest = moment
+  return `${prefix}_${next(moment).toLowerCase()}`
+}
 
 /** When an id was made, to the millisecond. Rows take their time from their id, so that the two orders cannot differ. */
 export const idTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))

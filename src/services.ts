@@ -7,6 +7,7 @@ import { openMasterKey } from './auth/master-key.js'
 import { Passwords } from './auth/passwords.js'
 import { openRateLimits } from './auth/rate-limits.js'
 import { CallLogService } from './call-logs/call-log.service.js'
+import { keepTime, learnTime } from './clock.js'
 import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
 import { FileContextService } from './file-contexts/file-context.service.js'
@@ -38,6 +39,8 @@ export async function openServices({
   logger: Logger
 }) {
   const { pool } = database
+  await learnTime(pool)
+  const stopTime = keepTime(pool)
   const onError = (error: Error) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
   const ledger = new Ledger(database)
   const masterKey = await openMasterKey({
@@ -117,6 +120,7 @@ export async function openServices({
     horizons,
     storageHealth: new StorageHealth({ database, storage, horizons }),
     close: async () => {
+      stopTime()
       await ledger.drain()
       await limits.close()
       await identity.close()

@@ -1,6 +1,7 @@
 import type { Actor } from '../auth/actor.js'
 import { announce } from '../auth/identity-listener.js'
 import { hashOf, keyPrefixOf, newApiKeySecret } from '../auth/secrets.js'
+import { now } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { badUserInput, conflict, notFound } from '../errors.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
@@ -137,7 +138,7 @@ export class ApiKeyService {
           updatedAt: new Date(),
           previousSecretHash: graced ? before.secretHash : null,
           previousPepperId: graced ? before.pepperId : null,
-          previousExpiresAt: graced ? new Date(Date.now() + graceSeconds * 1000) : null,
+          previousExpiresAt: graced ? new Date(now() + graceSeconds * 1000) : null,
         },
       })
       await announceKey(tx, apiKeyId)

@@ -1,4 +1,5 @@
 import type { Actor } from '../auth/actor.js'
+import { currentTime } from '../clock.js'
 import type { Database, Queries } from '../db/client.js'
 import {
   type Connection,
@@ -67,7 +68,7 @@ export class AuditLogService {
   /** All entries up to now, newest first, in batches, for exports: each a short statement of its own. */
   async *batches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
     if (isImpossible(filter)) return
-    for (let until = firstIdAt('aud', new Date()); ; ) {
+    for (let until = firstIdAt('aud', currentTime()); ; ) {
       const rows = await this.#rows(connection, actor.tenantId, filter, { limit: size, until })
       if (rows.length > 0) yield rows
       if (rows.length < size) return

@@ -1,3 +1,4 @@
+import { now } from '../clock.js'
 import type { Actor, Origin } from './actor.js'
 import type { ApiKeyRecord, KeyDirectory } from './key-directory.js'
 import { longestToken, RefusedToken, type TokenRecord } from './token-record.js'
@@ -49,7 +50,7 @@ function byKey(key: ApiKeyRecord | null, origin: Origin, by: Authenticators): Au
   if (!key) return { outcome: 'refused', message: 'This API key is unknown.' }
   const known = { tenantId: key.tenantId, apiKeyId: key.apiKeyId, name: key.name }
   if (key.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspendedTenant, known }
-  const fault = keyFault(key, Date.now())
+  const fault = keyFault(key, now())
   if (fault) return { outcome: 'refused', message: fault, known }
   by.onKeyUsed?.(key.apiKeyId)
   const { tenantId, apiKeyId: id, name, scopes, contexts } = key

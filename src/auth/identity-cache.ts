@@ -54,7 +54,7 @@ export class IdentityCache<V> {
   /** The value under `key`, null where there is none. `load` asks the database; what it throws is not remembered. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.trusted()) {
-      const now = Date.now()
+      const now = performance.now()
       const entry = this.#known.get(key)
       if (entry && now - entry.loadedAt < this.#options.maxAgeMs) {
         // Last in the Map's order is the most recently used.
@@ -83,7 +83,7 @@ export class IdentityCache<V> {
   }
 
   #load(key: string, load: () => Promise<V | null>): Promise<V | null> {
-    const now = Date.now()
+    const now = performance.now()
     const underWay = this.#loading.get(key)
     if (underWay && now - underWay.startedAt < joinableMs) return underWay.result
     const mine: Load<V> = { result: this.#loadAndKeep(key, load, now), startedAt: now }

@@ -1,3 +1,5 @@
+import { now } from '../clock.js'
+
 /** When a key was last used. */
 export interface KeyUse {
   apiKeyId: string
@@ -27,7 +29,7 @@ export class LastUsed {
   }
 
   touch(apiKeyId: string): void {
-    this.#uses.set(apiKeyId, Date.now())
+    this.#uses.set(apiKeyId, now())
   }
 
   /** The use that is not written yet, so that a reader on this replica sees it already. */

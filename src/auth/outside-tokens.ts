@@ -1,4 +1,5 @@
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
+import { currentTime } from '../clock.js'
 import { AssayError, overloaded } from '../errors.js'
 import { isScope, type Scope } from './actor.js'
 import { ownIssuer, refuse } from './sessions.js'
@@ -69,7 +70,14 @@ export class OutsideTokens {
 
   async #verified(token: string): Promise<JWTPayload> {
     const { issuer, audience } = this.#options
-    const rules = { algorithms: tokenAlgorithms, issuer, audience, clockTolerance: skewSeconds, requiredClaims: ['exp', 'sub'] }
+    const rules = {
+      algorithms: tokenAlgorithms,
+      issuer,
+      audience,
+      clockTolerance: skewSeconds,
+      requiredClaims: ['exp', 'sub'],
+      currentDate: currentTime(),
+    }
     return (await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)).payload
   }
 

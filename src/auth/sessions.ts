@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { decodeProtectedHeader, errors, type JWK, jwtVerify, SignJWT } from 'jose'
+import { currentTime, now } from '../clock.js'
 import { isId } from '../ids.js'
 import type { KnownSigningKey, StoredSigningSecrets } from './signing-secrets.js'
 import { RefusedToken, type SessionRecord, type TokenRecord, type UserRecord } from './token-record.js'
@@ -37,23 +38,23 @@ export class Sessions {
   /** A token for a session that has just begun. The session's row must hold the same `expiresAt`, or a later one. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
     const key = await this.#options.keys.current()
-    const now = Math.floor(Date.now() / 1000)
+    const issued = Math.floor(now() / 1000)
     const token = await new SignJWT({ sid: sessionId, tid: user.tenantId })
       .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT' })
       .setIssuer(ownIssuer)
       .setAudience(ownIssuer)
       .setSubject(user.userId)
-      .setIssuedAt(now)
-      .setExpirationTime(now + sessionSeconds)
+      .setIssuedAt(issued)
+      .setExpirationTime(issued + sessionSeconds)
       .sign(this.#keyObjects(key).privateKey)
-    return { token, expiresAt: new Date((now + sessionSeconds) * 1000) }
+    return { token, expiresAt: new Date((issued + sessionSeconds) * 1000) }
   }
 
   /** What the token stands for, asked of the database; throws RefusedToken. */
   async verify(token: string): Promise<TokenRecord> {
     const { sub, sid, tid, exp } = await this.#claims(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
-    if (!session || session.revokedAt || session.expiresAt.getTime() <= Date.now())
+    if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
       throw new RefusedToken('This session has ended; sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
       throw new RefusedToken('This token does not belong to its session.')
@@ -70,7 +71,13 @@ export class Sessions {
     const { kid } = decodeProtectedHeader(token)
     const key = typeof kid === 'string' ? await this.#options.keys.find(kid) : undefined
     if (!key) throw new RefusedToken('This token was signed with an unknown key.')
-    const rules = { algorithms: ['EdDSA'], issuer: ownIssuer, audience: ownIssuer, requiredClaims: ['exp', 'sub', 'sid', 'tid'] }
+    const rules = {
+      algorithms: ['EdDSA'],
+      issuer: ownIssuer,
+      audience: ownIssuer,
+      requiredClaims: ['exp', 'sub', 'sid', 'tid'],
+      currentDate: currentTime(),
+    }
     return (await jwtVerify(token, this.#keyObjects(key).publicKey, rules).catch(refuse)).payload
   }
 

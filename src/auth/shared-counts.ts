@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { now } from '../clock.js'
 import type { ProcessCounter } from './window-counter.js'
 
 interface Pending {
@@ -110,8 +111,8 @@ export class SharedCounts {
   }
 
   async #sweep(): Promise<void> {
-    const now = Date.now() / 1000
-    for (const [id, { window, counter }] of this.#entries) if ((window + 1) * counter.seconds < now) this.#entries.delete(id)
+    const seconds = now() / 1000
+    for (const [id, { window, counter }] of this.#entries) if ((window + 1) * counter.seconds < seconds) this.#entries.delete(id)
     await this.#pool.query('delete from rate_limits where expires_at < now()')
   }
 }

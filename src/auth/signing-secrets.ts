@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { now } from '../clock.js'
 import { isId, newId } from '../ids.js'
 import type { Trust } from './identity-cache.js'
 import { announce } from './identity-listener.js'
@@ -102,8 +103,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   #usable(): KnownSigningKey[] {
-    const now = Date.now()
-    return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now)
+    return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now())
   }
 
   async #load(): Promise<void> {

@@ -1,4 +1,5 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { now } from '../clock.js'
 import { IdentityCache, type Trust } from './identity-cache.js'
 import type { OutsideTokens } from './outside-tokens.js'
 import { fingerprint } from './secrets.js'
@@ -28,7 +29,7 @@ export class Tokens {
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > longestToken) throw new RefusedToken(`This token is longer than ${longestToken} bytes.`)
     const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
-    if (!record || record.validUntil <= Date.now()) throw new RefusedToken('This token has expired.')
+    if (!record || record.validUntil <= now()) throw new RefusedToken('This token has expired.')
     return record
   }
 

@@ -1,4 +1,5 @@
 import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible'
+import { now } from '../clock.js'
 import type { SharedCounts } from './shared-counts.js'
 
 export interface Count {
@@ -35,9 +36,9 @@ export class ProcessCounter implements WindowCounter {
   }
 
   async add(key: string, points = 1): Promise<Count> {
-    const now = Date.now() / 1000
-    const window = Math.floor(now / this.seconds)
-    const resetSeconds = Math.max(1, Math.ceil((window + 1) * this.seconds - now))
+    const seconds = now() / 1000
+    const window = Math.floor(seconds / this.seconds)
+    const resetSeconds = Math.max(1, Math.ceil((window + 1) * this.seconds - seconds))
     if (!this.#isCounted(key, window)) return { count: 0, resetSeconds }
     const { consumedPoints } = await this.#counts.penalty(`${window}:${key}`, points)
     this.#shared?.added(this, key, window, points)

@@ -1,3 +1,4 @@
+import { currentTime } from '../clock.js'
 import { dayOf, hourOf } from '../ledger/counters.js'
 import type { Window } from './call-log-window.js'
 
@@ -15,9 +16,9 @@ const hourAfter = (moment: Date): Date => new Date(Math.ceil(moment.getTime() / 
 const dayAfter = (moment: Date): Date => new Date(Math.ceil(moment.getTime() / day) * day)
 
 /** Cuts a window at whole hours and days: at most two broken hours of rows, two broken days of hours, and days between. */
-export function spansOf({ from, until }: Window, now = new Date()): Span[] {
+export function spansOf({ from, until }: Window, now = currentTime()): Span[] {
   const start = from ?? new Date(0)
-  // Nothing is in the future, but a replica's clock may be.
+  // Nothing is in the future, but the database's clock may have been set back.
   const end = until ?? dayAfter(new Date(now.getTime() + day))
   const firstHour = hourAfter(start)
   const lastHour = hourOf(end)

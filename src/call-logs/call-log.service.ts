@@ -1,4 +1,5 @@
 import type { Actor } from '../auth/actor.js'
+import { currentTime } from '../clock.js'
 import type { Database, Queries } from '../db/client.js'
 import {
   type Connection,
@@ -113,7 +114,7 @@ export class CallLogService {
    */
   async *batches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
     if (isImpossible(filter)) return
-    const now = new Date()
+    const now = currentTime()
     const window = this.#window(filter)
     const until = window.until && window.until < now ? window.until : now
     const oldest = await new CallLogCounts(connection).oldest(actor.tenantId)

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { learnTime } from '../clock.js'
 import { publicError } from '../public-error.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
@@ -8,6 +9,8 @@ type Condition = { status: 'up' | 'down' | 'off'; reason?: string } & Record<str
 
 const freshMs = 5_000
 const timeoutMs = 8_000
+// Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
+const mostAheadMs = 5_000
 
 /** Whether the service can do its work: each dependency is really used, at most once in five seconds whoever asks. */
 export class Health {
@@ -32,6 +35,12 @@ export class Health {
         await pool.query('SELECT 1')
         return { status: 'up' }
       },
+      clock: async () => {
+        const { aheadMs, uncertainMs } = await learnTime(pool)
+        if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }
+        const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
+        return { status: 'down', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
+      },
       storage: async () => {
         await storage.ready()
         return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
@@ -53,7 +62,7 @@ export class Health {
   }
 
   ready(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
-    const now = Date.now()
+    const now = performance.now()
     if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#ask() }
     return this.#last.answer
   }

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { currentTime } from '../clock.js'
 import { firstIdAt } from '../ids.js'
 
 /** The first moment of a UTC month, `ahead` months from that of `moment`. */
@@ -12,7 +13,7 @@ export function partitionOf(month: Date): { name: string; from: string; to: stri
 }
 
 /** This month and the next three. */
-const monthsAhead = (now = new Date()): Date[] => [0, 1, 2, 3].map((ahead) => monthStart(now, ahead))
+const monthsAhead = (now = currentTime()): Date[] => [0, 1, 2, 3].map((ahead) => monthStart(now, ahead))
 
 // Any constant of our own; the lock keeps two replicas from making, or dropping, the same partition at once.
 const partitionLock = 4_207_001

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { now } from '../clock.js'
 import { dayOf, hourOf } from '../ledger/counters.js'
 
 interface Dropped {
@@ -53,7 +54,7 @@ export class LogHorizons {
 }
 
 const daysAgo = (days: number | undefined, floor: (moment: Date) => Date): Date | null =>
-  days === undefined ? null : floor(new Date(Date.now() - days * 86_400_000))
+  days === undefined ? null : floor(new Date(now() - days * 86_400_000))
 
 const later = (a: Date | null, b: string | null): Date | null => {
   const other = b === null ? null : new Date(b)

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { systemActor } from '../auth/actor.js'
+import { currentTime, now } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
@@ -56,8 +57,8 @@ export class Reconciler {
       const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock])
       if (!rows[0]?.locked) return
       const state = await this.#state()
-      if (state.finishedAt && Date.now() - Date.parse(state.startedAt) < intervalHours * 3_600_000) return
-      const begun: State = state.finishedAt ? { after: '', startedAt: new Date().toISOString(), finishedAt: null } : state
+      if (state.finishedAt && now() - Date.parse(state.startedAt) < intervalHours * 3_600_000) return
+      const begun: State = state.finishedAt ? { after: '', startedAt: currentTime().toISOString(), finishedAt: null } : state
       await this.#pass(begun, Date.now() + forMs)
     } finally {
       await client.end()
@@ -88,7 +89,7 @@ export class Reconciler {
     }
     // What this pass did not find again has been mended.
     await this.#database.prisma.storageFinding.deleteMany({ where: { foundAt: { lt: new Date(state.startedAt) } } })
-    await this.#save({ ...state, after: '', finishedAt: new Date().toISOString() })
+    await this.#save({ ...state, after: '', finishedAt: currentTime().toISOString() })
   }
 
   async #keep(finding: Finding): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Actor } from '../auth/actor.js'
+import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { sliced } from '../graphql/sliced.js'
 import { dayOf, hourOf, type UsageColumn, usageColumns } from '../ledger/counters.js'
@@ -16,7 +17,7 @@ const weekOf = (moment: Date): Date => new Date(dayOf(moment).getTime() - ((mome
 const defaultDays: Record<Period, number> = { hourly: 7, daily: 7, weekly: 30 }
 
 /** The starts of the buckets that a window of so many days has, ascending, the current one last (contract §5). */
-export function bucketsOf(period: Period, days: number | null | undefined, now = new Date()): Date[] {
+export function bucketsOf(period: Period, days: number | null | undefined, now = currentTime()): Date[] {
   const window = days ?? defaultDays[period]
   const [last, step, first] =
     period === 'hourly'

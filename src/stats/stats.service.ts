@@ -1,4 +1,5 @@
 import type { Actor } from '../auth/actor.js'
+import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { dayOf, type UsageColumn, usageColumns } from '../ledger/counters.js'
 import { megabyte } from '../units.js'
@@ -20,7 +21,7 @@ export class StatsService {
   }
 
   async overview(actor: Actor): Promise<Stats> {
-    const today = dayOf(new Date())
+    const today = dayOf(currentTime())
     // One statement, so that all figures are of one moment.
     const { rows } = await this.#db.pool.query<OverviewRow>({
       name: 'stats-overview',

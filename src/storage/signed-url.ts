@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { SigningSecret, SigningSecrets } from '../auth/signing-keys.js'
+import { now } from '../clock.js'
 import { isId } from '../ids.js'
 
 /** What a download URL's query says, as the router hands it over: nothing in it is trusted. */
@@ -25,7 +26,7 @@ export class DownloadUrls {
   async sign(fileId: string, expiresInSeconds: number): Promise<string> {
     const key = await this.#secrets.current()
     // Rounded up, so that a URL lives no shorter than was promised.
-    const expires = Math.ceil(Date.now() / 1000) + expiresInSeconds
+    const expires = Math.ceil(now() / 1000) + expiresInSeconds
     const signature = signatureOf(key, fileId, String(expires))
     return `${this.#base}${fileId}?expires=${expires}&key=${encodeURIComponent(key.id)}&signature=${signature}`
   }
@@ -39,7 +40,7 @@ export class DownloadUrls {
     const key = await this.#secrets.find(keyId)
     if (!key || !timingSafeEqual(Buffer.from(signatureOf(key, fileId, expires)), Buffer.from(signature))) return 'invalid'
     const until = new Date(Number(expires) * 1000)
-    return until.getTime() > Date.now() ? { fileId, expires: until } : 'expired'
+    return until.getTime() > now() ? { fileId, expires: until } : 'expired'
   }
 }
 

@@ -5,6 +5,7 @@ import { announce } from '../auth/identity-listener.js'
 import { type Passwords, sameSalt } from '../auth/passwords.js'
 import type { RateLimits } from '../auth/rate-limits.js'
 import { type Sessions, sessionSeconds } from '../auth/sessions.js'
+import { now } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { forbidden, unauthenticated } from '../errors.js'
 import { idTime, isId, newId } from '../ids.js'
@@ -144,14 +145,14 @@ export class SignInService {
   /** Drops the sessions that ended more than 30 days ago; gives how many. Until then their addresses are familiar ones. */
   async sweep(): Promise<number> {
     const { count } = await this.#db.prisma.session.deleteMany({
-      where: { expiresAt: { lt: new Date(Date.now() - familiarMs) } },
+      where: { expiresAt: { lt: new Date(now() - familiarMs) } },
     })
     return count
   }
 
   async #isFamiliar(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {
     const sessions = await this.#db.prisma.session.findMany({
-      where: { userId: { in: candidates.map(({ userId }) => userId) }, createdAt: { gt: new Date(Date.now() - familiarMs) } },
+      where: { userId: { in: candidates.map(({ userId }) => userId) }, createdAt: { gt: new Date(now() - familiarMs) } },
       distinct: ['ipAddress'],
       select: { ipAddress: true },
       orderBy: { createdAt: 'desc' },

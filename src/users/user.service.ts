@@ -1,6 +1,7 @@
 import type { Actor, Scope } from '../auth/actor.js'
 import { announce } from '../auth/identity-listener.js'
 import { generatePassword, type Passwords } from '../auth/passwords.js'
+import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { conflict, notFound } from '../errors.js'
@@ -108,7 +109,7 @@ export class UserService {
         const open = {
           userId,
           revokedAt: null,
-          expiresAt: { gt: new Date() },
+          expiresAt: { gt: currentTime() },
           ...(keepSession && { sessionId: { not: keepSession } }),
         }
         const ended = await tx.session.updateManyAndReturn({ where: open, data: { revokedAt: new Date() } })

@@ -1,0 +1,69 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { currentTime } from '../../src/clock.js'
+import { LogHorizons } from '../../src/maintenance/log-horizons.js'
+import { dropExpired } from '../../src/maintenance/retention.js'
+import { dataOf } from '../support/answers.js'
+import { setMachineClock } from '../support/machine-clock.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const day = 86_400_000
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+})
+afterEach(() => setMachineClock(0))
+afterAll(() => world.close())
+
+const uploaded = async () => {
+  const { file_id } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
+  return dataOf(await tenant.admin.get(`/files/${file_id}/metadata`))
+}
+
+test.each([
+  ['nine years ahead', 9 * 365 * day],
+  ['two days ahead', 2 * day],
+  ['three hours behind', -day / 8],
+])('a machine’s clock that was %s once changes nothing, then or after', async (_name, leap) => {
+  setMachineClock(leap)
+  expect((await tenant.admin.get('/files/file_00000000000000000000000000')).status).toBe(404)
+  const during = await uploaded()
+  setMachineClock(0)
+  const after = await uploaded()
+  for (const { created_at } of [during, after]) expect(Math.abs(Date.parse(created_at) - Date.now())).toBeLessThan(day / 24)
+  const { rows } = await world.database.pool.query<{ ahead: number }>(
+    `SELECT count(*)::int AS ahead FROM call_logs WHERE created_at > now() + interval '1 hour'`,
+  )
+  expect(rows).toEqual([{ ahead: 0 }])
+})
+
+test('keys expire, and retention drops, by the database’s clock', async () => {
+  const key = await tenant.key(['metadata'], { expires_in_days: 1 })
+  await key.get('/files')
+  setMachineClock(400 * day)
+  expect((await key.get('/files')).status).toBe(200)
+  const horizons = await LogHorizons.open(world.database.pool, { calls: 30, audits: 30 })
+  expect(await dropExpired(world.database.pool, horizons)).toEqual({ partitions: [], rows: 0 })
+  expect(Math.abs(currentTime().getTime() + 400 * day - Date.now())).toBeLessThan(day)
+})
+
+test('readiness names a clock that is more than five seconds from the database’s', async () => {
+  const probed = await World.open({}, world)
+  try {
+    setMachineClock(7_200_000)
+    const answer = await probed.stranger.raw('/health/ready')
+    expect(answer.status).toBe(503)
+    expect(answer.body.checks.clock).toEqual({
+      status: 'down',
+      reason: expect.stringMatching(
+        /^this machine's clock is 7(199|200)\.\d s ahead of the database's; set one of them right \(NTP\)$/,
+      ),
+    })
+  } finally {
+    setMachineClock(0)
+    await probed.close()
+  }
+  expect((await world.stranger.raw('/health/ready')).body.checks.clock).toEqual({ status: 'up' })
+})

@@ -1,0 +1,19 @@
+const Machine = Date
+let aheadMs = 0
+
+class MovedDate extends Machine {
+  constructor(...values: unknown[]) {
+    if (values.length === 0) super(Machine.now() + aheadMs)
+    else super(...(values as [number]))
+  }
+
+  static override now(): number {
+    return Machine.now() + aheadMs
+  }
+}
+
+/** Sets this process's idea of the machine's clock so far ahead (or behind); 0 sets it right. */
+export function setMachineClock(ms: number): void {
+  aheadMs = ms
+  globalThis.Date = ms === 0 ? Machine : (MovedDate as DateConstructor)
+}

@@ -1,0 +1,42 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { now, setTime } from '../../src/clock.js'
+import { idTime, newId } from '../../src/ids.js'
+
+const year = 365 * 86_400_000
+const start = Date.UTC(2026, 10, 22)
+afterEach(() => setTime(Date.now()))
+
+const made = () => idTime(newId('file')).getTime()
+
+test('ids of one process ascend, also within a millisecond and when the clock steps back by some seconds', () => {
+  setTime(start)
+  const ids = Array.from({ length: 1000 }, () => newId('file'))
+  setTime(start - 4_000)
+  ids.push(...Array.from({ length: 1000 }, () => newId('file')))
+  expect([...ids].sort()).toEqual(ids)
+  expect(idTime(ids.at(-1)!).getTime()).toBeGreaterThanOrEqual(start)
+})
+
+test.each([
+  ['nine years', 9 * year],
+  ['two days', 2 * 86_400_000],
+  ['six seconds', 6_000],
+])('a clock that leapt ahead by %s and came back dates nothing ahead after that', (_name, leap) => {
+  setTime(start + leap)
+  expect(made() - start - leap).toBeLessThan(60_000)
+  setTime(start)
+  expect(Math.abs(made() - start)).toBeLessThan(Math.min(60_000, leap))
+  const ids = Array.from({ length: 1000 }, () => newId('file'))
+  expect([...ids].sort()).toEqual(ids)
+})
+
+test('the time goes on by a count that setting the machine’s clock does not change', () => {
+  setTime(start)
+  const { now: machine } = Date
+  Date.now = () => machine() + 9 * year
+  try {
+    expect(now() - start).toBeLessThan(60_000)
+  } finally {
+    Date.now = machine
+  }
+})
