@@ -1,5 +1,10 @@
+import { type BlockReason, perReason } from './block-reasons.js'
+
+export { type BlockReason, blockReasons } from './block-reasons.js'
+
 /** Every fault that Assay tells, by name (contract §1). Edges only translate: `httpStatus` for REST, upper case for GraphQL. */
 export type ErrorCode =
+  | BlockReason
   | 'bad_user_input'
   | 'unauthenticated'
   | 'forbidden'
@@ -7,12 +12,7 @@ export type ErrorCode =
   | 'method_not_allowed'
   | 'conflict'
   | 'idempotency_mismatch'
-  | 'size_exceeded'
   | 'unsupported_media_type'
-  | 'invalid_extension'
-  | 'blank_file'
-  | 'corrupt_file'
-  | 'virus_detected'
   | 'scan_incomplete'
   | 'quota_exceeded'
   | 'rate_limited'
@@ -23,6 +23,7 @@ export type ErrorCode =
   | 'overloaded'
 
 export const httpStatus: Record<ErrorCode, number> = {
+  ...perReason((_, { status }) => status),
   bad_user_input: 400,
   unauthenticated: 401,
   forbidden: 403,
@@ -30,12 +31,7 @@ export const httpStatus: Record<ErrorCode, number> = {
   method_not_allowed: 405,
   conflict: 409,
   idempotency_mismatch: 409,
-  size_exceeded: 413,
   unsupported_media_type: 415,
-  invalid_extension: 422,
-  blank_file: 422,
-  corrupt_file: 422,
-  virus_detected: 422,
   scan_incomplete: 422,
   quota_exceeded: 422,
   rate_limited: 429,
@@ -45,10 +41,6 @@ export const httpStatus: Record<ErrorCode, number> = {
   database_unavailable: 503,
   overloaded: 503,
 }
-
-/** The block reasons that are counted (spec §7.2), in the order in which they are judged (contract §6). */
-export const blockReasons = ['invalid_extension', 'size_exceeded', 'blank_file', 'corrupt_file', 'virus_detected'] as const
-export type BlockReason = (typeof blockReasons)[number]
 
 /** One fault of an input: `field` is the path in the caller's own spelling, `message` says what would be right. */
 export interface FieldFault {

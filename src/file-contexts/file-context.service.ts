@@ -1,4 +1,5 @@
 import { type Actor, maySeeContext } from '../auth/actor.js'
+import { blockReasons } from '../block-reasons.js'
 import type { Database } from '../db/client.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { conflict, type FieldFault, notFound } from '../errors.js'
@@ -112,7 +113,7 @@ export class FileContextService {
     const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
          greatest(0, c.storage_quota_mb * 1048576::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
-         coalesce(u.invalid_extension + u.size_exceeded + u.blank_file + u.corrupt_file + u.virus_detected, 0)::bigint AS "filesBlocked",
+         coalesce(${blockReasons.map((reason) => `u.${reason}`).join(' + ')}, 0)::bigint AS "filesBlocked",
          coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
        FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id AND t.uploaded_by = ''
        LEFT JOIN usage_counters u ON u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total'

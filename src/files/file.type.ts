@@ -1,4 +1,5 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { type BlockReason, perReason } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Metadata, Optional, Text } from '../graphql/rules.js'
@@ -68,23 +69,12 @@ export class Uploader {
 export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
-export enum CheckName {
-  invalid_extension = 'invalid_extension',
-  size_exceeded = 'size_exceeded',
-  blank_file = 'blank_file',
-  corrupt_file = 'corrupt_file',
-  virus_detected = 'virus_detected',
-}
+/** A check is named after the reason that it decides. */
+export const CheckName = perReason((reason) => reason)
 registerEnumType(CheckName, {
   name: 'BlockReason',
   description: 'Why a file is refused (spec §7); a check is named after the reason that it decides.',
-  valuesConfig: {
-    invalid_extension: { description: 'The extension is not allowed, or the content is of another type.' },
-    size_exceeded: { description: 'More bytes than the context allows.' },
-    blank_file: { description: 'No bytes, or nothing but blanks.' },
-    corrupt_file: { description: 'The usual programs cannot open it, or it is a trap.' },
-    virus_detected: { description: 'The scanner named a signature.' },
-  },
+  valuesConfig: perReason((_, { meaning }) => ({ description: `${meaning[0]?.toUpperCase()}${meaning.slice(1)}` })),
 })
 
 export enum CheckOutcomeName {
@@ -117,7 +107,7 @@ registerEnumType(ValidationOutcome, {
 @ObjectType({ simpleResolvers: true, description: 'One check of a validation report.' })
 export class ValidationCheck {
   @Field(() => CheckName, { description: 'The block reason that it decides.' })
-  check!: CheckName
+  check!: BlockReason
   @Field(() => CheckOutcomeName, { description: 'How it ended.' })
   outcome!: CheckOutcomeName
   @Field(() => String, { description: 'What was seen, for people.' })

@@ -1,3 +1,4 @@
+import { blockReasons, perReason } from '../block-reasons.js'
 import { type ErrorCode, httpStatus } from '../errors.js'
 import { exampleOf } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
@@ -31,15 +32,7 @@ const ofOperation: Record<string, ErrorCode[]> = {
   CreateContext: ['conflict'],
   DeleteContext: ['conflict'],
   CreateDownloadUrl: ['storage_unavailable'],
-  UploadFile: [
-    ...ofUploads,
-    'invalid_extension',
-    'blank_file',
-    'corrupt_file',
-    'virus_detected',
-    'scan_incomplete',
-    'quota_exceeded',
-  ],
+  UploadFile: [...ofUploads, ...blockReasons, 'scan_incomplete', 'quota_exceeded'],
   ValidateFile: ofUploads,
 }
 
@@ -180,6 +173,7 @@ const details: Partial<Record<ErrorCode, Json>> = {
 }
 
 const meanings: Record<ErrorCode, string> = {
+  ...perReason((_, { meaning }) => meaning),
   bad_user_input: 'a field, a parameter or the body is at fault.',
   unauthenticated: 'no, an unknown, a malformed, disabled, revoked or expired credential.',
   forbidden: 'the credential lacks the scope or is restricted to other contexts, or its tenant is suspended.',
@@ -187,12 +181,7 @@ const meanings: Record<ErrorCode, string> = {
   method_not_allowed: 'the path has other methods.',
   conflict: 'it exists already, its state does not allow it, or the key of this Idempotency-Key was made before.',
   idempotency_mismatch: 'the Idempotency-Key was used with another body.',
-  size_exceeded: 'more bytes than the context allows.',
   unsupported_media_type: 'the body is of another type.',
-  invalid_extension: 'the extension is not allowed, or the content is of another type.',
-  blank_file: 'no bytes, or nothing but blanks.',
-  corrupt_file: 'the usual programs cannot open it, or it is a trap.',
-  virus_detected: 'the scanner named a signature.',
   scan_incomplete: 'the scanner could not look at all of it.',
   quota_exceeded: 'it does not fit the quota of the context or of the tenant.',
   rate_limited: 'too many calls; see Retry-After.',

@@ -1,4 +1,5 @@
 import type { Actor } from '../auth/actor.js'
+import { type BlockReasonField, blockReasons, fieldOfReason } from '../block-reasons.js'
 import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { dayOf, type UsageColumn, usageColumns } from '../ledger/counters.js'
@@ -133,19 +134,15 @@ function statsOf(row: OverviewRow): Stats {
       blockedToday: blockedOf(today),
       blockedYesterday: blockedOf(yesterday),
       changePercent: changePercent(blockedOf(today), blockedOf(yesterday)),
-      byReason: {
-        blankFile: total.blank_file,
-        corruptFile: total.corrupt_file,
-        virusDetected: total.virus_detected,
-        invalidExtension: total.invalid_extension,
-        sizeExceeded: total.size_exceeded,
-      },
+      byReason: Object.fromEntries(blockReasons.map((reason) => [fieldOfReason(reason), total[reason]])) as Record<
+        BlockReasonField,
+        number
+      >,
     },
   }
 }
 
-const blockedOf = (usage: Usage): number =>
-  usage.blank_file + usage.corrupt_file + usage.virus_detected + usage.invalid_extension + usage.size_exceeded
+const blockedOf = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
 /** What the counters of a bucket say of its calls. */
 export function callsOf(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {

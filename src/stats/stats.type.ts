@@ -1,4 +1,5 @@
 import { ArgsType, Field, Float, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { type BlockReasonField, blockReasonRows, blockReasons, fieldOfReason } from '../block-reasons.js'
 import { Optional, Whole } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 
@@ -99,18 +100,12 @@ export class FilesUploaded {
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Blocked files by reason, of all time.' })
-export class BlockedByReason {
-  @Field(() => LongScalar, { description: 'Blank files.' })
-  blankFile!: number
-  @Field(() => LongScalar, { description: 'Corrupt files.' })
-  corruptFile!: number
-  @Field(() => LongScalar, { description: 'Viruses.' })
-  virusDetected!: number
-  @Field(() => LongScalar, { description: 'Extensions.' })
-  invalidExtension!: number
-  @Field(() => LongScalar, { description: 'Sizes.' })
-  sizeExceeded!: number
-}
+export class BlockedByReason {}
+for (const reason of blockReasons)
+  Field(() => LongScalar, { description: `How many: ${blockReasonRows[reason].meaning}` })(
+    BlockedByReason.prototype,
+    fieldOfReason(reason),
+  )
 
 @ObjectType({ simpleResolvers: true, description: 'Files that a check refused.' })
 export class SecurityStats {
@@ -123,7 +118,7 @@ export class SecurityStats {
   @Field(() => Float, { description: 'Today against yesterday, in percent.' })
   changePercent!: number
   @Field(() => BlockedByReason, { description: 'All of them, by reason.' })
-  byReason!: BlockedByReason
+  byReason!: Record<BlockReasonField, number>
 }
 
 @ObjectType({ simpleResolvers: true, description: 'The statistics overview (spec §2).' })

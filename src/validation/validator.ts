@@ -1,4 +1,4 @@
-import type { BlockReason } from '../errors.js'
+import type { BlockReason } from '../block-reasons.js'
 import { mimeOfExtension } from '../formats/extensions.js'
 import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from '@jest/globals'
-import { blockReasons, scannerUnavailable } from '../../src/errors.js'
+import { blockReasons } from '../../src/block-reasons.js'
+import { scannerUnavailable } from '../../src/errors.js'
 import type { ValidationRules } from '../../src/validation/checks/check.js'
 import { createValidator } from '../../src/validation/validator.js'
 import * as basic from '../support/samples/basic.js'

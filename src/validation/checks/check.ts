@@ -1,5 +1,5 @@
+import type { BlockReason } from '../../block-reasons.js'
 import type { Content } from '../../body/content.js'
-import type { BlockReason } from '../../errors.js'
 import type { EngineIdentity, ScanVerdict } from '../../scanner/virus-scanner.js'
 import type { FailedLook, Findings } from '../findings.js'
 

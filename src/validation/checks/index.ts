@@ -1,4 +1,4 @@
-import { type BlockReason, blockReasons } from '../../errors.js'
+import { type BlockReason, blockReasons } from '../../block-reasons.js'
 import { blank } from './blank.js'
 import type { Check } from './check.js'
 import { corrupt } from './corrupt.js'

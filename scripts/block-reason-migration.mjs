@@ -1,0 +1,33 @@
+// npm run migration:reason -- NAME: the SQL that counts a new block reason, and its line for prisma/schema.prisma.
+// With --write it writes both. No package: Prisma's own `migrate dev` wants an engine that is downloaded.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const path = (name) => fileURLToPath(new URL(`../prisma/${name}`, import.meta.url))
+const lastColumn = /^ +\w+ +BigInt +@default\(0\) +@map\("virus_detected"\)$/m
+
+const [reason, flag] = process.argv.slice(2)
+if (!/^[a-z]+(_[a-z]+)*$/.test(reason ?? '')) {
+  console.error('Usage: npm run migration:reason -- NAME [--write]; NAME as in src/block-reasons.ts, like encrypted_file.')
+  process.exit(1)
+}
+
+const schema = readFileSync(path('schema.prisma'), 'utf8')
+const field = reason.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
+const line = `  ${field.padEnd(16)} BigInt     @default(0) @map("${reason}")`
+const tables = []
+const written = schema.replace(/^model \w+ \{.*?^\}$/gms, (model) => {
+  if (!lastColumn.test(model) || model.includes(`@map("${reason}")`)) return model
+  tables.push(/@@map\("(\w+)"\)/.exec(model)[1])
+  return model.replace(lastColumn, (column) => `${column}\n${line}`)
+})
+const sql = tables.map((table) => `ALTER TABLE "${table}" ADD COLUMN "${reason}" BIGINT NOT NULL DEFAULT 0;`).join('\n')
+
+console.log(sql || `-- ${reason} is counted already`)
+if (flag === '--write' && sql) {
+  const now = new Date().toISOString().replace(/\D/g, '').slice(0, 14)
+  const folder = `migrations/${now}_count_${reason}`
+  mkdirSync(path(folder))
+  writeFileSync(path(`${folder}/migration.sql`), `${sql}\n`)
+  writeFileSync(path('schema.prisma'), written)
+}

@@ -1,0 +1,35 @@
+interface BlockReasonRow {
+  status: 413 | 422
+  /** As GraphQL and the OpenAPI document say it. */
+  meaning: string
+}
+
+/**
+ * Why a file is refused (contract, section 6), in the order in which it is judged. A new reason is a row here, a check in
+ * validation/checks, and what `npm run migration:reason` writes; codes, statuses, the schemas and the statistics follow.
+ */
+const rows = {
+  invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content is of another type.' },
+  size_exceeded: { status: 413, meaning: 'more bytes than the context allows.' },
+  blank_file: { status: 422, meaning: 'no bytes, or nothing but blanks.' },
+  corrupt_file: { status: 422, meaning: 'the usual programs cannot open it, or it is a trap.' },
+  virus_detected: { status: 422, meaning: 'the scanner named a signature.' },
+} as const satisfies Record<string, BlockReasonRow>
+
+export type BlockReason = keyof typeof rows
+
+export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = rows
+
+/** In the order in which they are judged; also the columns that count them. */
+export const blockReasons = Object.keys(rows) as readonly BlockReason[]
+
+/** Something for each reason. */
+export const perReason = <T>(value: (reason: BlockReason, row: BlockReasonRow) => T): Record<BlockReason, T> =>
+  Object.fromEntries(blockReasons.map((reason) => [reason, value(reason, rows[reason])])) as Record<BlockReason, T>
+
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name
+export type BlockReasonField = Camel<BlockReason>
+
+/** As GraphQL spells it: blank_file is blankFile. */
+export const fieldOfReason = (reason: BlockReason): BlockReasonField =>
+  reason.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as BlockReasonField

@@ -1,0 +1,51 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, jest, test } from '@jest/globals'
+import * as known from '../../src/block-reasons.js'
+
+const script = fileURLToPath(new URL('../../scripts/block-reason-migration.mjs', import.meta.url))
+const migrationOf = (reason: string) => execFileSync(process.execPath, [script, reason], { encoding: 'utf8' }).trim()
+const blockReasons = [...known.blockReasons, 'too_odd']
+const rowOf = (reason: string) =>
+  reason === 'too_odd' ? { status: 422, meaning: 'it is too odd.' } : known.blockReasonRows[reason as known.BlockReason]
+
+beforeAll(() => {
+  jest.unstable_mockModule('../../src/block-reasons.js', () => ({
+    ...known,
+    blockReasons,
+    blockReasonRows: Object.fromEntries(blockReasons.map((reason) => [reason, rowOf(reason)])),
+    perReason: (value: (reason: string, row: unknown) => unknown) =>
+      Object.fromEntries(blockReasons.map((reason) => [reason, value(reason, rowOf(reason))])),
+  }))
+})
+
+describe('a row for a new block reason', () => {
+  test('gives it a code and a status', async () => {
+    const { httpStatus } = await import('../../src/errors.js')
+    expect(httpStatus).toHaveProperty('too_odd', 422)
+  })
+
+  test('gives it a place in the schema, in the statistics of REST, and among the codes of an upload', async () => {
+    const { buildSchema, schemaText } = await import('../../src/graphql/schema.js')
+    const { resolversOf } = await import('../../src/resolvers.js')
+    const { loadOperations } = await import('../../src/rest/operations.js')
+    const { codesOf } = await import('../../src/openapi/errors.js')
+    const schema = buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))
+    expect(schemaText(schema)).toMatch(/enum BlockReason \{.*"""It is too odd\."""\n {2}too_odd/s)
+    expect(schemaText(schema)).toMatch(/type BlockedByReason \{.*tooOdd: Long!/s)
+    expect(JSON.stringify(loadOperations(schema).get('GetStats')?.document)).toContain('"tooOdd"')
+    expect(codesOf({ operation: 'UploadFile', body: 'multipart', idempotent: true, judged: true, named: false })).toContain(
+      'too_odd',
+    )
+  })
+
+  test('gives it a place in the order of judging, where its check is missed', async () => {
+    const { orderedChecks } = await import('../../src/validation/checks/index.js')
+    expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
+  })
+})
+
+test('the migration of a new block reason is generated, for every table that counts them', () => {
+  expect(migrationOf('too_odd')).toContain('ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;')
+  for (const reason of known.blockReasons) expect(migrationOf(reason)).toBe(`-- ${reason} is counted already`)
+})
