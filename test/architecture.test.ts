@@ -112,9 +112,9 @@ describe('who may import whom', () => {
   })
 })
 
-test('only config/config.ts reads the environment', () => {
+test('only config/config.ts reads the environment, and the command line of users its own', () => {
   const readers = files.filter((file) => /\bprocess\.env\b/.test(textOf(file).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')))
-  expect(readers).toEqual(['config/config'])
+  expect(readers.sort()).toEqual(['client/command/main', 'config/config'])
 })
 
 test('names are kebab-case, exports are named, and nothing is called utils', () => {

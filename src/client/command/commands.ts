@@ -1,0 +1,256 @@
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { basename } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type AssayClient, createClient } from '../client.js'
+import { AssayError } from '../errors.js'
+import { type Output, UsageError } from './output.js'
+import { keepSettings } from './settings.js'
+
+/** What a command is handed: its words, its options, and where it writes. */
+export interface Run {
+  words: string[]
+  options: Record<string, string | undefined>
+  output: Output
+  env: Record<string, string | undefined>
+  client(): Promise<AssayClient>
+}
+
+/** A command: how it is called, the options it takes, and what it does. A refusal of a file is `false`. */
+export interface Command {
+  usage: string
+  does: string
+  options: readonly string[]
+  /** How many words it takes, at least and at most. */
+  words: readonly [number, number]
+  run(run: Run): Promise<boolean>
+}
+
+const done = true
+
+/** The commands of `npx assay`, in the order in which they are listed. */
+export const commands: Record<string, Command> = {
+  login: {
+    usage: 'login --url URL [--key KEY]',
+    does: 'keeps URL and key for this user; asks for the key where it is not given',
+    options: ['url', 'key'],
+    words: [0, 0],
+    async run({ options, output, env }) {
+      const url = options.url ?? env.ASSAY_URL
+      if (!url || !URL.canParse(url)) throw new UsageError('Where is the service? Give --url https://files.example.com')
+      const key = options.key ?? env.ASSAY_KEY ?? (await askKey())
+      await createClient({ baseUrl: url, apiKey: key }).contexts.list({ page_size: 1 })
+      const path = await keepSettings(env, { url, key })
+      output.note(`Signed in to ${url}; kept in ${path}.`)
+      return done
+    },
+  },
+  upload: {
+    usage: 'upload FILE… --context KEY [--metadata JSON]',
+    does: 'uploads files; each is tested and kept, or refused with the reason',
+    options: ['context', 'metadata'],
+    words: [1, 10_000],
+    run: async (run) => {
+      const client = await run.client()
+      const metadata = metadataOf(run.options.metadata)
+      return each(run, async (path) => {
+        const onProgress = run.output.progress(basename(path))
+        const file = await client.files.upload(path, { context: contextOf(run), metadata, ...(onProgress && { onProgress }) })
+        run.output.row(file, file.file_id, file.size_bytes, file.original_filename)
+      })
+    },
+  },
+  validate: {
+    usage: 'validate FILE… --context KEY',
+    does: 'tells what an upload would be told, and keeps nothing',
+    options: ['context'],
+    words: [1, 10_000],
+    async run(run) {
+      const client = await run.client()
+      let accepted = true
+      const sent = await each(run, async (path) => {
+        const report = await client.files.validate(path, { context: contextOf(run) })
+        accepted &&= report.outcome === 'accepted'
+        const failed = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')
+        run.output.row({ file: path, ...report }, path, report.outcome, failed?.check, failed?.message)
+      })
+      return sent && accepted
+    },
+  },
+  ls: {
+    usage: 'ls [--context KEY] [--limit N]',
+    does: 'lists files, newest first',
+    options: ['context', 'limit'],
+    words: [0, 0],
+    run: async (run) =>
+      list(
+        run,
+        (await run.client()).files.each(run.options.context === undefined ? {} : { context: run.options.context }),
+        (file) => [file.file_id, file.created_at, file.size_bytes, file.context_key, file.original_filename],
+      ),
+  },
+  get: {
+    usage: 'get FILE_ID [--output PATH]',
+    does: 'downloads a file under its own name, into PATH, or with - to standard output',
+    options: ['output'],
+    words: [1, 1],
+    async run({ words: [fileId], options, output, client }) {
+      const { files } = await client()
+      const name = options.output ?? basename((await files.get(fileId!)).original_filename)
+      const body = Readable.fromWeb((await files.download(fileId!)).body as Parameters<typeof Readable.fromWeb>[0])
+      if (name === '-') {
+        for await (const chunk of body) if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
+        return done
+      }
+      // Never over a file that is there: its name came from somewhere else.
+      await pipeline(body, createWriteStream(name, { flags: options.output === undefined ? 'wx' : 'w' }))
+      output.row({ file_id: fileId, path: name }, fileId, name)
+      return done
+    },
+  },
+  rm: {
+    usage: 'rm FILE_ID…',
+    does: 'deletes files',
+    options: [],
+    words: [1, 10_000],
+    async run(run) {
+      const client = await run.client()
+      return each(run, async (fileId) => run.output.row(await client.files.delete(fileId), fileId))
+    },
+  },
+  contexts: {
+    usage: 'contexts',
+    does: 'lists the contexts',
+    options: [],
+    words: [0, 0],
+    async run({ output, client }) {
+      const { contexts } = await client()
+      for (let page = 1, more = true; more; page++) {
+        const { data, pagination } = await contexts.list({ page, page_size: 100 })
+        for (const each of data) output.row(each, each.context_key, each.status, each.allowed_extensions, each.max_file_size_mb)
+        more = pagination.has_next
+      }
+      return done
+    },
+  },
+  keys: {
+    usage: 'keys [create --name NAME [--scopes a,b] [--expires-in-days N] | disable ID | enable ID | revoke ID]',
+    does: 'lists API keys, makes one (its secret is shown this once), or changes its state',
+    options: ['name', 'scopes', 'expires-in-days'],
+    words: [0, 2],
+    run: keys,
+  },
+  logs: {
+    usage: 'logs [--status success|failure] [--limit N]',
+    does: 'lists calls, newest first',
+    options: ['status', 'limit'],
+    words: [0, 0],
+    async run(run) {
+      const status = oneOf('status', run.options.status, ['success', 'failure'] as const)
+      return list(run, (await run.client()).logs.eachCall(status === undefined ? {} : { status }), (call) => [
+        call.created_at,
+        call.operation,
+        call.status,
+        call.context_key,
+        call.file_id,
+        call.error_message,
+      ])
+    },
+  },
+}
+
+async function keys(run: Run): Promise<boolean> {
+  const { apiKeys } = await run.client()
+  const [act, id] = run.words
+  const { name, scopes, 'expires-in-days': days } = run.options
+  if (act === undefined) {
+    for (let page = 1, more = true; more; page++) {
+      const { data, pagination } = await apiKeys.list({ page, page_size: 100 })
+      for (const key of data) run.output.row(key, key.api_key_id, key.status, key.scopes, key.last_used_at, key.name)
+      more = pagination.has_next
+    }
+  } else if (act === 'create') {
+    if (!name) throw new UsageError('A key needs a name: --name NAME')
+    const made = await apiKeys.create({
+      name,
+      ...(scopes !== undefined && { scopes: scopes.split(',') as ('upload' | 'download')[] }),
+      ...(days !== undefined && { expires_in_days: whole('expires-in-days', days) }),
+    })
+    run.output.row(made, made.api_key_id, made.api_key)
+  } else if ((act === 'disable' || act === 'enable' || act === 'revoke') && id) {
+    const key = await apiKeys[act](id)
+    run.output.row(key, key.api_key_id, key.status)
+  } else throw new UsageError(`Not a call of keys: ${run.words.join(' ')}. Usage: assay ${commands.keys!.usage}`)
+  return done
+}
+
+/** One after another; what the service refuses is told and the rest goes on. */
+async function each(run: Run, work: (word: string) => Promise<void>): Promise<boolean> {
+  let all = true
+  for (const word of run.words) {
+    await work(word).catch((error: unknown) => {
+      if (!(error instanceof AssayError) || error.status < 400 || error.status >= 500 || error.status === 401) throw error
+      all = false
+      run.output.row(
+        {
+          file: word,
+          status: 'refused',
+          code: error.code,
+          message: error.message,
+          details: error.details,
+          request_id: error.requestId,
+        },
+        word,
+        'refused',
+        error.code,
+        error.message,
+      )
+    })
+  }
+  return all
+}
+
+async function list<T extends object>(run: Run, items: AsyncIterable<T>, columns: (item: T) => unknown[]): Promise<boolean> {
+  let left = run.options.limit === undefined ? Number.POSITIVE_INFINITY : whole('limit', run.options.limit)
+  for await (const item of items) {
+    if (left-- <= 0) break
+    run.output.row(item, ...columns(item))
+  }
+  return done
+}
+
+function contextOf({ options }: Run): string {
+  if (!options.context) throw new UsageError('Into which context? Give --context KEY (`assay contexts` lists them).')
+  return options.context
+}
+
+function metadataOf(text: string | undefined): Record<string, unknown> {
+  if (text === undefined) return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {}
+  throw new UsageError(`--metadata is a JSON object, such as '{"order": 4711}'; given: ${text}`)
+}
+
+function whole(name: string, text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is a whole number from 1; given: ${text}`)
+  return Number(text)
+}
+
+function oneOf<T extends string>(name: string, value: string | undefined, choices: readonly T[]): T | undefined {
+  if (value === undefined || choices.includes(value as T)) return value as T | undefined
+  throw new UsageError(`--${name} is one of ${choices.join(', ')}; given: ${value}`)
+}
+
+async function askKey(): Promise<string> {
+  if (!process.stdin.isTTY) throw new UsageError('Give the key with --key or ASSAY_KEY; there is no terminal to ask at.')
+  const asked = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await asked.question('API key: ')).trim()
+  } finally {
+    asked.close()
+  }
+}

@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type TestTenant, World } from '../support/world.js'
+
+const program = fileURLToPath(new URL('../../dist/client/command/main.js', import.meta.url))
+
+let world: World
+let tenant: TestTenant
+let folder: string
+
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes', { allowed_extensions: ['txt'] })
+  folder = await mkdtemp(join(tmpdir(), 'assay-command-'))
+})
+afterAll(async () => {
+  await world.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Runs `assay` with the tenant's key, unless `env` says otherwise. */
+function assay(args: string[], env: Record<string, string> = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }) {
+  return new Promise<{ status: number | null; out: string; err: string }>((resolve, reject) => {
+    const child = spawn(process.execPath, [program, ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: folder, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const said = { out: '', err: '' }
+    child.stdout.on('data', (data) => (said.out += data))
+    child.stderr.on('data', (data) => (said.err += data))
+    child.on('error', reject).on('close', (status) => resolve({ status, ...said }))
+  })
+}
+const json = async (args: string[]) => {
+  const { status, out } = await assay([...args, '--json'])
+  return {
+    status,
+    rows: out
+      .trim()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line)),
+  }
+}
+
+test('login keeps URL and key for this user alone, once they work', async () => {
+  const wrong = await assay(['login', '--url', world.url, '--key', 'assay_wrong'], {})
+  expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
+  expect((await assay(['ls'], {})).status).toBe(2)
+  expect((await assay(['login', '--url', world.url, '--key', tenant.admin.credential!], {})).status).toBe(0)
+  const kept = join(folder, '.config', 'assay', 'login.json')
+  expect(JSON.parse(await readFile(kept, 'utf8'))).toEqual({ url: world.url, key: tenant.admin.credential })
+  expect((await stat(kept)).mode & 0o777).toBe(0o600)
+  expect((await assay(['contexts'], {})).out).toMatch(/^notes\tactive\ttxt\t/)
+})
+
+test('upload, ls, get, rm: a file comes back as it went', async () => {
+  await writeFile(join(folder, 'a.txt'), 'hello')
+  const uploaded = await json(['upload', 'a.txt', '--context', 'notes', '--metadata', '{"page":1}'])
+  expect(uploaded).toMatchObject({ status: 0, rows: [{ original_filename: 'a.txt', size_bytes: 5 }] })
+  const { file_id: id } = uploaded.rows[0]
+  expect((await json(['ls', '--context', 'notes', '--limit', '1'])).rows).toMatchObject([{ file_id: id }])
+  expect((await assay(['get', id, '--output', '-'])).out).toBe('hello')
+  const over = await assay(['get', id])
+  expect([over.status, over.err]).toEqual([2, expect.stringContaining('EEXIST')])
+  expect((await assay(['get', id, '--output', 'b.txt'])).status).toBe(0)
+  expect(await readFile(join(folder, 'b.txt'), 'utf8')).toBe('hello')
+  expect((await assay(['rm', id])).status).toBe(0)
+  expect(await json(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'refused', code: 'not_found' }] })
+})
+
+test('what is refused is told, the rest goes on, and the exit status is 1', async () => {
+  await writeFile(join(folder, 'blank.txt'), ' ')
+  await writeFile(join(folder, 'good.txt'), 'good')
+  const { status, rows } = await json(['upload', 'blank.txt', 'good.txt', '--context', 'notes'])
+  expect(status).toBe(1)
+  expect(rows).toMatchObject([
+    { file: 'blank.txt', code: 'blank_file', request_id: expect.stringMatching(/^req_/) },
+    { original_filename: 'good.txt' },
+  ])
+  const tested = await assay(['validate', 'blank.txt', 'good.txt', '--context', 'notes'])
+  expect(tested.status).toBe(1)
+  expect(tested.out).toMatch(/^blank\.txt\trejected\tblank_file\t.+\ngood\.txt\taccepted\t-\t-\n$/)
+})
+
+test('keys are made, listed and disabled; calls are listed', async () => {
+  const made = await json(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
+  expect(made.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
+  const id = made.rows[0].api_key_id
+  expect((await json(['keys', 'disable', id])).rows).toMatchObject([{ api_key_id: id, status: 'disabled' }])
+  expect((await json(['keys'])).rows).toEqual(expect.arrayContaining([expect.objectContaining({ api_key_id: id })]))
+  expect((await json(['logs', '--limit', '1'])).rows).toHaveLength(1)
+})
+
+test('wrong words are told with the right ones, and what does not answer is status 2', async () => {
+  const usage: [string[], RegExp][] = [
+    [['frobnicate'], /No command 'frobnicate'; there are login, upload/],
+    [['upload', 'a.txt'], /--context KEY/],
+    [['upload'], /Usage: assay upload FILE/],
+    [['ls', '--limit', '0'], /whole number from 1; given: 0/],
+    [['ls', '--colour', 'red'], /--colour.*Usage: assay ls/],
+    [['logs', '--status', 'odd'], /success, failure; given: odd/],
+    [['upload', 'a.txt', '--context', 'notes', '--metadata', '[1]'], /JSON object/],
+    [['keys', 'frob'], /Usage: assay keys/],
+  ]
+  for (const [args, message] of usage) {
+    const { status, err } = await assay(args)
+    expect([args, status, err]).toEqual([args, 2, expect.stringMatching(message)])
+    expect(err).not.toContain('    at ')
+  }
+  const gone = await assay(['ls'], { ASSAY_URL: 'http://127.0.0.1:9', ASSAY_KEY: 'assay_x' })
+  expect([gone.status, gone.err]).toEqual([2, expect.stringContaining('did not answer')])
+  expect((await assay(['help'])).out).toContain('Exit status: 0 done, 1 refused, 2 could not be asked.')
+})
