@@ -8,12 +8,16 @@ import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
 import type { Services } from './services.js'
 import { StatsResolver } from './stats/stats.resolver.js'
 import { TenantResolver } from './tenants/tenant.resolver.js'
+import { SecondFactorResolver } from './users/second-factor.resolver.js'
+import { SessionResolver } from './users/session.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
 
 /** The doors of all rooms: what the schema is built from. */
 export const resolversOf = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
   new TenantResolver(services.tenants),
   new UserResolver(services.users, services.signIns),
+  new SessionResolver(services.sessions),
+  new SecondFactorResolver(services.secondFactors),
   new ApiKeyResolver(services.apiKeys, services.idempotency, services.callLogs),
   new FileContextResolver(services.contexts, services.idempotency),
   new FileResolver(services.files, services.uploads, services.contexts),

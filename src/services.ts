@@ -20,6 +20,8 @@ import { Charts } from './stats/charts.js'
 import { StatsService } from './stats/stats.service.js'
 import { openStorage } from './storage/index.js'
 import { TenantService } from './tenants/tenant.service.js'
+import { SecondFactorService } from './users/second-factor.service.js'
+import { SessionService } from './users/session.service.js'
 import { SignInService } from './users/sign-in.service.js'
 import { loadSession, userOnFirstSight } from './users/user.lookup.js'
 import { UserService } from './users/user.service.js'
@@ -80,7 +82,7 @@ export async function openServices({
     ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
   })
   const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
-  const tenants = new TenantService({ db: database, ledger })
+  const tenants = new TenantService({ db: database, ledger, forget: (id) => identity.forget('tenant', id) })
   const contexts = new FileContextService({ db: database, ledger, maxUploadMb: config.maxUploadMb })
   const apiKeys = new ApiKeyService({
     db: database,
@@ -91,6 +93,8 @@ export async function openServices({
   })
   const passwords = new Passwords()
   const users = new UserService({ db: database, ledger, passwords, forget: (id) => identity.forget('user', id) })
+  const forgetUser = (id: string) => identity.forget('user', id)
+  const secondFactors = new SecondFactorService({ db: database, ledger, masterKey, passwords, limits, forget: forgetUser })
   const signIns = new SignInService({
     db: database,
     ledger,
@@ -98,6 +102,7 @@ export async function openServices({
     sessions: identity.sessions,
     limits,
     users,
+    secondFactors,
     forget: (id) => identity.forget('session', id),
   })
   return {
@@ -111,6 +116,8 @@ export async function openServices({
     apiKeys,
     users,
     signIns,
+    secondFactors,
+    sessions: new SessionService({ db: database, ledger, forget: forgetUser }),
     files: new FileService({ db: database, ledger, storage, contexts }),
     callLogs: new CallLogService({ db: database, horizon: horizons.calls }),
     auditLogs: new AuditLogService({ db: database, horizon: horizons.audits }),

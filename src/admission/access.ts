@@ -9,6 +9,8 @@ export interface Endpoint {
   access: Access
   /** It shows the whole tenant: not for a key that is restricted to some contexts. */
   tenantWide?: boolean
+  /** Also for a user who must set up a second factor before anything else. */
+  beforeSecondFactor?: boolean
   /** It keeps nothing, so that it uses no quota and blocks nothing. */
   dryRun?: boolean
 }

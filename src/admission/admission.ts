@@ -113,7 +113,9 @@ export class Admission {
 }
 
 /** Throws the 403 for what a credential may not do. */
-export function requireAccess(actor: Actor, { access, tenantWide }: Endpoint): void {
+export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFactor }: Endpoint): void {
+  if (actor.secondFactorDue && !beforeSecondFactor)
+    throw forbidden('This tenant requires a second factor; set one up first: beginSecondFactor, confirmSecondFactor.')
   if (access !== 'any' && access !== 'public') requireScope(actor, access)
   if (tenantWide && actor.contexts)
     throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')

@@ -24,6 +24,8 @@ export interface Actor extends Origin {
   contexts: readonly string[] | null
   /** The session of the service's own sign-in. */
   sessionId?: string
+  /** The tenant requires a second factor, which this user has yet to set up: nothing else is allowed before. */
+  secondFactorDue?: boolean
   /** Who vouched for a user: 'assay', or the outside provider's issuer. */
   issuer?: string
 }

@@ -75,9 +75,9 @@ async function byToken(token: string, origin: Origin, tokens: Tokens): Promise<A
   const { user, sessionId, issuer } = record
   if (user.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspendedTenant }
   if (user.status !== 'active') return { outcome: 'refused', message: 'This user is disabled.' }
-  const { tenantId, userId: id, name, email, scopes } = user
+  const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
   const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
-  return { outcome: 'actor', actor: sessionId ? { ...actor, sessionId } : actor }
+  return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
 }
 
 function credentialIn(rawHeaders: readonly string[]): { credential: string } | { fault: string } | undefined {

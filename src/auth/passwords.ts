@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Algorithm, hash, parseOptions } from '@node-rs/argon2'
 import { overloaded } from '../errors.js'
+import { isCommonPassword } from './common-passwords.js'
 
 /** OWASP's argon2id minimum with the least memory per attempt: 19 MiB, two passes, one lane. About 20 ms of one core. */
 const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
@@ -12,6 +13,7 @@ const longestBytes = 512
 export function passwordFault(password: string): string | undefined {
   if ([...password].length < shortest) return `must have at least ${shortest} characters`
   if (Buffer.byteLength(password) > longestBytes) return `must have at most ${longestBytes} bytes`
+  if (isCommonPassword(password)) return 'must be none of the common ones'
   return undefined
 }
 

@@ -171,18 +171,3 @@ export class StoredSigningSecrets implements SigningSecrets {
 }
 
 export const labelOf = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`
-
-/** Moves every stored secret to the current MASTER_KEY (`admin -- master-key reencrypt`); gives how many had to move. */
-export async function reencryptSigningKeys(pool: Pool, masterKey: MasterKey): Promise<number> {
-  const { rows } = await pool.query<{ key_id: string; purpose: string; secret_encrypted: Buffer }>(
-    'select key_id, purpose, secret_encrypted from signing_keys',
-  )
-  let moved = 0
-  for (const { key_id, purpose, secret_encrypted } of rows) {
-    if (masterKey.isCurrent(secret_encrypted)) continue
-    const again = await masterKey.reencrypt(secret_encrypted, labelOf(purpose, key_id))
-    await pool.query('update signing_keys set secret_encrypted = $2 where key_id = $1', [key_id, again])
-    moved++
-  }
-  return moved
-}

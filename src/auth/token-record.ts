@@ -9,6 +9,8 @@ export interface UserRecord {
   scopes: readonly Scope[]
   status: 'active' | 'disabled'
   tenantStatus: 'active' | 'suspended'
+  /** The tenant requires a second factor, which this user has not set up. */
+  secondFactorDue: boolean
 }
 
 /** A session of the service's own sign-in, with its user. */

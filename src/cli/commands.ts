@@ -1,4 +1,5 @@
 import type { Command } from './command.js'
+import { keyCommands } from './key-commands.js'
 import { secretCommands } from './secret-commands.js'
 import { storageCommands } from './storage-commands.js'
 import { tenantCommands } from './tenant-commands.js'
@@ -8,6 +9,7 @@ import { userCommands } from './user-commands.js'
 export const commands: Readonly<Record<string, Command>> = {
   ...tenantCommands,
   ...userCommands,
+  ...keyCommands,
   ...storageCommands,
   ...secretCommands,
 }

@@ -1,5 +1,5 @@
 import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../auth/master-key.js'
-import { reencryptSigningKeys } from '../auth/signing-secrets.js'
+import { reencryptSecrets } from '../auth/reencrypt.js'
 import { type Command, UsageFault } from './command.js'
 
 const purposes = ['download_url', 'session'] as const
@@ -23,7 +23,7 @@ export const secretCommands: Record<string, Command> = {
     usage: 'secrets reencrypt',
     options: {},
     run: async ({ database, services }) => ({
-      result: { reencrypted: await reencryptSigningKeys(database.pool, services.masterKey) },
+      result: { reencrypted: await reencryptSecrets(database.pool, services.masterKey) },
     }),
   },
 
@@ -38,7 +38,7 @@ export const secretCommands: Record<string, Command> = {
       await renewMasterKeyFile(config.dataDir)
       // Killed from here on, both keys are in the file, and the command can be run again.
       const renewed = await openMasterKey({ previous: [...config.previousMasterKeys], dataDir: config.dataDir })
-      const reencrypted = await reencryptSigningKeys(database.pool, renewed)
+      const reencrypted = await reencryptSecrets(database.pool, renewed)
       await forgetOldMasterKeys(config.dataDir)
       return { result: { reencrypted } }
     },

@@ -37,6 +37,19 @@ export const tenantCommands: Record<string, Command> = {
     },
   },
 
+  'tenant quota': {
+    usage: 'tenant quota --tenant TEN --mb N (its admins may lower it, and raise it again up to N)',
+    options: { tenant: text, mb: text },
+    required: ['tenant', 'mb'],
+    run: async ({ services }, given) => {
+      const { tenantId, storageQuotaMb } = await services.tenants.setQuota(
+        String(given.tenant),
+        wholeNumber('mb', String(given.mb)),
+      )
+      return { result: { tenant_id: tenantId, storage_quota_mb: storageQuotaMb } }
+    },
+  },
+
   'tenant suspend': {
     usage: 'tenant suspend --tenant TEN',
     options: { tenant: text },

@@ -1,5 +1,6 @@
 import { validateSync } from 'class-validator'
 import { systemActor } from '../auth/actor.js'
+import { passwordFault } from '../auth/passwords.js'
 import type { Services } from '../services.js'
 import { InviteUserInput, type User } from '../users/user.type.js'
 import { type Command, UsageFault } from './command.js'
@@ -26,6 +27,23 @@ export const userCommands: Record<string, Command> = {
       const made = await services.users.create(actor, input)
       const { userId, email: kept } = made.user
       return { result: { user_id: userId, email: kept, ...(made.password !== null && { password: made.password }) } }
+    },
+  },
+
+  'user set-password': {
+    usage: 'user set-password --tenant TEN --email E [--password P] [--remove-second-factor]',
+    options: { tenant: text, email: text, password: text, 'remove-second-factor': { type: 'boolean' } },
+    required: ['tenant', 'email'],
+    run: async ({ services }, given) => {
+      const actor = systemActor((await services.tenants.get(systemActor(String(given.tenant)))).tenantId)
+      const { userId, email } = await services.users.byEmail(actor, String(given.email))
+      const password = typeof given.password === 'string' ? given.password : undefined
+      const fault = password === undefined ? undefined : passwordFault(password)
+      if (fault) throw new UsageFault(`--password ${fault}.`)
+      if (given['remove-second-factor']) await services.secondFactors.reset(actor, userId)
+      if (password !== undefined) await services.users.setPassword(actor, userId, password)
+      const made = password === undefined ? await services.users.resetPassword(actor, userId) : undefined
+      return { result: { user_id: userId, email, ...(made && { password: made.password }) } }
     },
   },
 

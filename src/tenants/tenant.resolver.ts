@@ -26,4 +26,15 @@ export class TenantResolver {
   ) {
     return this.#tenants.update(actor, input)
   }
+
+  @Requires('admin')
+  @Mutation(() => Tenant, {
+    description: 'Whether every dashboard user must have a second factor; without one a session then only sets one up.',
+  })
+  requireSecondFactor(
+    @By() actor: Actor,
+    @Arg('required', () => Boolean, { description: 'Whether it must.' }) required: boolean,
+  ) {
+    return this.#tenants.requireSecondFactor(actor, required)
+  }
 }

@@ -11,16 +11,18 @@ import type { Tenant, UpdateTenantInput } from './tenant.type.js'
 export class TenantService {
   readonly #db: Database
   readonly #ledger: Ledger
+  readonly #forget: (tenantId: string) => void
 
-  constructor(parts: { db: Database; ledger: Ledger }) {
+  constructor(parts: { db: Database; ledger: Ledger; forget: (tenantId: string) => void }) {
     this.#db = parts.db
     this.#ledger = parts.ledger
+    this.#forget = parts.forget
   }
 
   async get(actor: Actor): Promise<Tenant> {
     const { rows } = await this.#db.pool.query<Tenant>({
       name: 'tenant-by-id',
-      text: `SELECT t.tenant_id AS "tenantId", t.name, t.storage_quota_mb AS "storageQuotaMb", coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt", t.updated_at AS "updatedAt"
+      text: `SELECT t.tenant_id AS "tenantId", t.name, t.storage_quota_mb AS "storageQuotaMb", t.storage_quota_ceiling_mb AS "storageQuotaCeilingMb", t.second_factor_required AS "secondFactorRequired", coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt", t.updated_at AS "updatedAt"
         FROM tenants t LEFT JOIN file_totals h ON h.tenant_id = t.tenant_id AND h.context_id = '' AND h.uploaded_by = '' WHERE t.tenant_id = $1`,
       values: [actor.tenantId],
     })
@@ -28,22 +30,26 @@ export class TenantService {
     return rows[0]
   }
 
-  async update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
-    const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
-    await this.#ledger.change(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM tenants WHERE tenant_id = ${actor.tenantId} FOR UPDATE`
-      const before = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
-      const after = await tx.tenant.update({ where: { tenantId: actor.tenantId }, data: { ...changes, updatedAt: new Date() } })
-      const changed: Record<string, unknown> = {}
-      if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }
-      if (before.storageQuotaMb !== after.storageQuotaMb)
-        changed.storage_quota_mb = { previous: before.storageQuotaMb, new: after.storageQuotaMb }
-      return {
-        result: undefined,
-        entry: Object.keys(changed).length > 0 ? { audit: [auditOf(actor, 'updated', after, { changed })] } : {},
-      }
+  /** Throws 400 where the quota would go beyond the operator's ceiling. */
+  update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
+    return this.#change(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {
+      const wanted = input.storageQuotaMb ?? 0
+      // A quota that is beyond it already may be lowered by and by.
+      if (wanted > ceiling && wanted > storageQuotaMb)
+        throw badUserInput([{ field: 'storage_quota_mb', message: `must be at most ${ceiling}, which the operator allows` }])
+      return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
     })
-    return this.get(actor)
+  }
+
+  /** Takes effect on open sessions too. */
+  requireSecondFactor(actor: Actor, secondFactorRequired: boolean): Promise<Tenant> {
+    return this.#change(actor, () => ({ secondFactorRequired }))
+  }
+
+  /** By the operator alone: the quota, and how far its admins may raise it again. */
+  setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
+    refuseQuota(quotaMb)
+    return this.#change(systemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
   /** What the tenant's quota leaves, in bytes: what an upload's Content-Length is held against before its body is read. */
@@ -61,13 +67,18 @@ export class TenantService {
   async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
     const fault = [...name].length < 1 || [...name].length > 255 || name.includes('\0')
     if (fault) throw badUserInput([{ field: 'name', message: 'must be text of 1 to 255 characters' }])
-    if (quotaMb !== undefined && !(Number.isInteger(quotaMb) && quotaMb >= 1 && quotaMb <= 2_147_483_647))
-      throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
+    if (quotaMb !== undefined) refuseQuota(quotaMb)
     const tenantId = newId('ten')
     const now = idTime(tenantId)
     return this.#ledger.change(async (tx) => {
       const row = await tx.tenant.create({
-        data: { tenantId, name, ...(quotaMb && { storageQuotaMb: quotaMb }), createdAt: now, updatedAt: now },
+        data: {
+          tenantId,
+          name,
+          ...(quotaMb && { storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }),
+          createdAt: now,
+          updatedAt: now,
+        },
       })
       await tx.fileTotal.create({ data: { tenantId, contextId: '', uploadedBy: '' } })
       return {
@@ -124,6 +135,24 @@ export class TenantService {
     )
   }
 
+  async #change(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
+    const { tenantId } = actor
+    await this.#ledger.change(async (tx) => {
+      const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
+      if (locked.length === 0) throw notFound('tenant', tenantId)
+      const before = await tx.tenant.findUniqueOrThrow({ where: { tenantId } })
+      const after = await tx.tenant.update({ where: { tenantId }, data: { ...plan(before), updatedAt: new Date() } })
+      await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'tenant', tenantId)
+      const changed = changesOf(before, after)
+      return {
+        result: undefined,
+        entry: Object.keys(changed).length > 0 ? { audit: [auditOf(actor, 'updated', after, { changed })] } : {},
+      }
+    })
+    this.#forget(tenantId)
+    return this.get(actor)
+  }
+
   async #move(
     tenantId: string,
     status: 'active' | 'suspended',
@@ -143,6 +172,29 @@ export class TenantService {
       }
     })
   }
+}
+
+type TenantRow = Awaited<ReturnType<Database['prisma']['tenant']['findMany']>>[number]
+
+const audited = {
+  name: 'name',
+  storageQuotaMb: 'storage_quota_mb',
+  storageQuotaCeilingMb: 'storage_quota_ceiling_mb',
+  secondFactorRequired: 'second_factor_required',
+} as const satisfies Partial<Record<keyof TenantRow, string>>
+
+function changesOf(before: TenantRow, after: TenantRow): Record<string, unknown> {
+  const fields = Object.keys(audited) as (keyof typeof audited)[]
+  return Object.fromEntries(
+    fields
+      .filter((field) => before[field] !== after[field])
+      .map((field) => [audited[field], { previous: before[field], new: after[field] }]),
+  )
+}
+
+function refuseQuota(quotaMb: number): void {
+  if (!(Number.isInteger(quotaMb) && quotaMb >= 1 && quotaMb <= 2_147_483_647))
+    throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
 }
 
 const auditOf = (

@@ -10,6 +10,10 @@ export class Tenant {
   name!: string
   @Field(() => Int, { description: 'Quota of all its files, in MB of 1,048,576 bytes.' })
   storageQuotaMb!: number
+  @Field(() => Int, { description: 'How far its admins may raise that quota, in MB; the operator’s to set.' })
+  storageQuotaCeilingMb!: number
+  @Field(() => Boolean, { description: 'Whether dashboard users must have a second factor.' })
+  secondFactorRequired!: boolean
   @Field(() => LongScalar, { description: 'Bytes of all its files, exact.' })
   storageUsedBytes!: number
   @Field(() => Date, { description: 'When it was created.' })
@@ -24,7 +28,7 @@ export class UpdateTenantInput {
   @NotNull()
   @Text(1, 255)
   name?: string
-  @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1.' })
+  @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1, at most the ceiling.' })
   @NotNull()
   @Whole(1, 2_147_483_647)
   storageQuotaMb?: number

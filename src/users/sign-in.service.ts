@@ -10,8 +10,11 @@ import type { Database } from '../db/client.js'
 import { forbidden, unauthenticated } from '../errors.js'
 import { idTime, isId, newId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
-import { sessionAudit, type UserService } from './user.service.js'
-import type { SignIn, User } from './user.type.js'
+import { codeNeeded, type SecondFactorService } from './second-factor.service.js'
+import { sessionAudit } from './session.service.js'
+import type { UserService } from './user.service.js'
+import type { SignIn } from './user.type.js'
+import { lockedUser, toUser } from './user-row.js'
 
 /** The service's own sign-in: e-mail and password for a session of 12 hours. */
 export class SignInService {
@@ -21,6 +24,7 @@ export class SignInService {
   readonly #sessions: Sessions
   readonly #limits: RateLimits
   readonly #users: UserService
+  readonly #secondFactors: SecondFactorService
   readonly #forget: (sessionId: string) => void
 
   constructor(parts: {
@@ -30,6 +34,7 @@ export class SignInService {
     sessions: Sessions
     limits: RateLimits
     users: UserService
+    secondFactors: SecondFactorService
     forget: (sessionId: string) => void
   }) {
     this.#db = parts.db
@@ -38,13 +43,14 @@ export class SignInService {
     this.#sessions = parts.sessions
     this.#limits = parts.limits
     this.#users = parts.users
+    this.#secondFactors = parts.secondFactors
     this.#forget = parts.forget
   }
 
   /** Throws 401 without telling whether the address or the password was wrong; guesses are slowed down. */
   async signIn(
     origin: Origin,
-    { email, password, tenantId }: { email: string; password: string; tenantId?: string | null },
+    { email, password, tenantId, code }: { email: string; password: string; tenantId?: string | null; code?: string | null },
     signal?: AbortSignal,
   ): Promise<SignIn> {
     const candidates = await this.#db.prisma.user.findMany({
@@ -64,7 +70,10 @@ export class SignInService {
     const found = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
     if (found?.status !== 'active') throw wrongCredentials()
     if (found.tenant.status !== 'active') throw forbidden(suspendedTenant)
-    await attempt.succeeded()
+    if (found.totpConfirmedAt && !code) {
+      await attempt.succeeded()
+      throw codeNeeded("A code of the second factor is needed too: give it as 'code'.")
+    }
     const actor: Actor = {
       tenantId: found.tenantId,
       kind: 'user',
@@ -83,10 +92,10 @@ export class SignInService {
     const rehashed = isCurrent ? null : await this.#passwords.hash(password, salted)
     await this.#ledger.change(async (tx) => {
       // A password that was changed while it was being verified must not begin a session that outlives the change.
-      const [current] = await tx.$queryRaw<
-        { password_hash: string | null }[]
-      >`SELECT password_hash FROM users WHERE user_id = ${found.userId} FOR UPDATE`
-      if (current?.password_hash !== found.passwordHash) throw wrongCredentials()
+      const current = await lockedUser(tx, found.tenantId, found.userId)
+      if (current.passwordHash !== found.passwordHash) throw wrongCredentials()
+      if (!(await this.#secondFactors.spend(tx, current, code ?? '')))
+        throw codeNeeded('This code is wrong, or was used already.')
       await tx.session.create({
         data: {
           sessionId,
@@ -98,18 +107,11 @@ export class SignInService {
         },
       })
       if (rehashed) await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: rehashed } })
-      return { result: undefined, entry: { audit: [sessionAudit(actor, 'created', sessionId)] } }
+      return { result: undefined, entry: { audit: [sessionAudit(actor, 'created', sessionId, found)] } }
     })
-    const user: User = {
-      userId: found.userId,
-      email: found.email,
-      name: found.name,
-      scopes: actor.scopes as Scope[],
-      status: found.status as User['status'],
-      createdAt: found.createdAt,
-      updatedAt: found.updatedAt,
-    }
-    return { token, expiresAt, user }
+    await attempt.succeeded()
+    const secondFactorDue = found.tenant.secondFactorRequired && found.totpConfirmedAt === null
+    return { token, expiresAt, user: toUser(found), secondFactorDue }
   }
 
   /** Ends the session of this token, at once on every replica. False where the token has no session of ours. */
@@ -119,7 +121,10 @@ export class SignInService {
     await this.#ledger.change(async (tx) => {
       await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', sessionId)
-      return { result: undefined, entry: { audit: [sessionAudit(actor, 'revoked', sessionId)] } }
+      return {
+        result: undefined,
+        entry: { audit: [sessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] },
+      }
     })
     this.#forget(sessionId)
     return true

@@ -7,7 +7,8 @@ import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow, Entry } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
 
-const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus"`
+const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
+  t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
 
 /** A session with its user as they are now. */
 export const loadSession =

@@ -9,6 +9,7 @@ import {
   InvitedUser,
   InviteUserInput,
   Me,
+  PasswordReset,
   SignIn,
   SignInArgs,
   UpdateUserInput,
@@ -27,9 +28,9 @@ export class UserResolver {
     this.#signIns = signIns
   }
 
-  @Requires('any')
+  @Requires('any', { beforeSecondFactor: true })
   @Query(() => Me, { description: 'Whose the credential is: a dashboard user, or an API key.' })
-  me(@By() { id, kind, tenantId, name, email, scopes }: Actor) {
+  me(@By() { id, kind, tenantId, name, email, scopes, secondFactorDue }: Actor) {
     return {
       id,
       type: kind,
@@ -39,6 +40,7 @@ export class UserResolver {
       name,
       email,
       scopes,
+      secondFactorDue: secondFactorDue ?? false,
     }
   }
 
@@ -54,7 +56,7 @@ export class UserResolver {
     return this.#signIns.signIn(call.origin, args, call.signal)
   }
 
-  @Requires('any')
+  @Requires('any', { beforeSecondFactor: true })
   @Mutation(() => Boolean, {
     description: 'Ends the session of this token, at once. False where the token has no session of ours.',
   })
@@ -88,9 +90,17 @@ export class UserResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => User, { description: 'Disables a dashboard user; his sessions are refused at once.' })
+  @Mutation(() => User, { description: 'Disables a dashboard user and ends every session for good, at once.' })
   disableUser(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
     return this.#users.disable(actor, userId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => PasswordReset, {
+    description: 'Gives a dashboard user a new password, made here, and ends the user’s sessions.',
+  })
+  resetUserPassword(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
+    return this.#users.resetPassword(actor, userId)
   }
 
   @Requires('admin')

@@ -1,7 +1,6 @@
-import type { Actor, Scope } from '../auth/actor.js'
+import type { Actor } from '../auth/actor.js'
 import { announce } from '../auth/identity-listener.js'
 import { generatePassword, type Passwords } from '../auth/passwords.js'
-import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { conflict, notFound } from '../errors.js'
@@ -9,7 +8,9 @@ import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/pa
 import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
+import { endSessions } from './session.service.js'
 import type { InviteUserInput, UpdateUserInput, User } from './user.type.js'
+import { lockedUser, toUser, type UserRow, userAudit } from './user-row.js'
 
 /** Dashboard users: invited, changed, disabled. How they sign in is sign-in.service.ts. */
 export class UserService {
@@ -46,7 +47,7 @@ export class UserService {
             updatedAt: now,
           },
         })
-        return { result: toUser(row), entry: { audit: [auditOf(actor, 'created', row, { email, scopes: row.scopes })] } }
+        return { result: toUser(row), entry: { audit: [userAudit(actor, 'created', row, { email, scopes: row.scopes })] } }
       })
       return { user, password: made }
     } catch (error) {
@@ -100,25 +101,33 @@ export class UserService {
   enable = (actor: Actor, userId: string) => this.#move(actor, userId, 'active', 'enabled')
 
   /** Ends every session of the user but `keepSession` in the same transaction: an intruder who knew the old password may hold one. */
-  async setPassword(actor: Actor, userId: string, password: string, keepSession: string | undefined): Promise<void> {
+  async setPassword(actor: Actor, userId: string, password: string, keepSession?: string): Promise<User> {
     const { email } = await this.get(actor, userId)
     const passwordHash = await this.#passwords.hash(password, await this.#hashBesides(email))
-    await this.#change(actor, userId, () => ({
-      data: { passwordHash },
-      audit: async (after, tx) => {
-        const open = {
-          userId,
-          revokedAt: null,
-          expiresAt: { gt: currentTime() },
-          ...(keepSession && { sessionId: { not: keepSession } }),
-        }
-        const ended = await tx.session.updateManyAndReturn({ where: open, data: { revokedAt: new Date() } })
-        return [
-          ...ended.map(({ sessionId }) => sessionAudit(actor, 'revoked', sessionId)),
-          auditOf(actor, 'updated', after, { changed: { password: true } }),
-        ]
-      },
-    }))
+    return this.#change(actor, userId, (before) => {
+      if (before.issuer) throw conflict(`User '${userId}' signs in at ${before.issuer}, and has no password here.`)
+      return {
+        data: { passwordHash },
+        audit: async (after, tx) => [
+          ...(await endSessions(tx, actor, after, keepSession ? { sessionId: { not: keepSession } } : {})),
+          userAudit(actor, 'updated', after, { changed: { password: true } }),
+        ],
+      }
+    })
+  }
+
+  /** A made password in place of the old one; ends the user's sessions. Shown once. */
+  async resetPassword(actor: Actor, userId: string): Promise<{ user: User; password: string }> {
+    const password = generatePassword()
+    return { user: await this.setPassword(actor, userId, password), password }
+  }
+
+  /** By the operator, who knows the address; throws 404. */
+  async byEmail(actor: Actor, email: string): Promise<User> {
+    const where = { tenantId: actor.tenantId, email: email.toLowerCase() }
+    const row = await this.#db.prisma.user.findFirst({ where })
+    if (!row) throw notFound('user', email)
+    return toUser(row)
   }
 
   /** The hash whose salt every user of that address shares, whatever the tenant: one hash then judges a sign-in to all of them. */
@@ -133,7 +142,11 @@ export class UserService {
       if (before.status === status) throw conflict(`User '${userId}' is ${status} already.`, { user_id: userId, status })
       return {
         data: { status },
-        audit: (after) => [auditOf(actor, action, after, { previous_status: before.status, new_status: status })],
+        audit: async (after, tx) => [
+          // For good: a user who is enabled again signs in again.
+          ...(status === 'disabled' ? await endSessions(tx, actor, after) : []),
+          userAudit(actor, action, after, { previous_status: before.status, new_status: status }),
+        ],
       }
     })
   }
@@ -141,16 +154,13 @@ export class UserService {
   async #change(
     actor: Actor,
     userId: string,
-    plan: (before: Row) => { data: Partial<Row>; audit: (after: Row, tx: Transaction) => AuditRow[] | Promise<AuditRow[]> },
+    plan: (before: UserRow) => {
+      data: Partial<UserRow>
+      audit: (after: UserRow, tx: Transaction) => AuditRow[] | Promise<AuditRow[]>
+    },
   ): Promise<User> {
     const row = await this.#ledger.change(async (tx: Transaction) => {
-      const locked = isId('usr', userId)
-        ? await tx.$queryRaw<
-            unknown[]
-          >`SELECT 1 FROM users WHERE tenant_id = ${actor.tenantId} AND user_id = ${userId} FOR UPDATE`
-        : []
-      if (locked.length === 0) throw notFound('user', userId)
-      const { data, audit } = plan(await tx.user.findUniqueOrThrow({ where: { userId } }))
+      const { data, audit } = plan(await lockedUser(tx, actor.tenantId, userId))
       const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)
       return { result: after, entry: { audit: await audit(after, tx) } }
@@ -160,50 +170,10 @@ export class UserService {
   }
 }
 
-type Row = Awaited<ReturnType<Database['prisma']['user']['findMany']>>[number]
-
-const toUser = ({ userId, email, name, scopes, status, createdAt, updatedAt }: Row): User => ({
-  userId,
-  email,
-  name,
-  scopes: scopes as Scope[],
-  status: status as User['status'],
-  createdAt,
-  updatedAt,
-})
-
 /** None where nothing was changed. */
-function updateOf(actor: Actor, before: Row, after: Row): AuditRow[] {
+function updateOf(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
   const changed: Record<string, unknown> = {}
   if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }
   if (before.scopes.join() !== after.scopes.join()) changed.scopes = { previous: before.scopes, new: after.scopes }
-  return Object.keys(changed).length > 0 ? [auditOf(actor, 'updated', after, { changed })] : []
+  return Object.keys(changed).length > 0 ? [userAudit(actor, 'updated', after, { changed })] : []
 }
-
-/** What became of a session of the actor's own. */
-export const sessionAudit = (actor: Actor, action: AuditRow['action'], sessionId: string): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'session',
-  entityId: sessionId,
-  entityName: actor.name,
-  details: { user_id: actor.id },
-})
-
-const auditOf = (
-  actor: Actor,
-  action: AuditRow['action'],
-  user: { tenantId: string; userId: string; name: string },
-  details: Record<string, unknown>,
-): AuditRow => ({
-  actor,
-  tenantId: user.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'user',
-  entityId: user.userId,
-  entityName: user.name,
-  details,
-})

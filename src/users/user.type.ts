@@ -28,6 +28,8 @@ export class User {
   scopes!: Scope[]
   @Field(() => UserStatusName, { description: 'Whether he may sign in.' })
   status!: UserStatusName
+  @Field(() => Boolean, { description: 'Whether a code is asked for beside the password.' })
+  hasSecondFactor!: boolean
   @Field(() => Date, { description: 'When he was made.' })
   createdAt!: Date
   @Field(() => Date, { description: 'When he was last changed.' })
@@ -44,6 +46,11 @@ export class SignIn {
   expiresAt!: Date
   @Field(() => User, { description: 'Who signed in.' })
   user!: User
+  @Field(() => Boolean, {
+    description:
+      'Whether the tenant requires a second factor that is still to be set up; until then the session is for nothing else.',
+  })
+  secondFactorDue!: boolean
 }
 
 @ObjectType({ simpleResolvers: true, description: 'An invited user, with the password where one was made: shown this once.' })
@@ -52,6 +59,14 @@ export class InvitedUser {
   user!: User
   @Field(() => String, { nullable: true, description: 'The password that was made for him; null where one was given.' })
   password!: string | null
+}
+
+@ObjectType({ simpleResolvers: true, description: 'A user whose password was replaced, and the new one: shown this once.' })
+export class PasswordReset {
+  @Field(() => User, { description: 'The user.' })
+  user!: User
+  @Field(() => String, { description: 'The password that was made.' })
+  password!: string
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Whose the credential is: a dashboard user, or an API key.' })
@@ -72,6 +87,8 @@ export class Me {
   email!: string | null
   @Field(() => [ScopeName], { description: 'What it may do.' })
   scopes!: Scope[]
+  @Field(() => Boolean, { description: 'Whether a second factor is still to be set up before it may do anything else.' })
+  secondFactorDue!: boolean
 }
 
 const scopeList = () =>
@@ -84,7 +101,7 @@ const password = () =>
   Rule(
     'password',
     (value) => typeof value === 'string' && passwordFault(value) === undefined,
-    'must have at least 8 characters and at most 512 bytes',
+    'must have at least 8 characters and at most 512 bytes, and be none of the common ones',
   )
 
 const isEmail = (value: unknown): boolean =>
@@ -135,6 +152,13 @@ export class SignInArgs {
   password!: string
   @Field(() => ID, { nullable: true, description: 'The tenant, where the same person is a user of several.' })
   tenantId?: string | null
+  @Field(() => String, {
+    nullable: true,
+    description: 'The code of the second factor, or a recovery code, where the user has one.',
+  })
+  @Optional()
+  @Text(1, 64)
+  code?: string | null
 }
 
 @ArgsType()

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { understand } from '../../src/cli/run-command.js'
+import { anId } from '../support/answers.js'
 import { testDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, World } from '../support/world.js'
@@ -153,6 +154,44 @@ describe('beside a running service', () => {
     })
   })
 
+  test('a lost first key or password has a way back', async () => {
+    const tenant = await world.tenant()
+    const made = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
+    expect(made.result).toEqual({
+      tenant_id: tenant.tenantId,
+      api_key_id: anId('key'),
+      name: 'Found again',
+      scopes: ['upload', 'download', 'metadata', 'delete', 'admin'],
+      api_key: expect.stringMatching(/^assay_[\w-]{43}$/),
+    })
+    const key = world.as(made.result.api_key)
+    expect((await key.get('/tenant')).status).toBe(200)
+    const narrow = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--scopes', 'metadata')
+    expect((await world.as(narrow.result.api_key).get('/tenant')).status).toBe(403)
+
+    const user = await tenant.user(['metadata'])
+    const words = ['user', 'set-password', '--tenant', tenant.tenantId, '--email', user.email.toUpperCase()]
+    const { result } = await admin(env, ...words, '--remove-second-factor')
+    expect(result).toEqual({ user_id: anId('usr'), email: user.email, password: expect.stringMatching(/^[\w-]{20}$/) })
+    const signIn = (password: string) =>
+      world.stranger.graphql('mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }', {
+        e: user.email,
+        p: password,
+      })
+    expect((await signIn(user.password)).body.errors).toHaveLength(1)
+    expect((await signIn(result.password)).body.errors).toBeUndefined()
+    expect((await admin(env, ...words, '--password', 'chosen by hand')).result).toEqual({
+      user_id: anId('usr'),
+      email: user.email,
+    })
+    expect((await signIn('chosen by hand')).body.errors).toBeUndefined()
+    expect((await admin(env, 'tenant', 'quota', '--tenant', tenant.tenantId, '--mb', '9')).result).toEqual({
+      tenant_id: tenant.tenantId,
+      storage_quota_mb: 9,
+    })
+    expect((await key.get('/tenant')).body.data.storage_quota_mb).toBe(9)
+  })
+
   test('verify tells by its exit status that something does not agree', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
@@ -185,10 +224,15 @@ describe('beside a running service', () => {
     [['user', 'create', '--tenant', 'ten_none', '--email', 'a@b', '--name', 'A', '--scopes', 'upload'], "No tenant 'ten_none'."],
     [
       ['user', 'create', '--tenant', 'ten_none', '--email', 'a', '--name', '', '--scopes', 'all', '--password', 'short'],
-      '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes.',
+      '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes, and be none of the common ones.',
     ],
     [['secrets', 'rotate', '--purpose', 'all'], "--purpose is 'all'; it must be one of download_url, session."],
     [['verify', '--deep', 'now'], "Unexpected argument 'now'"],
+    [['key', 'create', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
+    [['key', 'create', '--tenant', 'x', '--scopes', 'upload,all'], "--scopes names 'all'; it must be one or more of upload,"],
+    [['user', 'set-password', '--tenant', 'ten_none', '--email', 'a@b'], "No tenant 'ten_none'."],
+    [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '5'], "No tenant 'ten_none'."],
+    [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['destroy'], "There is no command 'destroy'."],
     [[], 'No command was given.'],
   ])('%j is told in one sentence', async (words, sentence) => {

@@ -84,7 +84,7 @@ describe('an admin', () => {
     )
     expect(graphqlCode(await change(tenant.admin, 'disableUser', id))).toBe('CONFLICT')
     await change(tenant.admin, 'enableUser', id)
-    expect((await user.get('/files')).status).toBe(200)
+    expect((await user.get('/files')).status).toBe(401)
     const entries = (await audits(tenant, id)).map(({ action, details }: Record<string, unknown>) => [action, details])
     // What changes nothing is no change.
     expect(entries.slice(0, 3)).toEqual([

@@ -76,3 +76,17 @@ async function expectEventually(holds: () => Promise<boolean>) {
   }
   throw new Error('It did not come true.')
 }
+
+test('an admin lowers the quota and raises it again, up to what the operator gave and no further', async () => {
+  const tenant = await world.tenant({ quotaMb: 50 })
+  expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
+  expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)
+  const refused = await tenant.admin.patch('/tenant', { storage_quota_mb: 51 })
+  expect(faultyFields(refused)).toEqual(['storage_quota_mb'])
+  expect(refused.body.message).toContain('at most 50')
+  await world.app.services.tenants.setQuota(tenant.tenantId, 20)
+  expect(faultyFields(await tenant.admin.patch('/tenant', { storage_quota_mb: 21 }))).toEqual(['storage_quota_mb'])
+  expect(dataOf(await tenant.admin.get('/tenant')).storage_quota_mb).toBe(20)
+  const standard = await world.tenant()
+  expect(faultyFields(await standard.admin.patch('/tenant', { storage_quota_mb: 102_401 }))).toEqual(['storage_quota_mb'])
+})

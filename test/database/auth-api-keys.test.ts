@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Identity } from '../../src/auth/identity.js'
 import { trustMs } from '../../src/auth/identity-listener.js'
 import { MasterKey } from '../../src/auth/master-key.js'
+import { reencryptSecrets } from '../../src/auth/reencrypt.js'
 import { hashOf, newApiKeySecret } from '../../src/auth/secrets.js'
-import { reencryptSigningKeys } from '../../src/auth/signing-secrets.js'
 import { newId } from '../../src/ids.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
@@ -191,12 +191,12 @@ describe('rotation of what protects them', () => {
     const renewed = Buffer.alloc(32, 9)
     const old = Buffer.alloc(32, 7)
     const both = new MasterKey([renewed, old])
-    expect(await reencryptSigningKeys(world.pool, both)).toBe(2)
-    expect(await reencryptSigningKeys(world.pool, both)).toBe(0)
+    expect(await reencryptSecrets(world.pool, both)).toBe(2)
+    expect(await reencryptSecrets(world.pool, both)).toBe(0)
     const later = await world.replica({ masterKey: new MasterKey([renewed]) })
     expect(await later.signing.download_url.current()).toMatchObject({ id: before.id, secret: before.secret })
     expect(await present(later, key.secret)).toMatchObject({ outcome: 'actor' })
-    await reencryptSigningKeys(world.pool, new MasterKey([old, renewed]))
+    await reencryptSecrets(world.pool, new MasterKey([old, renewed]))
   })
 
   test('replicas that start at once agree on their keys', async () => {

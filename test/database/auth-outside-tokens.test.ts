@@ -29,6 +29,7 @@ beforeAll(async () => {
       scopes: scopes ?? [],
       status: 'active' as const,
       tenantStatus: 'active' as const,
+      secondFactorDue: false,
     }
   }
   here = await world.replica({

@@ -1,0 +1,38 @@
+import type { Pool } from 'pg'
+import type { MasterKey } from './master-key.js'
+import { totpLabel } from './one-time-codes.js'
+import { labelOf } from './signing-secrets.js'
+
+interface Sealed {
+  id: string
+  label: string
+  secret: Buffer
+}
+
+/** Everything that is encrypted under MASTER_KEY: where it is read, and how it is put back. */
+const places = [
+  {
+    read: 'select key_id as id, purpose as label, secret_encrypted as secret from signing_keys',
+    label: ({ label, id }: Sealed) => labelOf(label, id),
+    write: 'update signing_keys set secret_encrypted = $2 where key_id = $1 and secret_encrypted = $3',
+  },
+  {
+    read: 'select user_id as id, totp_secret as secret from users where totp_secret is not null',
+    label: ({ id }: Sealed) => totpLabel(id),
+    write: 'update users set totp_secret = $2 where user_id = $1 and totp_secret = $3',
+  },
+]
+
+/** Moves every stored secret to the current MASTER_KEY (`admin -- secrets reencrypt`); gives how many had to move. */
+export async function reencryptSecrets(pool: Pool, masterKey: MasterKey): Promise<number> {
+  let moved = 0
+  for (const { read, label, write } of places) {
+    const { rows } = await pool.query<Sealed>(read)
+    for (const row of rows) {
+      if (masterKey.isCurrent(row.secret)) continue
+      await pool.query(write, [row.id, await masterKey.reencrypt(row.secret, label(row)), row.secret])
+      moved++
+    }
+  }
+  return moved
+}

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { TOTP } from 'otpauth'
+import { MasterKey } from '../../src/auth/master-key.js'
+import { reencryptSecrets } from '../../src/auth/reencrypt.js'
+import { graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+type Person = Caller & { email: string; password: string }
+
+const data = ({ body }: Answer) => {
+  expect(body.errors).toBeUndefined()
+  return body.data
+}
+const begin = (user: Caller, password: string) =>
+  user.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret uri } }', { password })
+const confirm = (user: Caller, code: string) =>
+  user.graphql('mutation ($code: String!) { confirmSecondFactor(code: $code) { recoveryCodes } }', { code })
+const remove = (user: Caller, code: string) =>
+  user.graphql('mutation ($code: String!) { removeSecondFactor(code: $code) }', { code })
+const signIn = ({ email, password }: Pick<Person, 'email' | 'password'>, code?: string) =>
+  world.stranger.graphql(
+    'mutation ($email: String!, $password: String!, $code: String) { signIn(email: $email, password: $password, code: $code) { token secondFactorDue user { hasSecondFactor } } }',
+    { email, password, code },
+  )
+const require = (tenant: TestTenant, required: boolean) =>
+  tenant.admin.graphql('mutation ($required: Boolean!) { requireSecondFactor(required: $required) { secondFactorRequired } }', {
+    required,
+  })
+
+/** What an authenticator app does: a code of a step that lies so many steps ahead of now. */
+const codeOf = (secret: string, ahead = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() + ahead * 30_000 })
+// Each code is of use once, and the next step's is taken as well.
+async function setUp(user: Person) {
+  const { secret } = data(await begin(user, user.password)).beginSecondFactor
+  const { recoveryCodes } = data(await confirm(user, codeOf(secret, -1))).confirmSecondFactor
+  return { secret, recoveryCodes: recoveryCodes as string[] }
+}
+
+describe('a second factor', () => {
+  test('is asked for beside the password once it is confirmed, and only then', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    expect(graphqlCode(await begin(user, 'not the password'))).toBe('FORBIDDEN')
+    expect(graphqlCode(await begin(tenant.admin, user.password))).toBe('FORBIDDEN')
+    const { secret, uri } = data(await begin(user, user.password)).beginSecondFactor
+    expect(uri).toContain(`secret=${secret}`)
+    expect(uri).toMatch(/^otpauth:\/\/totp\/Assay:/)
+    expect(data(await signIn(user)).signIn.user.hasSecondFactor).toBe(false)
+    expect(graphqlCode(await confirm(user, '000000'))).toBe('FORBIDDEN')
+    expect(data(await confirm(user, codeOf(secret, -1))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
+
+    const without = await signIn(user)
+    expect([graphqlCode(without), without.body.errors[0].extensions.details]).toEqual([
+      'UNAUTHENTICATED',
+      { second_factor: 'code' },
+    ])
+    expect(graphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
+    // A wrong password is told as ever, with or without a code.
+    const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, codeOf(secret))
+    expect(wrong.body.errors[0].message).toBe('The e-mail address or the password is wrong.')
+    const { token, user: who } = data(await signIn(user, codeOf(secret))).signIn
+    expect(who.hasSecondFactor).toBe(true)
+    expect((await world.as(token).get('/files')).status).toBe(200)
+    const [entry] = itemsOf(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))
+    expect(entry).toMatchObject({ entity_type: 'user', details: { changed: { second_factor: true } } })
+    expect(JSON.stringify(itemsOf(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
+  })
+
+  test('takes each code once, also where two sign in with it at once', async () => {
+    const user = await (await world.tenant()).user(['metadata'])
+    const { secret } = await setUp(user)
+    const code = codeOf(secret)
+    const codes = (await Promise.all([signIn(user, code), signIn(user, code)])).map(graphqlCode)
+    expect(codes.sort()).toEqual(['UNAUTHENTICATED', undefined])
+    expect(graphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
+  })
+
+  test('has ten recovery codes, each of use once, however they are typed', async () => {
+    const user = await (await world.tenant()).user(['metadata'])
+    const { recoveryCodes } = await setUp(user)
+    expect(new Set(recoveryCodes).size).toBe(10)
+    expect(graphqlCode(await signIn(user, recoveryCodes[0]!))).toBeUndefined()
+    expect(graphqlCode(await signIn(user, recoveryCodes[0]!))).toBe('UNAUTHENTICATED')
+    expect(graphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
+  })
+
+  test('is removed with a code of it, or by an admin for a user who lost it, whose sessions end', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { secret } = await setUp(user)
+    expect(graphqlCode(await remove(user, '000000'))).toBe('FORBIDDEN')
+    expect(data(await remove(user, codeOf(secret))).removeSecondFactor).toBe(true)
+    expect(graphqlCode(await signIn(user))).toBeUndefined()
+
+    await setUp(user)
+    const { userId } = data(await user.graphql('{ me { userId } }')).me
+    const reset = 'mutation ($userId: ID!) { resetUserSecondFactor(userId: $userId) { hasSecondFactor } }'
+    expect(graphqlCode(await (await world.tenant()).admin.graphql(reset, { userId }))).toBe('NOT_FOUND')
+    expect(data(await tenant.admin.graphql(reset, { userId })).resetUserSecondFactor.hasSecondFactor).toBe(false)
+    expect((await user.get('/files')).status).toBe(401)
+    expect(graphqlCode(await signIn(user))).toBeUndefined()
+  })
+
+  test('lies encrypted under MASTER_KEY, and moves to a new one', async () => {
+    const user = await (await world.tenant()).user(['metadata'])
+    const { secret, recoveryCodes } = await setUp(user)
+    const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
+    const kept = JSON.stringify(rows[0], (_, value) =>
+      value?.type === 'Buffer' ? Buffer.from(value.data).toString('latin1') : value,
+    )
+    expect(kept).not.toContain(secret)
+    expect(kept).not.toContain(recoveryCodes[0])
+    const renewed = new MasterKey([Buffer.alloc(32, 3), world.config.masterKey!])
+    expect(await reencryptSecrets(world.database.pool, renewed)).toBeGreaterThanOrEqual(3)
+    expect(await reencryptSecrets(world.database.pool, renewed)).toBe(0)
+    await reencryptSecrets(world.database.pool, new MasterKey([world.config.masterKey!, Buffer.alloc(32, 3)]))
+    expect(graphqlCode(await signIn(user, codeOf(secret)))).toBeUndefined()
+  })
+})
+
+describe('where a tenant requires it', () => {
+  test('a session without one, also an open one, only sets it up', async () => {
+    const tenant = await world.tenant()
+    await tenant.context('notes')
+    const user = await tenant.user(['metadata', 'admin'])
+    expect((await user.get('/files')).status).toBe(200)
+    expect(data(await require(tenant, true)).requireSecondFactor.secondFactorRequired).toBe(true)
+    for (const path of ['/files', '/contexts', '/tenant', '/audit-logs/export'])
+      expect([path, ...refusal(await user.get(path))]).toEqual([path, 403, 'forbidden'])
+    expect(graphqlCode(await user.graphql('{ contexts { data { contextKey } } }'))).toBe('FORBIDDEN')
+    expect(graphqlCode(await user.graphql('{ mySessions { data { sessionId } } }'))).toBe('FORBIDDEN')
+    expect(data(await user.graphql('{ me { secondFactorDue } }')).me.secondFactorDue).toBe(true)
+    const { token, secondFactorDue } = data(await signIn(user)).signIn
+    expect([secondFactorDue, (await world.as(token).get('/contexts')).status]).toEqual([true, 403])
+
+    const { secret } = await setUp(user)
+    expect((await user.get('/files')).status).toBe(200)
+    expect(graphqlCode(await remove(user, codeOf(secret)))).toBe('FORBIDDEN')
+    expect(data(await signIn(user, codeOf(secret))).signIn.secondFactorDue).toBe(false)
+  })
+
+  test('API keys and other tenants go on as they did; lifting it lets sessions go on', async () => {
+    const [tenant, other] = [await world.tenant(), await world.tenant()]
+    const [user, stranger] = [await tenant.user(['metadata']), await other.user(['metadata'])]
+    await require(tenant, true)
+    expect((await tenant.admin.get('/files')).status).toBe(200)
+    expect((await stranger.get('/files')).status).toBe(200)
+    expect((await user.get('/files')).status).toBe(403)
+    await require(tenant, false)
+    expect((await user.get('/files')).status).toBe(200)
+    expect(itemsOf(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))[0]).toMatchObject({
+      entity_type: 'tenant',
+      details: { changed: { second_factor_required: { previous: true, new: false } } },
+    })
+  })
+
+  test('is an admin’s to say', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    expect(graphqlCode(await user.graphql('mutation { requireSecondFactor(required: true) { name } }'))).toBe('FORBIDDEN')
+  })
+})

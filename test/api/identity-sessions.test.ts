@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { anId, aTime, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+})
+afterAll(() => world.close())
+
+type Person = Caller & { email: string; password: string }
+
+const idOf = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
+const dataOf = async (by: Caller, query: string, variables: object = {}) => {
+  const { body } = await by.graphql(query, variables as Record<string, unknown>)
+  expect(body.errors).toBeUndefined()
+  return body.data
+}
+async function signIn({ email }: Person, password: string): Promise<Caller | string> {
+  const { body } = await world.stranger.graphql(
+    'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token } }',
+    { email, password },
+  )
+  return body.data ? world.as(body.data.signIn.token) : body.errors[0].extensions.code
+}
+const again = async (user: Person) => (await signIn(user, user.password)) as Caller
+const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
+
+describe('a user who is disabled', () => {
+  test('loses every session for good: enabled again, he has to sign in again', async () => {
+    const user = await tenant.user(['metadata'])
+    const userId = await idOf(user)
+    await dataOf(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
+    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    await dataOf(tenant.admin, 'mutation ($userId: ID!) { enableUser(userId: $userId) { status } }', { userId })
+    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect((await (await again(user)).get('/files')).status).toBe(200)
+  })
+})
+
+describe('open sessions', () => {
+  test('are listed by an admin, and by their user, with where they began; API keys have none', async () => {
+    const user = await tenant.user(['metadata'])
+    const userId = await idOf(user)
+    const other = await again(user)
+    const byAdmin = await dataOf(tenant.admin, `query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, { userId })
+    const session = {
+      sessionId: anId('ses'),
+      createdAt: aTime,
+      expiresAt: aTime,
+      ipAddress: '127.0.0.1',
+      userAgent: expect.stringMatching(/\S/),
+      isCurrent: false,
+    }
+    expect(byAdmin.userSessions).toEqual({ data: [session, session], pagination: { totalItems: 2 } })
+    const { mySessions } = await dataOf(other, `{ mySessions { ${fields} } }`)
+    expect(mySessions.data).toEqual([{ ...session, isCurrent: true }, session])
+    expect(graphqlCode(await tenant.admin.graphql(`{ mySessions { ${fields} } }`))).toBe('NOT_FOUND')
+  })
+
+  test('of other users are an admin’s to see and end, in his own tenant alone', async () => {
+    const user = await tenant.user(['metadata'])
+    const userId = await idOf(user)
+    for (const [by, code] of [
+      [await tenant.user(['metadata']), 'FORBIDDEN'],
+      [(await world.tenant()).admin, 'NOT_FOUND'],
+    ] as const) {
+      expect(
+        graphqlCode(await by.graphql(`query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, { userId })),
+      ).toBe(code)
+      expect(graphqlCode(await by.graphql('mutation ($userId: ID!) { endUserSessions(userId: $userId) }', { userId }))).toBe(code)
+    }
+    expect((await user.get('/files')).status).toBe(200)
+  })
+
+  test('are ended one by one or all at once, audited as the user’s', async () => {
+    const user = await tenant.user(['metadata'])
+    const userId = await idOf(user)
+    const [second, third] = [await again(user), await again(user)]
+    const { mySessions } = await dataOf(second, `{ mySessions { ${fields} } }`)
+    const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => isCurrent)
+    const one = 'mutation ($userId: ID!, $sessionId: ID) { endUserSessions(userId: $userId, sessionId: $sessionId) }'
+    expect((await dataOf(tenant.admin, one, { userId, sessionId })).endUserSessions).toBe(1)
+    expect(graphqlCode(await tenant.admin.graphql(one, { userId, sessionId }))).toBe('NOT_FOUND')
+    expect([(await user.get('/files')).status, (await second.get('/files')).status]).toEqual([200, 401])
+    expect((await dataOf(tenant.admin, one, { userId })).endUserSessions).toBe(2)
+    expect([(await user.get('/files')).status, (await third.get('/files')).status]).toEqual([401, 401])
+    expect(itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${sessionId}&action=revoked`))).toMatchObject([
+      { entity_type: 'session', performed_by_id: tenant.admin.id, details: { user_id: userId } },
+    ])
+  })
+
+  test('one’s own are ended by oneself, another’s are not found', async () => {
+    const [user, stranger] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
+    const other = await again(user)
+    const { mySessions } = await dataOf(other, `{ mySessions { ${fields} } }`)
+    const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => !isCurrent)
+    const end = 'mutation ($sessionId: ID!) { endMySession(sessionId: $sessionId) }'
+    expect(graphqlCode(await stranger.graphql(end, { sessionId }))).toBe('NOT_FOUND')
+    expect((await dataOf(other, end, { sessionId })).endMySession).toBe(true)
+    expect([(await user.get('/files')).status, (await other.get('/files')).status]).toEqual([401, 200])
+  })
+})
+
+describe('passwords', () => {
+  test('are reset by an admin: a new one shown once, every session ended', async () => {
+    const user = await tenant.user(['metadata'])
+    const userId = await idOf(user)
+    const { resetUserPassword } = await dataOf(
+      tenant.admin,
+      'mutation ($userId: ID!) { resetUserPassword(userId: $userId) { password user { userId } } }',
+      { userId },
+    )
+    expect(resetUserPassword).toEqual({ password: expect.stringMatching(/^[\w-]{20}$/), user: { userId } })
+    expect((await user.get('/files')).status).toBe(401)
+    expect(await signIn(user, user.password)).toBe('UNAUTHENTICATED')
+    expect(((await signIn(user, resetUserPassword.password)) as Caller).credential).toMatch(/\./)
+  })
+
+  test.each(['password123', 'PassWord', '12345678', 'qwertyuiop', 'iloveyou1'])(
+    'that everybody tries first are refused: %s',
+    async (password) => {
+      const invite = await tenant.admin.graphql(
+        'mutation ($input: InviteUserInput!) { inviteUser(input: $input) { password } }',
+        {
+          input: { email: 'common@example.com', name: 'C', scopes: ['upload'], password },
+        },
+      )
+      expect(graphqlCode(invite)).toBe('BAD_USER_INPUT')
+      expect(invite.body.errors[0].extensions.details.fields[0].message).toContain('none of the common ones')
+      const user = await tenant.user(['metadata'])
+      const change = await user.graphql(
+        'mutation ($a: String!, $b: String!) { changePassword(currentPassword: $a, newPassword: $b) }',
+        {
+          a: user.password,
+          b: password,
+        },
+      )
+      expect(graphqlCode(change)).toBe('BAD_USER_INPUT')
+    },
+  )
+})
