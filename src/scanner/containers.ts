@@ -80,5 +80,8 @@ function isMail(head: Buffer): boolean {
   return firstField.test(text) && mimeField.test(text.split(/\r?\n\r?\n/, 1)[0]!)
 }
 
+/** How far a directory reaches back from the end of a zip, its comment included. */
+export const zipTail = 66_000
+
 /** True where an archive's directory stands at the end of something that does not look like one from the front. */
 export const endsLikeZip = (tail: Buffer): boolean => tail.includes('PK\x05\x06', 0, 'latin1')

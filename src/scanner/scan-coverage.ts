@@ -1,9 +1,14 @@
 import type { Content } from '../body/content.js'
-import { type Container, headLength, recognise } from './containers.js'
+import { shown } from '../errors.js'
+import { Refusal } from '../formats/archive/refusal.js'
+import { readZipDirectory } from '../formats/archive/zip/directory.js'
+import { OleContainer } from '../formats/office/ole/container.js'
+import { oleEncryption } from '../formats/office/ole/encryption.js'
+import { readEncryption } from '../formats/pdf/encryption.js'
+import type { RandomAccessSource } from '../formats/random-access-source.js'
+import { FileSource, MemorySource } from '../formats/random-access-source.js'
+import { type Container, containers, headLength, recognise } from './containers.js'
 import { readRange } from './memory-content.js'
-import { oleEncryption } from './ole-encryption.js'
-import { pdfEncryption } from './pdf-encryption.js'
-import { zipSummary } from './zip-summary.js'
 
 /** What a daemon must be able to take in to have looked at everything, in bytes. */
 export interface Needs {
@@ -13,7 +18,7 @@ export interface Needs {
   total: number
 }
 
-/** What clamd's OK leaves open about a content. */
+/** What ClamAV's OK leaves open about a content. */
 export interface ScanCoverage {
   /** Why it cannot have looked at all of it. */
   incomplete?: string
@@ -22,71 +27,76 @@ export interface ScanCoverage {
   needs: Needs
 }
 
-// clamd's MaxFiles, by default; beyond it the rest of an archive is left out without a word.
+// ClamAV's MaxFiles, by default; beyond it the rest of an archive is left out without a word.
 const mostMembers = 10_000
 
-type Peek = (content: Content) => Promise<Omit<ScanCoverage, 'needs'> & { needs?: Needs }>
+type Peek = (source: RandomAccessSource) => Omit<ScanCoverage, 'needs'> & { needs?: Needs }
 
-const silent =
-  (what: string): Peek =>
-  async () => ({ note: `${what}: clamd does not tell whether a password or a limit stopped it` })
+const silent: Peek = () => ({ note: 'ClamAV does not tell whether a password or a limit stopped it' })
 
-const peeks: Record<Container, Peek> = {
+const peeks: Partial<Record<Container, Peek>> = {
   zip: peekZip,
   gzip: peekGzip,
-  tar: async (content) => ({ needs: { largest: content.size, total: 2 * content.size } }),
-  ole: async (content) => encrypted('an Office document', await oleEncryption(content)),
-  pdf: async (content) => encrypted('a PDF', await pdfEncryption(content)),
+  tar: ({ size }) => ({ needs: { largest: size, total: 2 * size } }),
+  ole: (source) => encrypted('an Office document', oleEncryption(new OleContainer(source))),
+  pdf: (source) => encrypted('a PDF', readEncryption(source)?.closed),
   '7z': peek7z,
-  rar: silent('RAR archive'),
-  bzip2: silent('bzip2 file'),
-  xz: silent('xz file'),
-  zstd: silent('zstd file'),
-  cab: silent('cabinet archive'),
-  mail: async () => ({}),
-  lz4: silent('LZ4 file'),
-  lzip: silent('lzip file'),
+  mail: () => ({}),
 }
 
 /**
- * With its default settings clamd says OK to what is encrypted and to what is beyond its limits. What of that shows in a
- * few KiB of a file (a directory, a trailer, a header) is read here; the file itself never is.
+ * With its default settings ClamAV says OK to what is encrypted, to what it does not unpack and to what is beyond its limits. What of that
+ * shows in a directory, a trailer or a header is read here; the file itself never is.
  */
 export async function scanCoverage(content: Content): Promise<ScanCoverage> {
   const whole = { largest: content.size, total: content.size }
   const container = recognise(await readRange(content, 0, headLength))
-  return container ? { needs: whole, ...(await peeks[container](content)) } : { needs: whole }
+  if (!container) return { needs: whole }
+  const { name, clamav } = containers[container]
+  if (clamav === 'no one') return { incomplete: `it is a ${name}, which ClamAV does not unpack`, needs: whole }
+  const file = content.bytes ? undefined : new FileSource(content.path!, '')
+  try {
+    return { needs: whole, ...(peeks[container] ?? silent)(file ?? new MemorySource(content.bytes!, '')) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { needs: whole, note: `a damaged ${name}: it is not known what ClamAV saw of it (${error.message})` }
+  } finally {
+    file?.close()
+  }
 }
 
 function encrypted(what: string, how: string | undefined): { incomplete?: string } {
   return how ? { incomplete: `${what} that is encrypted (${how})` } : {}
 }
 
-async function peekZip(content: Content): ReturnType<Peek> {
-  const zip = await zipSummary(content, mostMembers)
-  if (!zip) return { note: 'zip archive: it has no directory at its end, so that it is not known what clamd saw of it' }
-  if (zip.encrypted) return { incomplete: `member '${zip.encrypted}' of the zip archive is encrypted` }
-  if (zip.members > mostMembers)
-    return { incomplete: `the zip archive has more than ${mostMembers} members, which is as many as clamd looks at` }
-  return { needs: { largest: Math.max(content.size, zip.largest), total: content.size + zip.unpacked } }
+function peekZip(source: RandomAccessSource): ReturnType<Peek> {
+  const limits = { maxUnpackedBytes: 0, maxRatio: 0, maxEntries: mostMembers + 1, maxNesting: 0, maxPixels: 0, maxDepth: 0 }
+  const { entries } = readZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }, { partial: true })
+  const closed = entries.find((entry) => entry.encrypted)
+  if (closed) return { incomplete: `member '${shown(closed.nameBytes.toString('utf8'))}' of the zip archive is encrypted` }
+  if (entries.length > mostMembers)
+    return { incomplete: `the zip archive has more than ${mostMembers} members, which is as many as ClamAV looks at` }
+  let [largest, total] = [source.size, source.size]
+  for (const { uncompressedSize } of entries) {
+    largest = Math.max(largest, uncompressedSize)
+    total += uncompressedSize
+  }
+  return { needs: { largest, total } }
 }
 
 /** RFC 1952: the last four bytes are the unpacked size, modulo 2^32. */
-async function peekGzip(content: Content): ReturnType<Peek> {
-  const tail = await readRange(content, content.size - 4, content.size)
+function peekGzip(source: RandomAccessSource): ReturnType<Peek> {
+  const tail = source.read(source.size - 4, 4)
   const unpacked = tail.length === 4 ? tail.readUInt32LE() : 0
-  return { needs: { largest: Math.max(content.size, unpacked), total: content.size + unpacked } }
+  return { needs: { largest: Math.max(source.size, unpacked), total: source.size + unpacked } }
 }
 
 // The coder AES-256 + SHA-256; in plain sight where the names are encrypted too, else often inside the packed directory.
 const aesCoder = Buffer.from([0x06, 0xf1, 0x07, 0x01])
 
-async function peek7z(content: Content): ReturnType<Peek> {
-  const header = await readRange(content, 0, 32)
-  if (header.length === 32) {
-    const at = 32 + Number(header.readBigUInt64LE(12))
-    const directory = await readRange(content, at, at + Math.min(64 * 1024, Number(header.readBigUInt64LE(20))))
-    if (directory.includes(aesCoder)) return { incomplete: 'a 7z archive that is encrypted' }
-  }
-  return silent('7z archive')(content)
+function peek7z(source: RandomAccessSource): ReturnType<Peek> {
+  const header = source.read(0, 32)
+  const at = header.length === 32 ? 32 + Number(header.readBigUInt64LE(12)) : source.size
+  const directory = source.read(at, 64 * 1024)
+  return directory.includes(aesCoder) ? { incomplete: 'a 7z archive that is encrypted' } : silent(source)
 }

@@ -1,12 +1,15 @@
 import { shown } from '../errors.js'
 import { HeldBytes } from '../formats/archive/held-bytes.js'
 import { PulledStream } from '../formats/archive/stream.js'
+import type { PartSink } from '../formats/archive/zip/member.js'
 import type { ReaderLimits } from '../formats/format.js'
-import { MemorySource, type RandomAccessSource } from '../formats/random-access-source.js'
-import { type Container, containers, endsLikeZip, headLength, recognise } from './containers.js'
+import type { RandomAccessSource } from '../formats/random-access-source.js'
+import { MemorySource } from '../formats/random-access-source.js'
+import { type Container, containers, endsLikeZip, headLength, recognise, zipTail } from './containers.js'
 import { insides } from './inside/insides.js'
 import type { Looker } from './inside/looker.js'
 import { insideTarStream } from './inside/tar.js'
+import { PushedMembers } from './pushed-members.js'
 import type { ScanVerdict } from './virus-scanner.js'
 import type { Find } from './yara/engine.js'
 import { type UnpackLimits, windowBytes } from './yara/limits.js'
@@ -81,9 +84,6 @@ class Upload {
 const windows: Buffer[] = []
 const windowOf = (depth: number): Buffer => (windows[depth] ??= Buffer.allocUnsafeSlow(windowBytes))
 
-/** How far a directory reaches back from the end of a zip, its comment included. */
-const zipTail = 66_000
-
 /** Looks at what lies at one level of nesting: the upload itself is the first. */
 class Look implements Looker {
   readonly #upload: Upload
@@ -119,7 +119,7 @@ class Look implements Looker {
     this.#upload.incomplete ??= reason
   }
 
-  member(name: string): void {
+  readonly member = (name: string): void => {
     const trick = nameTrick(name)
     if (trick) throw new Found(trick)
     this.#upload.member()
@@ -132,6 +132,22 @@ class Look implements Looker {
 
   stream(chunks: AsyncIterable<Buffer>): Promise<void> {
     return this.#deeper().#stream(chunks)
+  }
+
+  async pushed(most: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void> {
+    const deeper = this.#deeper()
+    const see = () => deeper.#see()
+    const members = new PushedMembers({ window: windowOf(deeper.#depth), see, count: (bytes) => this.#upload.count(bytes) }, most)
+    try {
+      const damage = await unpack(members.sink).catch((error) => {
+        if (endsAll(error)) throw error
+        return error
+      })
+      await members.lookInside((source) => deeper.at(source))
+      if (damage) throw damage
+    } finally {
+      members.close()
+    }
   }
 
   async at(source: RandomAccessSource): Promise<void> {
@@ -160,7 +176,6 @@ class Look implements Looker {
   /** Damage is another check's verdict: what can be unpacked before it is looked at, all of it is scanned as it is, and the report says so. */
   async #inside(container: Container, unpack: (look: Looker) => Promise<void> | undefined, disguised = false): Promise<void> {
     const { name, builtIn } = containers[container]
-    if (!insides[container] && builtIn === 'reader') return this.note(`scanned as it is, since nothing unpacks it: ${name}`)
     if (builtIn === 'no one') return this.incomplete(`it holds a ${name}, which nothing here unpacks`)
     const { maxNesting } = this.limits
     if (this.#depth > maxNesting) throw new Enough(`it holds archives in archives, ${maxNesting} deep and more`)

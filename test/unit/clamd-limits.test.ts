@@ -3,14 +3,15 @@ import { buffer } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { fromBufferPromise } from 'yauzl'
+import { keyOfEmptyPassword } from '../../src/formats/pdf/password.js'
 import { reachProbe } from '../../src/scanner/clamd/reach-probe.js'
 import { openScanner } from '../../src/scanner/index.js'
-import { opensWithoutPassword } from '../../src/scanner/pdf-password.js'
 import { scanCoverage } from '../../src/scanner/scan-coverage.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
+import { compound, doc, ppt, xls } from '../support/samples/office.js'
 import { startScriptedClamd } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024
@@ -41,17 +42,30 @@ describe("what clamd's OK leaves open", () => {
   })
 
   test.each(['EncryptedPackage', 'EncryptedSummary'])('an OLE file with %s is encrypted', async (name) => {
-    expect(await scanCoverage(inMemory(oleWith(name)))).toMatchObject({ incomplete: expect.stringContaining(name) })
+    const ole = compound({ [name]: Buffer.from('x') })
+    expect(await scanCoverage(inMemory(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })
 
-  test('an OLE file with other streams is not', async () => {
-    expect((await scanCoverage(inMemory(oleWith('SummaryInformation')))).incomplete).toBeUndefined()
+  test.each([
+    ['Word', doc],
+    ['Excel', xls],
+    ['PowerPoint', ppt],
+  ])('a document of %s with a password is encrypted, one without is not', async (program, streams) => {
+    const of = (encrypted: boolean) => scanCoverage(inMemory(compound(streams({ encrypted }))))
+    expect(await of(true)).toMatchObject({ incomplete: expect.stringContaining(program) })
+    expect((await of(false)).incomplete).toBeUndefined()
   })
 
-  test('a directory of an OLE file that runs in a circle comes to an end', async () => {
-    const ole = oleWith('Other')
-    ole.writeUInt32LE(0, 1024)
-    expect((await scanCoverage(inMemory(ole))).incomplete).toBeUndefined()
+  test('of a damaged OLE file it is not known', async () => {
+    const ole = compound({ Other: Buffer.from('x') })
+    expect(await scanCoverage(inMemory(ole.subarray(0, 600)))).toMatchObject({ note: expect.stringContaining('damaged') })
+  })
+
+  test.each(['zstd', 'lz4', 'lzip'])('what ClamAV does not unpack is incomplete: %s', async (name) => {
+    const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
+    expect(await scanCoverage(inMemory(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
+      incomplete: expect.stringContaining('does not unpack'),
+    })
   })
 
   test('a 7z whose coders are AES is encrypted; of another one it is not known', async () => {
@@ -59,7 +73,7 @@ describe("what clamd's OK leaves open", () => {
       incomplete: expect.any(String),
     })
     expect(await scanCoverage(inMemory(sevenZipWith(Buffer.from([3, 1, 1]))))).toEqual({
-      note: expect.stringContaining('7z'),
+      note: expect.stringContaining('ClamAV does not tell'),
       needs: expect.anything(),
     })
   })
@@ -75,10 +89,11 @@ describe("what clamd's OK leaves open", () => {
   test('a PDF of the latest revision likewise', () => {
     const salt = Buffer.from('12345678')
     const user = Buffer.concat([createHash('sha256').update(salt).digest(), salt, Buffer.alloc(8)])
-    const facts = { revision: 5, owner: Buffer.alloc(48), permissions: -4, keyBytes: 32, id: Buffer.alloc(0), metadata: true }
-    expect(opensWithoutPassword({ ...facts, user })).toBe(true)
-    expect(opensWithoutPassword({ ...facts, user: Buffer.alloc(48) })).toBe(false)
-    expect(opensWithoutPassword({ ...facts, revision: 6, user })).toBe(false)
+    const userKey = Buffer.alloc(32)
+    const other = { owner: Buffer.alloc(48), userKey, permissions: -4, keyBytes: 32, id: Buffer.alloc(0), metadata: true }
+    expect(keyOfEmptyPassword({ ...other, revision: 5, user })).toHaveLength(32)
+    expect(keyOfEmptyPassword({ ...other, revision: 5, user: Buffer.alloc(48) })).toBeUndefined()
+    expect(keyOfEmptyPassword({ ...other, revision: 6, user })).toBeUndefined()
   })
 })
 
@@ -247,22 +262,6 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
     await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })
   })
 })
-
-function oleWith(name: string): Buffer {
-  const ole = Buffer.alloc(512 * 4)
-  Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(ole)
-  ole.writeUInt16LE(9, 30)
-  ole.writeUInt32LE(0, 48)
-  ole.writeUInt32LE(1, 76)
-  const table = ole.subarray(1024, 1536)
-  table.fill(0xff)
-  table.writeUInt32LE(2, 0)
-  table.writeUInt32LE(0xfffffffe, 8)
-  // In the directory's second sector, which only the table leads to.
-  ole.write(name, 1536, 'utf16le')
-  ole.writeUInt16LE(2 * name.length + 2, 1536 + 64)
-  return ole
-}
 
 function sevenZipWith(coder: Buffer): Buffer {
   const header = Buffer.alloc(32)

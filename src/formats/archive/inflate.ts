@@ -1,4 +1,4 @@
-import { createGunzip, createInflateRaw, type InflateRaw } from 'node:zlib'
+import { createGunzip, createInflate, createInflateRaw, type InflateRaw } from 'node:zlib'
 
 /** The codes with which zlib says that the data, and not we, are at fault. */
 const dataFaults = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT', 'Z_STREAM_ERROR', 'ERR_TRAILING_JUNK_AFTER_STREAM_END'])
@@ -10,16 +10,18 @@ export function inflateFault(error: unknown): string | undefined {
   return code !== undefined && dataFaults.has(code) ? (message ?? code) : undefined
 }
 
+const engines = { raw: createInflateRaw, zlib: createInflate, gzip: createGunzip }
+
 /**
- * Inflates in bounded memory, whatever the size. `raw` is deflate without a wrapper (zip, a gzip member);
+ * Inflates in bounded memory, whatever the size. `raw` is deflate without a wrapper (zip, a gzip member), `zlib` with one of a few bytes (PDF);
  * `gzip` takes whole gzip files. `consumed` hears how many bytes of the input the deflate data really had.
  */
 export async function* inflated(
-  kind: 'raw' | 'gzip',
+  kind: keyof typeof engines,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
   consumed?: (bytes: number) => void,
 ): AsyncGenerator<Buffer> {
-  const engine = kind === 'raw' ? createInflateRaw({ chunkSize: 256 * 1024 }) : createGunzip({ chunkSize: 256 * 1024 })
+  const engine = engines[kind]({ chunkSize: 256 * 1024 })
   const feeding = feed(engine as InflateRaw, chunks)
   try {
     for await (const chunk of engine) yield chunk as Buffer

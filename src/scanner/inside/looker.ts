@@ -1,3 +1,4 @@
+import type { PartSink } from '../../formats/archive/zip/member.js'
 import type { ReaderLimits } from '../../formats/format.js'
 import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import type { UnpackLimits } from '../yara/limits.js'
@@ -13,8 +14,13 @@ export interface Looker {
   part(source: RandomAccessSource): Promise<void>
   /** Looks at a member while it is unpacked. */
   stream(chunks: AsyncIterable<Buffer>): Promise<void>
+  /**
+   * Looks at members that are pushed by `unpack`, each into a sink of its own, up to so many bytes; what is a container itself is looked
+   * into afterwards, also where `unpack` throws.
+   */
+  pushed(most: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>
   /** Another member, by its name. */
-  member(name: string): void
+  readonly member: (name: string) => void
   /** Asked between steps: throws where the answer is not wanted any more. */
   step(): void
   note(text: string): void

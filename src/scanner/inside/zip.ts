@@ -1,11 +1,15 @@
 import { inflateRawSync } from 'node:zlib'
 import { shown } from '../../errors.js'
 import { atOnce, inflated } from '../../formats/archive/inflate.js'
+import type { PackedMember } from '../../formats/archive/sevenzip/members.js'
 import { readZipDirectory, type ZipEntry } from '../../formats/archive/zip/directory.js'
 import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../../formats/archive/zip/hidden.js'
-import { MemorySource, type RandomAccessSource, WindowSource } from '../../formats/random-access-source.js'
+import { knownToSevenZip } from '../../formats/archive/zip/other-methods.js'
+import type { RandomAccessSource } from '../../formats/random-access-source.js'
+import { MemorySource, WindowSource } from '../../formats/random-access-source.js'
 import { Enough, endsAll } from '../yara/stopped.js'
 import type { Inside, Looker } from './looker.js'
+import { lookAtMembers } from './sevenzip.js'
 
 const stored = 0
 const deflated = 8
@@ -17,11 +21,13 @@ const deflated = 8
 export const insideZip: Inside = async (source, look) => {
   const known = new Map<number, number | undefined>()
   const others: ZipEntry[] = []
+  let entries: ZipEntry[] = []
   let damage: unknown
   try {
     // The member beyond the limit ends the look.
     const limits = { ...look.readerLimits, maxEntries: look.limits.maxMembers + 1 }
-    for (const entry of readZipDirectory(source, limits, { partial: true }).entries) {
+    entries = readZipDirectory(source, limits, { partial: true }).entries
+    for (const entry of entries) {
       const local = readLocalMember(source, entry.localHeaderOffset)
       const name = entry.nameBytes.toString('utf8')
       look.member(name)
@@ -40,8 +46,22 @@ export const insideZip: Inside = async (source, look) => {
     const local = readLocalMember(source, offset)
     if (local) await lookAtLocal(look, local, source, again)
   }
-  for (const { method } of others) look.note(`scanned as it is: a zip member packed by method ${method}`)
+  if (others.length > 0) await lookAtOthers(look, entries, new Set(others), source)
   if (damage) throw damage
+}
+
+/** Members that are neither stored nor deflated are unpacked by 7-Zip, which wants to see all of them. */
+async function lookAtOthers(look: Looker, entries: ZipEntry[], others: Set<ZipEntry>, source: RandomAccessSource): Promise<void> {
+  const methods = [...new Set([...others].map(({ method }) => method))].join(', ')
+  if (entries.some(({ encrypted }) => encrypted) || ![...others].every(({ method }) => knownToSevenZip.has(method)))
+    return look.incomplete(`it holds a zip member packed by method ${methods}, which nothing here unpacks`)
+  const wanted = new Set<PackedMember>()
+  const members = entries.map((entry) => {
+    const member = { name: entry.name, size: entry.uncompressedSize, symlink: false, encrypted: false }
+    if (others.has(entry)) wanted.add(member)
+    return member
+  })
+  await lookAtMembers(source, { type: 'zip', members, look, wanted })
 }
 
 const encrypted = (name: string) => `member '${shown(name)}' of the zip archive is encrypted`

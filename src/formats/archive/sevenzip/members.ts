@@ -1,119 +1,98 @@
+import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { HeldBytes } from '../held-bytes.js'
-import { archiveKind } from '../inside.js'
-import type { ArchiveLinks } from '../names.js'
-import type { ArchiveNest } from '../nest.js'
-import { damaged, named } from '../refusal.js'
-import { SourceStream } from '../stream.js'
-import { tarBlock } from '../tar/header.js'
+import { damaged } from '../refusal.js'
+import type { PartSink } from '../zip/member.js'
 import { runSevenZip, type SevenZipRun } from './engine.js'
 
 /** A member as the archive's directory tells it, in the directory's order. */
 export interface PackedMember {
   name: string
+  /** Infinity where only unpacking tells. */
   size: number
   symlink: boolean
-  /** It was unpacked before: its bytes are counted, and it was looked into. */
-  seen?: boolean
+  encrypted: boolean
 }
 
-interface Packed {
-  type: '7z' | 'zip'
-  members: PackedMember[]
-  /** Hears the targets of symbolic links. */
-  links: ArchiveLinks
-}
-
-// Members that are archives are kept until 7-Zip has ended: it cannot be made to wait.
-const keptAtMost = 256 * 1024 * 1024
-const longestLink = 4096
-
-/** Lets 7-Zip unpack all members, in one go and to nowhere; archives among them are looked into afterwards. */
-export async function unpackMembers(
+/** The members of an archive of this type, as 7-Zip lists them. A directory of millions is never held where `began` throws. */
+export async function listMembers(
   source: RandomAccessSource,
-  { type, members, links }: Packed,
-  nest: ArchiveNest,
-): Promise<SevenZipRun> {
-  const splitter = new MemberSplitter(members, nest, links)
-  try {
-    const output = (bytes: Buffer) => splitter.take(bytes)
-    const run = await runSevenZip(source, nest.limits, { command: ['x', '-so'], type, output })
-    // Where it gave up, what came out may be any member's.
-    if (run.exitCode <= 1 && run.complaints.length === 0) await splitter.lookInside()
-    return run
-  } finally {
-    splitter.close()
+  type: string,
+  limits: ReaderLimits,
+  began?: (name: string) => void,
+): Promise<{ run: SevenZipRun; members: PackedMember[] }> {
+  const members: PackedMember[] = []
+  const line = (text: string) => {
+    const [, key, value = ''] = /^(Path|Size|Encrypted|Attributes) = (.*)$/.exec(text) ?? []
+    if (key === 'Path') {
+      began?.(value)
+      members.push({ name: value, size: Number.POSITIVE_INFINITY, symlink: false, encrypted: false })
+      return
+    }
+    const member = members.at(-1)
+    if (!member) return
+    if (key === 'Size' && value !== '') member.size = Number(value) || 0
+    // Windows' attributes come first, then those of Unix where there are any.
+    if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value)
+    if (key === 'Encrypted') member.encrypted = value === '+'
   }
+  const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, line })
+  return { run, members }
+}
+
+export interface Unpacking {
+  type: string
+  members: PackedMember[]
+  limits: ReaderLimits
+  /** Takes a member's content; undefined passes it over. */
+  begin(member: PackedMember): PartSink | undefined
+}
+
+/** Lets 7-Zip unpack all members, in one go and to nowhere: it cannot be made to wait, so what takes them does not either. */
+export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
+  const splitter = new MemberSplitter(members, begin)
+  return runSevenZip(source, limits, { command: ['x', '-so'], type, output: (bytes) => splitter.take(bytes) }).finally(() =>
+    splitter.end(),
+  )
 }
 
 /** Cuts what 7-Zip brings, one member after another, into the members again. */
 class MemberSplitter {
-  private next = 0
-  private member: PackedMember | undefined
-  private left = 0
-  private head = Buffer.alloc(0)
-  private held: HeldBytes | undefined
-  private heldBytes = 0
-  private readonly archives: { name: string; bytes: HeldBytes }[] = []
+  readonly #members: PackedMember[]
+  readonly #begin: Unpacking['begin']
+  #next = 0
+  #sink: PartSink | undefined
+  #left = 0
 
-  constructor(
-    private readonly members: PackedMember[],
-    private readonly nest: ArchiveNest,
-    private readonly links: ArchiveLinks,
-  ) {}
+  constructor(members: PackedMember[], begin: Unpacking['begin']) {
+    this.#members = members
+    this.#begin = begin
+  }
 
   take(bytes: Buffer): void {
     for (let rest = bytes; rest.length > 0; ) {
-      if (this.left === 0) this.begin()
-      const chunk = rest.subarray(0, this.left)
+      if (this.#left === 0) this.#beginNext()
+      const chunk = rest.subarray(0, this.#left)
       rest = rest.subarray(chunk.length)
-      this.left -= chunk.length
-      this.add(chunk)
+      this.#left -= chunk.length
+      this.#sink?.write(chunk)
+      if (this.#left === 0) this.end()
     }
   }
 
-  async lookInside(): Promise<void> {
-    for (const { name, bytes } of this.archives) await this.nest.look(new SourceStream(bytes.source()), name)
-  }
-
-  close(): void {
-    for (const { bytes } of this.archives) bytes.close()
+  /** What a member had when 7-Zip gave up is all that there is of it. */
+  end(): void {
+    const sink = this.#sink
+    this.#sink = undefined
+    sink?.end()
   }
 
   /** The next member that has any bytes. */
-  private begin(): void {
-    do this.member = this.members[this.next++]
-    while (this.member?.size === 0)
-    if (!this.member) throw damaged('the archive unpacks to more than its directory says')
-    this.left = this.member.size
-    this.head = Buffer.alloc(0)
-    this.held = undefined
-  }
-
-  private add(chunk: Buffer): void {
-    const { name, size, symlink, seen } = this.member!
-    if (seen) return
-    this.nest.budget.addUnpacked(chunk.length)
-    if (this.held) {
-      this.held.write(chunk)
-      return
-    }
-    const wanted = symlink ? Math.min(size, longestLink) : tarBlock
-    if (this.head.length >= wanted) return
-    this.head = Buffer.concat([this.head, chunk])
-    if (this.head.length < wanted && this.left > 0) return
-    if (symlink) this.links.add(name, this.head.toString('utf8', 0, wanted), true)
-    else if (archiveKind(this.head.subarray(0, tarBlock))) this.beginKeeping(name, size)
-  }
-
-  private beginKeeping(name: string, size: number): void {
-    this.heldBytes += size
-    if (this.heldBytes > keptAtMost) {
-      this.nest.note(`the member ${named(name)} is an archive that was not looked into`)
-      return
-    }
-    this.held = new HeldBytes()
-    this.archives.push({ name, bytes: this.held })
-    this.held.write(this.head)
+  #beginNext(): void {
+    let member: PackedMember | undefined
+    do member = this.#members[this.#next++]
+    while (member?.size === 0)
+    if (!member) throw damaged('the archive unpacks to more than its directory says')
+    this.#left = member.size
+    this.#sink = this.#begin(member)
   }
 }

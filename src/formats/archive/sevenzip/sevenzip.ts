@@ -4,17 +4,12 @@ import type { RandomAccessSource } from '../../random-access-source.js'
 import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { damaged } from '../refusal.js'
-import { runSevenZip, type SevenZipRun } from './engine.js'
-import { type PackedMember, unpackMembers } from './members.js'
+import type { SevenZipRun } from './engine.js'
+import { listMembers, type PackedMember, unpackMembers } from './members.js'
+import { NestedMembers } from './nested.js'
 
 // 7-Zip in WebAssembly unpacks LZMA at some 40 MB/s here; half of that for slower machines.
 const bytesPerMillisecond = 20_000
-
-interface Listing {
-  members: PackedMember[]
-  unpackedBytes: number
-  encrypted: number
-}
 
 /** What a 7z archive that is sound was found to hold. */
 export interface SevenZipFacts {
@@ -32,20 +27,25 @@ export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNes
     nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
-  const listing: Listing = { members: [], unpackedBytes: 0, encrypted: 0 }
-  const run = await runSevenZip(source, nest.limits, { command: ['l', '-slt', '-ba'], type: '7z', line: listener(listing, nest) })
-  const facts = () => ({ entries: listing.members.length, unpackedBytes: listing.unpackedBytes })
+  const { run, members } = await listMembers(source, '7z', nest.limits, (name) => {
+    nest.budget.addEntries(1)
+    checkName(name)
+  })
+  const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + bytesOf(size), 0) }
   if (outOfMemory(run)) {
     nest.note('the directory of the archive needs more memory than is allowed: only its outer headers were checked')
-    return facts()
+    return facts
   }
   if (run.exitCode > 1) throw damaged(`the 7z archive does not open: ${reason(run)}`)
-  nest.budget.announce(listing.unpackedBytes)
-  if (listing.encrypted > 0)
-    nest.note(`${listing.encrypted} of ${listing.members.length} members are encrypted: only the headers were checked`)
-  else await testMembers(source, listing, nest)
-  return facts()
+  nest.budget.announce(facts.unpackedBytes)
+  const encrypted = members.filter((member) => member.encrypted).length
+  if (encrypted > 0) nest.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
+  else await testMembers(source, members, facts.unpackedBytes, nest)
+  return facts
 }
+
+/** Folders have no size. */
+const bytesOf = (size: number) => (Number.isFinite(size) ? size : 0)
 
 /** The signature header and the checksum of the header that it points to (7zFormat.txt). */
 function checkStart(source: RandomAccessSource): { position: number; size: number } {
@@ -70,38 +70,26 @@ function hidesDirectory(source: RandomAccessSource, { position, size }: { positi
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
 }
 
-/** Judges the listing line by line, so that a directory of millions is refused at once and never held. */
-function listener(listing: Listing, nest: ArchiveNest): (text: string) => void {
-  return (text) => {
-    const [, key, value] = /^(Path|Size|Encrypted|Attributes) = (.*)$/.exec(text) ?? []
-    if (key === 'Path') {
-      nest.budget.addEntries(1)
-      checkName(value!)
-      listing.members.push({ name: value!, size: 0, symlink: false })
-      return
-    }
-    const member = listing.members.at(-1)
-    if (!member) return
-    if (key === 'Size') {
-      member.size = Number(value) || 0
-      listing.unpackedBytes += member.size
-    }
-    // Windows' attributes come first, then those of Unix where there are any.
-    if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value!)
-    if (key === 'Encrypted' && value === '+') listing.encrypted++
-  }
-}
+/** True where the names are encrypted too. Throws a `Refusal` where the archive's headers are damaged. */
+export const isHiddenSevenZip = (source: RandomAccessSource): boolean => hidesDirectory(source, checkStart(source))
 
 /** What 7-Zip says of the members' data, or a note saying why it was not asked. */
-async function testMembers(source: RandomAccessSource, listing: Listing, nest: ArchiveNest): Promise<void> {
-  if (!timeFor(listing.unpackedBytes, nest.limits)) {
-    nest.note(
-      `unpacking ${listing.unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`,
-    )
+async function testMembers(
+  source: RandomAccessSource,
+  members: PackedMember[],
+  unpackedBytes: number,
+  nest: ArchiveNest,
+): Promise<void> {
+  if (!timeFor(unpackedBytes, nest.limits)) {
+    nest.note(`unpacking ${unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`)
     return
   }
   const links = new ArchiveLinks()
-  const run = await unpackMembers(source, { type: '7z', members: listing.members, links }, nest)
+  const run = await unpackNested(
+    source,
+    { type: '7z', members: members.map((each) => ({ ...each, size: bytesOf(each.size) })), links },
+    nest,
+  )
   if (outOfMemory(run))
     nest.note("unpacking needs more memory than is allowed: the directory was checked, the members' data was not")
   else if (unsupported(run))
@@ -111,6 +99,29 @@ async function testMembers(source: RandomAccessSource, listing: Listing, nest: A
   else if (run.exitCode > 1) throw damaged(`the 7z archive is damaged: ${reason(run)}`)
   else if (run.exitCode === 1) nest.note(`7-Zip warns: ${reason(run)}`)
   links.check()
+}
+
+interface Nested {
+  type: '7z' | 'zip'
+  members: PackedMember[]
+  links: ArchiveLinks
+  /** Members that were unpacked before. */
+  seen?(member: PackedMember): boolean
+}
+
+/** Has all members unpacked; archives among them are looked into afterwards. */
+export async function unpackNested(source: RandomAccessSource, nested: Nested, nest: ArchiveNest): Promise<SevenZipRun> {
+  const { type, members, links, seen } = nested
+  const inside = new NestedMembers(nest, links)
+  try {
+    const begin = (member: PackedMember) => (seen?.(member) ? undefined : inside.begin(member))
+    const run = await unpackMembers(source, { type, members, limits: nest.limits, begin })
+    // Where it gave up, what came out may be any member's.
+    if (run.exitCode <= 1 && run.complaints.length === 0) await inside.lookInside()
+    return run
+  } finally {
+    inside.close()
+  }
 }
 
 const timeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillisecond <= limits.deadline - Date.now()

@@ -2,13 +2,13 @@ import type { RandomAccessSource } from '../../random-access-source.js'
 import { ArchiveLinks } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { damaged } from '../refusal.js'
-import { unpackMembers } from '../sevenzip/members.js'
-import { outOfMemory, reason, unsupported } from '../sevenzip/sevenzip.js'
+import type { PackedMember } from '../sevenzip/members.js'
+import { outOfMemory, reason, unpackNested, unsupported } from '../sevenzip/sevenzip.js'
 import type { ZipFacts } from './check.js'
 import { readZipDirectory } from './directory.js'
 
 // Shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ, PPMd: what 7-Zip unpacks in a zip (ZIP specification, 4.4.5).
-const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
+export const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
 const mostBytes = 256 * 1024 * 1024
 
 /** Members that are neither stored nor deflated: 7-Zip unpacks them where it can, else a note says that nobody did. */
@@ -20,12 +20,14 @@ export async function testOtherMethods(source: RandomAccessSource, facts: ZipFac
   if (facts.encrypted > 0 || facts.unpackedBytes > mostBytes || !methods.some((method) => knownToSevenZip.has(method)))
     return note()
   const links = new ArchiveLinks()
-  const members = readZipDirectory(source, nest.limits).entries.map(({ name, uncompressedSize, method, symlink }) => {
-    // The others have been unpacked, counted and looked into already.
-    const other = method !== 0 && method !== 8
-    return { name, size: uncompressedSize, symlink, seen: !other }
+  // The others have been unpacked, counted and looked into already.
+  const seen = new Set<PackedMember>()
+  const members = readZipDirectory(source, nest.limits).entries.map(({ name, uncompressedSize: size, method, symlink }) => {
+    const member = { name, size, symlink, encrypted: false }
+    if (method === 0 || method === 8) seen.add(member)
+    return member
   })
-  const run = await unpackMembers(source, { type: 'zip', members, links }, nest)
+  const run = await unpackNested(source, { type: 'zip', members, links, seen: (member) => seen.has(member) }, nest)
   if (outOfMemory(run) || unsupported(run)) return note()
   if (run.exitCode > 1) throw damaged(`the zip archive is damaged: ${reason(run)}`)
   links.check()

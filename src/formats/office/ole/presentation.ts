@@ -30,6 +30,13 @@ export function checkPresentation(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted }
 }
 
+/** By the stream of the current user alone. */
+export function isEncryptedPresentation(container: OleContainer): boolean {
+  const entry = container.find('Current User')
+  const user = entry && container.open(entry).read(0, 16)
+  return user?.length === 16 && user.readUInt32LE(12) === encryptedToken
+}
+
 /** Each saving has an edit that names the one before it, further towards the start. */
 function followEdits(document: OleStream, last: number): void {
   const seen = new Set<number>()

@@ -25,6 +25,13 @@ export function checkWordDocument(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted }
 }
 
+/** By its file information block alone. */
+export function isEncryptedWord(container: OleContainer): boolean {
+  const entry = container.find('WordDocument')
+  const base = entry && container.open(entry).read(0, 12)
+  return base?.length === 12 && (base.readUInt16LE(10) & encryptedFlag) !== 0
+}
+
 function checkTable(container: OleContainer, document: OleStream, name: string, encrypted: boolean): void {
   const entry = container.find(name)
   if (!entry) throw damaged(`the stream ${name}, which the Word document needs, is missing`)

@@ -27,6 +27,21 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted }
 }
 
+// The record that tells of a password comes right behind the first.
+const soonRecords = 64
+
+/** By its first records alone. */
+export function isEncryptedWorkbook(container: OleContainer): boolean {
+  const entry = container.find('Workbook') ?? container.find('Book')
+  if (!entry) return false
+  const records = new Records(container.open(entry))
+  for (let count = 0; count < soonRecords; count++) {
+    const record = records.next()
+    if (!record || record.type === filePass) return record !== undefined
+  }
+  return false
+}
+
 function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean } {
   const records = new Records(stream)
   const sheets: number[] = []

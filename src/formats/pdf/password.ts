@@ -1,10 +1,12 @@
-import { createCipheriv, createHash } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
 
 /** The entries of a standard encryption dictionary. [ISO 32000-2, 7.6.4] */
 export interface EncryptionFacts {
   revision: number
   owner: Buffer
   user: Buffer
+  /** The key, encrypted by the user's password: since revision 5. */
+  userKey: Buffer
   permissions: number
   keyBytes: number
   id: Buffer
@@ -14,18 +16,22 @@ export interface EncryptionFacts {
 const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
 const md5 = (...parts: Buffer[]) => createHash('md5').update(Buffer.concat(parts)).digest()
 
-/** True where the empty user password is the right one: then every reader, and clamd, opens the document. */
-export function opensWithoutPassword(facts: EncryptionFacts): boolean {
-  if (facts.revision >= 5) {
-    const salt = facts.user.subarray(32, 40)
-    const hash = facts.revision === 5 ? createHash('sha256').update(salt).digest() : hardenedHash(salt)
-    return hash.equals(facts.user.subarray(0, 32))
-  }
+/** The key that the streams are encrypted by, where the empty user password is the right one: then every reader opens the document. */
+export function keyOfEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
+  if (facts.revision >= 5) return storedKey(facts)
   const key = emptyPasswordKey(facts)
-  if (facts.revision === 2) return rc4(key, padding).equals(facts.user.subarray(0, 32))
+  if (facts.revision === 2) return rc4(key, padding).equals(facts.user.subarray(0, 32)) ? key : undefined
   let check = rc4(key, md5(padding, facts.id))
   for (let round = 1; round <= 19; round++) check = rc4(Buffer.from(key.map((byte) => byte ^ round)), check)
-  return check.equals(facts.user.subarray(0, 16))
+  return check.equals(facts.user.subarray(0, 16)) ? key : undefined
+}
+
+/** Algorithm 2.A: behind the password's hash stand two salts, of the hash and of the key that the true key is encrypted by. */
+function storedKey({ revision, user, userKey }: EncryptionFacts): Buffer | undefined {
+  const hash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : hardenedHash(salt))
+  if (!hash(user.subarray(32, 40)).equals(user.subarray(0, 32))) return undefined
+  const decipher = createDecipheriv('aes-256-cbc', hash(user.subarray(40, 48)), Buffer.alloc(16)).setAutoPadding(false)
+  return decipher.update(userKey.subarray(0, 32))
 }
 
 /** Algorithm 2. */
@@ -54,7 +60,7 @@ function hardenedHash(salt: Buffer): Buffer {
 }
 
 // OpenSSL 3 keeps RC4 in a provider that Node does not load.
-function rc4(key: Buffer, data: Buffer): Buffer {
+export function rc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index)
   const at = (index: number) => state[index & 255] as number
   const swap = (a: number, b: number) => {

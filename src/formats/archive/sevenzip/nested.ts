@@ -1,0 +1,65 @@
+import { HeldBytes } from '../held-bytes.js'
+import { archiveKind } from '../inside.js'
+import type { ArchiveLinks } from '../names.js'
+import type { ArchiveNest } from '../nest.js'
+import { named } from '../refusal.js'
+import { SourceStream } from '../stream.js'
+import { tarBlock } from '../tar/header.js'
+import type { PartSink } from '../zip/member.js'
+import type { PackedMember } from './members.js'
+
+// Members that are archives are kept until 7-Zip has ended.
+const keptAtMost = 256 * 1024 * 1024
+const longestLink = 4096
+
+/** Takes the members that 7-Zip unpacks: counts them, follows links, and keeps archives to be looked into afterwards. */
+export class NestedMembers {
+  readonly #nest: ArchiveNest
+  readonly #links: ArchiveLinks
+  readonly #archives: { name: string; bytes: HeldBytes }[] = []
+  #keptBytes = 0
+
+  constructor(nest: ArchiveNest, links: ArchiveLinks) {
+    this.#nest = nest
+    this.#links = links
+  }
+
+  readonly begin = (member: PackedMember): PartSink => {
+    const { name, size, symlink } = member
+    const wanted = symlink ? Math.min(size, longestLink) : Math.min(size, tarBlock)
+    let head = Buffer.alloc(0)
+    let held: HeldBytes | undefined
+    return {
+      write: (chunk) => {
+        this.#nest.budget.addUnpacked(chunk.length)
+        if (held) return held.write(chunk)
+        if (head.length >= wanted) return
+        head = Buffer.concat([head, chunk])
+        if (head.length < wanted) return
+        if (symlink) this.#links.add(name, head.toString('utf8', 0, wanted), true)
+        else if (archiveKind(head.subarray(0, tarBlock))) held = this.#keep(member, head)
+      },
+      end: () => {},
+    }
+  }
+
+  async lookInside(): Promise<void> {
+    for (const { name, bytes } of this.#archives) await this.#nest.look(new SourceStream(bytes.source()), name)
+  }
+
+  close(): void {
+    for (const { bytes } of this.#archives) bytes.close()
+  }
+
+  #keep({ name, size }: PackedMember, head: Buffer): HeldBytes | undefined {
+    this.#keptBytes += size
+    if (this.#keptBytes > keptAtMost) {
+      this.#nest.note(`the member ${named(name)} is an archive that was not looked into`)
+      return undefined
+    }
+    const bytes = new HeldBytes()
+    this.#archives.push({ name, bytes })
+    bytes.write(head)
+    return bytes
+  }
+}

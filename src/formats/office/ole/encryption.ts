@@ -1,0 +1,30 @@
+import { Refusal } from '../../archive/refusal.js'
+import type { OleContainer } from './container.js'
+import { isEncryptedPresentation } from './presentation.js'
+import { isEncryptedWord } from './word.js'
+import { isEncryptedWorkbook } from './workbook.js'
+
+const encryptedStreams = ['EncryptedPackage', 'EncryptedSummary', 'EncryptedSummaryInfo']
+
+const byProgram: Record<string, (container: OleContainer) => boolean> = {
+  Word: isEncryptedWord,
+  Excel: isEncryptedWorkbook,
+  PowerPoint: isEncryptedPresentation,
+}
+
+/** How a compound file is encrypted, damaged or not; undefined where it is not. [MS-OFFCRYPTO] */
+export function oleEncryption(container: OleContainer): string | undefined {
+  return (
+    encryptedStreams.find((name) => container.find(name)) ??
+    Object.keys(byProgram).find((program) => unlessDamaged(() => byProgram[program]!(container)))
+  )
+}
+
+function unlessDamaged(ask: () => boolean): boolean {
+  try {
+    return ask()
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}

@@ -1,0 +1,143 @@
+import { createDecipheriv, createHash } from 'node:crypto'
+import type { RandomAccessSource } from '../random-access-source.js'
+import { type EncryptionFacts, keyOfEmptyPassword, rc4 } from './password.js'
+
+const reach = 1024 * 1024
+
+/** What is known of an encrypted PDF without its password. Many are encrypted only to forbid printing: these everyone can read. */
+export interface PdfEncryption {
+  /** Why it cannot be read; undefined where the empty password opens it. */
+  closed?: string
+  /** The content of a stream of the object of this number, as every viewer reads it. */
+  decrypt(data: Buffer, number: number, generation: number): Buffer
+}
+
+/** How a PDF is encrypted; undefined where it is not. [ISO 32000-2, 7.6] */
+export function readEncryption(source: RandomAccessSource): PdfEncryption | undefined {
+  const tail = source.read(Math.max(0, source.size - 2048), 2048).toString('latin1')
+  const startxref = Number(/startxref\s+(\d+)\s+%%EOF\s*$/.exec(tail)?.[1] ?? source.size)
+  const trailer = tail + source.read(startxref, 2048).toString('latin1')
+  const reference = /\/Encrypt\s+(\d+)\s+(\d+)\s+R/.exec(trailer)
+  const inline = /\/Encrypt\s*<</.exec(trailer)
+  if (!reference && !inline) return undefined
+  const dictionary = inline ? trailer.slice(inline.index) : findObject(source, `${reference?.[1]} ${reference?.[2]} obj`)
+  if (!dictionary) return closed('its encryption cannot be found')
+  const facts = readFacts(dictionary, trailer)
+  if (!facts) return closed('not by password')
+  const key = keyOfEmptyPassword(facts)
+  if (!key) return closed('it wants a password')
+  return { decrypt: (data, number, generation) => decrypted(data, { key, method: facts.method, number, generation }) }
+}
+
+const closed = (why: string): PdfEncryption => ({ closed: why, decrypt: (data) => data })
+
+/** The encryption dictionary is never inside a packed stream: [ISO 32000-2, 7.5.7]. Writers put it at one of the ends. */
+function findObject(source: RandomAccessSource, marker: string): string | undefined {
+  const after = new RegExp(`(?<![0-9])${marker}\\b`)
+  for (const start of [Math.max(0, source.size - reach), 0]) {
+    const text = source.read(start, reach).toString('latin1')
+    const found = after.exec(text)
+    if (found) return text.slice(found.index, found.index + 8192)
+    if (source.size <= reach) return undefined
+  }
+  return undefined
+}
+
+type Method = 'rc4' | 'aes-128' | 'aes-256' | 'none'
+
+interface Facts extends EncryptionFacts {
+  method: Method
+}
+
+function readFacts(dictionary: string, trailer: string): Facts | undefined {
+  const number = (key: string) => Number(new RegExp(`/${key}\\s+(-?\\d+)`).exec(dictionary)?.[1] ?? Number.NaN)
+  const revision = number('R')
+  const owner = readString(dictionary, /\/O(?![A-Za-z])\s*/)
+  const user = readString(dictionary, /\/U(?![A-Za-z])\s*/)
+  if (!/\/Filter\s*\/Standard/.test(dictionary) || !owner || !user || Number.isNaN(revision)) return undefined
+  return {
+    revision,
+    owner,
+    user,
+    userKey: readString(dictionary, /\/UE\s*/) ?? Buffer.alloc(0),
+    permissions: number('P'),
+    // Revision 2 knows 40 bits only; in a crypt filter's own dictionary Length may count bytes.
+    keyBytes: revision === 2 ? 5 : keyBytes(number('Length'), number('V')),
+    id: readString(trailer, /\/ID\s*\[\s*/) ?? Buffer.alloc(0),
+    metadata: !/\/EncryptMetadata\s+false/.test(dictionary),
+    method: methodOf(dictionary, number('V')),
+  }
+}
+
+function methodOf(dictionary: string, version: number): Method {
+  if (version < 4) return 'rc4'
+  const filter = /\/StmF\s*\/(\w+)/.exec(dictionary)?.[1] ?? 'Identity'
+  if (filter === 'Identity') return 'none'
+  const told = /\/CFM\s*\/(\w+)/.exec(dictionary.slice(Math.max(0, dictionary.search(new RegExp(`/${filter}\\s*<<`)))))?.[1]
+  return told === 'AESV2' ? 'aes-128' : told === 'AESV3' ? 'aes-256' : 'rc4'
+}
+
+function keyBytes(length: number, version: number): number {
+  if (version === 4) return 16
+  if (Number.isNaN(length)) return 5
+  return length >= 40 ? Math.floor(length / 8) : length
+}
+
+interface Cipher {
+  key: Buffer
+  method: Method
+  number: number
+  generation: number
+}
+
+/** Algorithms 1 and 1.A. What is cut off in the middle of a block is left out. */
+function decrypted(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
+  if (method === 'none') return data
+  if (method === 'rc4') return rc4(objectKey(key, number, generation), data)
+  const whole = data.length - (data.length % 16)
+  if (whole < 32) return Buffer.alloc(0)
+  const [name, aesKey] =
+    method === 'aes-256' ? ['aes-256-cbc', key] : ['aes-128-cbc', objectKey(key, number, generation, Buffer.from('sAlT'))]
+  const decipher = createDecipheriv(name as string, aesKey as Buffer, data.subarray(0, 16)).setAutoPadding(false)
+  return Buffer.concat([decipher.update(data.subarray(16, whole)), decipher.final()])
+}
+
+function objectKey(key: Buffer, number: number, generation: number, salt = Buffer.alloc(0)): Buffer {
+  const place = Buffer.from([number, number >> 8, number >> 16, generation, generation >> 8])
+  return createHash('md5')
+    .update(Buffer.concat([key, place, salt]))
+    .digest()
+    .subarray(0, Math.min(16, key.length + 5))
+}
+
+/** A string of a PDF, `(…)` with its escapes or `<hex>`, that follows `key`. [ISO 32000-2, 7.3.4] */
+function readString(text: string, key: RegExp): Buffer | undefined {
+  const found = key.exec(text)
+  if (!found) return undefined
+  const rest = text.slice(found.index + found[0].length)
+  const hex = /^<([0-9A-Fa-f\s]*)>/.exec(rest)?.[1]
+  if (hex !== undefined) return Buffer.from(hex.replace(/\s/g, ''), 'hex')
+  return rest.startsWith('(') ? readLiteral(rest) : undefined
+}
+
+const escapes: Record<string, string> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
+
+function readLiteral(text: string): Buffer {
+  let value = ''
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] as string
+    if (char === '\\') {
+      const octal = /^[0-7]{1,3}/.exec(text.slice(at + 1, at + 4))?.[0]
+      const next = text[at + 1] ?? ''
+      if (octal) value += String.fromCharCode(Number.parseInt(octal, 8) & 0xff)
+      else if (next !== '\n' && next !== '\r') value += escapes[next] ?? next
+      at += octal ? octal.length : 1
+      continue
+    }
+    if (char === '(' && depth++ === 0) continue
+    if (char === ')' && --depth === 0) break
+    value += char
+  }
+  return Buffer.from(value, 'latin1')
+}

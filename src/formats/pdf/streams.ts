@@ -1,0 +1,94 @@
+import type { RandomAccessSource } from '../random-access-source.js'
+
+/** A stream as it stands in the file: the dictionary before it tells how it is packed. [ISO 32000-2, 7.3.8] */
+export interface PdfStream {
+  number: number
+  generation: number
+  /** As it is written; what is longer than some kilobytes is cut off at its start. */
+  dictionary: string
+  /** Names of filters, in the order in which they decode. */
+  filters: string[]
+  start: number
+  end: number
+}
+
+const keyword = Buffer.from('stream')
+const endKeyword = Buffer.from('endstream')
+const windowBytes = 1024 * 1024
+const longestDictionary = 4 * 1024
+
+/**
+ * Every stream of a PDF, in the order of the file and whatever its cross-reference tables say: what no table names is in the file all the
+ * same, and readers repair tables. `step` is called between reads.
+ */
+export function* streamsOf(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
+  const ends = new Ends(source)
+  for (let at = 0; at < source.size; ) {
+    step()
+    const bytes = source.read(at, windowBytes)
+    // Not from the end of one on: what looks like one may stand in a string or in another one's data, and be meant to be passed over.
+    for (let found = bytes.indexOf(keyword); found >= 0; found = bytes.indexOf(keyword, found + keyword.length)) {
+      const stream = readStream(source, at + found, ends)
+      if (stream) yield stream
+    }
+    at += Math.max(1, bytes.length - keyword.length + 1)
+  }
+}
+
+function readStream(source: RandomAccessSource, keywordAt: number, ends: Ends): PdfStream | undefined {
+  const [first, second] = source.read(keywordAt + keyword.length, 2)
+  if (first !== 0x0a && first !== 0x0d) return undefined
+  const start = keywordAt + keyword.length + (first === 0x0d && second === 0x0a ? 2 : 1)
+  const from = Math.max(0, keywordAt - longestDictionary)
+  const before = source.read(from, keywordAt - from).toString('latin1')
+  if (!/>>\s*(?:%[^\r\n]*[\r\n]\s*)?$/.test(before.slice(-256))) return undefined
+  const objectAt = Math.max(0, before.lastIndexOf('obj'))
+  const object = /(\d+)\s+(\d+)\s+$/.exec(before.slice(Math.max(0, objectAt - 32), objectAt))
+  const dictionary = before.slice(objectAt)
+  return {
+    number: Number(object?.[1] ?? 0),
+    generation: Number(object?.[2] ?? 0),
+    dictionary,
+    filters: filtersOf(dictionary),
+    start,
+    end: ends.of(start, dictionary),
+  }
+}
+
+function filtersOf(dictionary: string): string[] {
+  const told = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()]+)/.exec(decodedNames(dictionary))?.[1] ?? ''
+  return [...told.matchAll(/\/([^\s/<>[\]()]+)/g)].map(([, name]) => name!)
+}
+
+/** `/Fl#61te` is Flate. */
+const decodedNames = (text: string) =>
+  text.replace(/#([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+/** Where streams end. */
+class Ends {
+  readonly #source: RandomAccessSource
+  /** The first mark of an end at or behind a place that was searched from. */
+  #last = { from: 0, at: -1 }
+
+  constructor(source: RandomAccessSource) {
+    this.#source = source
+  }
+
+  /** Where its length says, if the stream ends there; else at the next mark of an end. */
+  of(start: number, dictionary: string): number {
+    const { size } = this.#source
+    const length = Number(/\/Length\s+(\d{1,15})(?!\s+\d+\s+R)/.exec(dictionary)?.[1] ?? Number.NaN)
+    if (start + length <= size && /^\s*endstream/.test(this.#source.read(start + length, 16).toString('latin1')))
+      return start + length
+    if (start < this.#last.from || start > this.#last.at) this.#last = { from: start, at: this.#next(start) }
+    return this.#last.at
+  }
+
+  #next(start: number): number {
+    for (let at = start; at < this.#source.size; at += windowBytes - endKeyword.length) {
+      const found = this.#source.read(at, windowBytes).indexOf(endKeyword)
+      if (found >= 0) return at + found
+    }
+    return this.#source.size
+  }
+}

@@ -1,0 +1,80 @@
+import { inflateSync } from 'node:zlib'
+import { atOnce, inflated } from '../../formats/archive/inflate.js'
+import { type PdfEncryption, readEncryption } from '../../formats/pdf/encryption.js'
+import { filters, flateFilters, mostDecoded } from '../../formats/pdf/filters.js'
+import { type PdfStream, streamsOf } from '../../formats/pdf/streams.js'
+import type { RandomAccessSource } from '../../formats/random-access-source.js'
+import { MemorySource, WindowSource } from '../../formats/random-access-source.js'
+import { Enough, endsAll } from '../yara/stopped.js'
+import type { Inside, Looker } from './looker.js'
+
+// What looks like the beginning of a stream may stand anywhere, and reach as far as it likes.
+const mostRead = { bytes: 64 * 1024 * 1024, times: 16 }
+
+const mostFilters = 8
+
+/** All streams of a PDF, which is all that it packs: pages, scripts, attachments. Pictures are scanned as they are. */
+export const insidePdf: Inside = async (source, look) => {
+  const encryption = readEncryption(source)
+  if (encryption?.closed) return look.incomplete(`a PDF that is encrypted (${encryption.closed})`)
+  let read = 0
+  for (const stream of streamsOf(source, look.step)) {
+    const length = stream.end - stream.start
+    read += length
+    if (read > mostRead.bytes + mostRead.times * look.size) throw new Enough('its streams overlap each other')
+    if (stream.filters.length === 0 && !encryption) await look.part(new WindowSource(source, stream.start, length))
+    else if (length > mostDecoded) look.incomplete('it holds a PDF with a stream that is larger than is decoded')
+    else await lookAtStream(look, source, stream, encryption)
+  }
+}
+
+async function lookAtStream(
+  look: Looker,
+  source: RandomAccessSource,
+  stream: PdfStream,
+  encryption?: PdfEncryption,
+): Promise<void> {
+  let data = source.read(stream.start, stream.end - stream.start)
+  if (encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)) data = encryption.decrypt(data, stream.number, stream.generation)
+  // Rows of a table or a picture are told as their differences; of an attachment nobody does.
+  if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
+    look.incomplete('it holds a PDF with an attachment that is packed by differences')
+  if (stream.filters.length > mostFilters) look.incomplete('it holds a PDF with a stream that is packed too often')
+  else await lookAtDecoded(look, data, stream.filters)
+}
+
+async function lookAtDecoded(look: Looker, data: Buffer, [name, ...rest]: string[]): Promise<void> {
+  try {
+    if (name !== undefined && flateFilters.has(name)) return await lookAtInflated(look, data, rest)
+    const decode = filters[name ?? '']
+    if (decode) return await lookAtDecoded(look, decode(data), rest)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return look.incomplete('it holds a PDF with a stream that unpacks to more than is decoded')
+  }
+  await look.part(new MemorySource(data))
+}
+
+async function lookAtInflated(look: Looker, data: Buffer, rest: string[]): Promise<void> {
+  const small = data.length <= atOnce.input ? inflatedAtOnce(data, atOnce.output) : undefined
+  if (small) return lookAtDecoded(look, small, rest)
+  if (rest.some((name) => name in filters || flateFilters.has(name))) {
+    const bytes = inflatedAtOnce(data, mostDecoded)
+    if (!bytes) throw new RangeError('the stream is damaged, or unpacks to more than is decoded')
+    return lookAtDecoded(look, bytes, rest)
+  }
+  try {
+    await look.stream(inflated('zlib', [data]))
+  } catch (error) {
+    // What can be unpacked of a damaged one was looked at; the PDF's own reader judges it.
+    if (endsAll(error)) throw error
+  }
+}
+
+function inflatedAtOnce(data: Buffer, maxOutputLength: number): Buffer | undefined {
+  try {
+    return inflateSync(data, { maxOutputLength })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto'
+import { deflateSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { pack } from 'tar-stream'
+import { rc4 } from '../../src/formats/pdf/password.js'
+import { containers } from '../../src/scanner/containers.js'
+import { insides } from '../../src/scanner/inside/insides.js'
+import { YaraScanner } from '../../src/scanner/yara/yara.js'
+import { clean, cleanWith, eicar, inMemory, zipOf } from '../support/eicar.js'
+import { encrypted7z, hidden7z, noise, sevenZip, zip } from '../support/samples/archive.js'
+import { compound, doc, encryptedPackage } from '../support/samples/office.js'
+import { pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
+
+const never = () => ({ signal: new AbortController().signal })
+const found = { verdict: 'infected', signature: 'EICAR-Test-String' }
+const incomplete = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
+
+// A packer that has seen the second half writes the string in two places: it stands nowhere in what is packed.
+const packable = Buffer.concat([eicar.subarray(43), Buffer.from(' '), eicar, Buffer.from(' ')])
+const thrice = Buffer.concat([packable, packable, packable])
+
+let scanner: YaraScanner
+beforeAll(async () => {
+  scanner = await YaraScanner.open({ workers: 1 })
+})
+afterAll(() => scanner.close())
+const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+
+test('every container has a reader, or is said to have none', () => {
+  for (const [name, { builtIn }] of Object.entries(containers))
+    expect([name, insides[name as keyof typeof insides] !== undefined]).toEqual([name, builtIn === 'reader'])
+})
+
+const text = Buffer.from('Nothing to be seen here.')
+
+/** Zstandard, at its best level. */
+const zstd = Buffer.from(
+  '28b52ffd641d008d02005404414e544956495255532d544553542d46494c452124482b482a2058354f2150254041505b345c505a58353428505e2937434329377d2445494341522d5354414e444152442d02003b312828103b98016c862c68',
+  'hex',
+)
+
+describe('what a reader unpacks is scanned', () => {
+  test.each<[string, () => Promise<Buffer> | Buffer]>([
+    ['a 7z', () => sevenZip({ 'a.txt': 'text', 'b.com': thrice })],
+    ['a 7z packed by PPMd', () => sevenZip({ 'b.com': thrice }, ['-m0=PPMd'])],
+    ['a 7z of several members in one block, of which one is empty', () => sevenZip({ a: noise(9_000), b: '', c: thrice })],
+    ['a zip in a 7z', () => sevenZip({ 'a.zip': zipOf({ name: 'b', bytes: thrice }) }, ['-mx=0'])],
+    ['a 7z in a zip', async () => zipOf({ name: 'a.7z', bytes: await sevenZip({ b: thrice }) })],
+    ['a 7z in a 7z', async () => sevenZip({ 'a.7z': await sevenZip({ b: thrice }), c: noise(100) })],
+    ['an xz', () => sevenZip({ a: thrice }, [], 'xz')],
+    ['a tar in an xz', async () => sevenZip({ a: await tarOf(thrice) }, [], 'xz')],
+    ['a bzip2', () => sevenZip({ a: thrice }, [], 'bzip2')],
+    ['a large member of a 7z', () => sevenZip({ a: Buffer.concat([Buffer.alloc(9_000_000), thrice]) })],
+    [
+      'a large zip in an xz',
+      () =>
+        sevenZip(
+          { a: zipOf({ name: 'a', bytes: noise(5_000_000), stored: true }, { name: 'b', bytes: thrice }) },
+          ['-mx=1'],
+          'xz',
+        ),
+    ],
+    ['a Zstandard file', () => zstd],
+    ['a zip member packed by LZMA', () => sevenZip({ a: noise(500), b: thrice }, ['-mm=LZMA'], 'zip')],
+    ['a zip member packed by bzip2', () => sevenZip({ a: noise(500), b: thrice }, ['-mm=BZip2'], 'zip')],
+    ['a stream of a compound file whose sectors stand in another order', () => scattered()],
+    ['a packed stream of a PDF', () => pdfWith('/Filter /FlateDecode', deflateSync(thrice))],
+    [
+      'an attachment of a PDF',
+      () => pdfWith('/Type /EmbeddedFile /Filter [/FlateDecode]', deflateSync(zipOf({ name: 'a', bytes: thrice }))),
+    ],
+    ['a stream of a PDF with a filter that is spelt otherwise', () => pdfWith('/Filter [ /Fl#61teDecode ]', deflateSync(thrice))],
+    [
+      'a stream of a PDF packed twice',
+      () => pdfWith('/Filter [/ASCIIHexDecode /Fl]', Buffer.from(`${deflateSync(thrice).toString('hex')}>`)),
+    ],
+    ['a stream of a PDF in ASCII85', () => pdfWith('/Filter /ASCII85Decode', ascii85(eicar))],
+    [
+      'a stream of a PDF by runs',
+      () =>
+        pdfWith(
+          '/Filter /RL',
+          Buffer.concat([Buffer.from([39]), eicar.subarray(0, 40), Buffer.from([27]), eicar.subarray(40), Buffer.from([128])]),
+        ),
+    ],
+    [
+      'a stream of a PDF that no table names, and whose length is a lie',
+      () =>
+        Buffer.concat([
+          Buffer.from('%PDF-1.7\n9 0 obj << /Length 2 /Filter /Fl >> stream\n'),
+          deflateSync(thrice),
+          Buffer.from('\nendstream'),
+        ]),
+    ],
+    ['a large stream of a PDF', () => pdfWith('/Filter /FlateDecode', deflateSync(Buffer.concat([noise(900_000), thrice])))],
+    ['a stream of a PDF that is encrypted to forbid printing', () => printingForbidden(deflateSync(thrice))],
+    [
+      'a part of a mail in base64',
+      () =>
+        mailOf(
+          'Content-Type: application/octet-stream; name="a.bin"\r\nContent-Transfer-Encoding: base64\r\n\r\n' +
+            lines(eicar.toString('base64')),
+        ),
+    ],
+    [
+      'a mail that is one part in base64',
+      () =>
+        Buffer.from(
+          `Received: from a\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: base64\r\n\r\n${lines(eicar.toString('base64'))}`,
+        ),
+    ],
+    [
+      'a part of a mail in quoted-printable',
+      () =>
+        mailOf(
+          `Content-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n${[...eicar]
+            .map((byte) => `=${byte.toString(16).toUpperCase()}`)
+            .join('')
+            .replace(/.{72}/g, '$&=\r\n')}`,
+        ),
+    ],
+    [
+      'a zip in a mail in a mail',
+      () =>
+        mailOf(
+          `Content-Type: message/rfc822\r\n\r\n${mailOf(`Content-Type: application/zip\r\nContent-Transfer-Encoding: base64\r\n\r\n${lines(zipOf({ name: 'a', bytes: thrice }).toString('base64'))}`)}`,
+        ),
+    ],
+  ])('%s', async (_, make) => {
+    const bytes = await make()
+    expect(bytes.includes(eicar)).toBe(false)
+    expect(await scan(bytes)).toMatchObject(found)
+  })
+
+  test('and is clean where nothing is found in it', async () => {
+    expect(await scan(await sevenZip({ a: noise(5_000), 'b.txt': 'text' }))).toEqual(clean)
+    expect(await scan(await sevenZip({ a: noise(5_000) }, [], 'xz'))).toEqual(clean)
+  })
+})
+
+test.each<[string, () => Buffer]>([
+  ['a PDF', pdf],
+  ['a Word document', () => compound(doc())],
+  ['a mail', () => mailOf('Content-Type: text/plain\r\n\r\nHello')],
+  ['text that begins like a mail', () => Buffer.from('Note: this is text.\r\n\r\nContent-Type: nothing\r\n')],
+])('%s without anything in it is clean', async (_, make) => {
+  expect(await scan(make())).toEqual(clean)
+})
+
+describe('nothing is called clean that was not seen', () => {
+  test.each<[string, Buffer, string]>([
+    ['a RAR archive', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
+    ['an LZ4 file', Buffer.concat([Buffer.from('04224d18', 'hex'), noise(200)]), 'LZ4'],
+    ['an lzip file', Buffer.concat([Buffer.from('LZIP\x01', 'latin1'), noise(200)]), 'lzip'],
+    ['a PDF that wants a password', protectedPdf(), 'password'],
+    ['a Word document with a password', compound(doc({ encrypted: true })), 'encrypted (Word)'],
+    ['an encrypted package', compound(encryptedPackage()), 'EncryptedPackage'],
+    [
+      'a PDF whose attachment is packed by differences',
+      pdfWith('/Type /EmbeddedFile /Filter /Fl /DecodeParms << /Predictor 12 >>', deflateSync(text)),
+      'differences',
+    ],
+    ['a 7z with an encrypted member', encrypted7z, 'encrypted'],
+    ['a 7z whose directory is encrypted', hidden7z, 'encrypted'],
+    ['a zip member packed by a method that nobody knows', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
+  ])('%s is incomplete, alone and in a zip', async (_, bytes, reason) => {
+    expect(await scan(bytes)).toMatchObject(incomplete(reason))
+    expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
+  })
+
+  test('but what is found beside it is a virus', async () => {
+    expect(await scan(zipOf({ name: 'a.7z', bytes: encrypted7z }, { name: 'b', bytes: eicar }))).toMatchObject(found)
+  })
+
+  test('damage is damage: what can be unpacked is looked at, and the report says so', async () => {
+    const whole = await sevenZip({ a: noise(5_000) })
+    expect(await scan(whole.subarray(0, 3_000))).toEqual(cleanWith('damaged 7z'))
+    const xz = await sevenZip({ a: Buffer.concat([thrice, noise(300_000)]) }, [], 'xz')
+    expect(await scan(xz.subarray(0, 250_000))).toMatchObject(found)
+  })
+})
+
+async function tarOf(bytes: Buffer): Promise<Buffer> {
+  const tar = pack()
+  tar.entry({ name: 'a' }, bytes)
+  tar.finalize()
+  const chunks: Buffer[] = []
+  for await (const chunk of tar) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+/** A PDF with one more stream. */
+function pdfWith(entries: string, data: Buffer): Buffer {
+  const body = `<< ${entries} /Length ${data.length} >>\nstream\n${data.toString('latin1')}\nendstream`
+  return pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+    [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+    [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] >>'],
+    [4, body],
+  ])
+}
+
+/** Revision 2, 40 bits, with an empty user password. */
+function printingForbidden(data: Buffer): Buffer {
+  const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
+  const owner = Buffer.alloc(32, 'o')
+  const id = Buffer.alloc(16, 'i')
+  const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest()
+  const key = md5(Buffer.concat([padding, owner, Buffer.from([0xfc, 0xff, 0xff, 0xff]), id])).subarray(0, 5)
+  const packed = rc4(md5(Buffer.concat([key, Buffer.from([4, 0, 0, 0, 0])])).subarray(0, 10), data)
+  const encrypt = `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${owner.toString('hex')}> /U <${rc4(key, padding).toString('hex')}> >>`
+  const whole = pdfWith('/Filter /FlateDecode', packed).toString('latin1')
+  return Buffer.from(whole.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt ${encrypt} /ID [<${id.toString('hex')}> <00>]`), 'latin1')
+}
+
+function ascii85(bytes: Buffer): Buffer {
+  let text = ''
+  for (let at = 0; at < bytes.length; at += 4) {
+    let value = bytes.readUInt32BE(at)
+    const digits = Array.from({ length: 5 }, () => {
+      const digit = value % 85
+      value = Math.floor(value / 85)
+      return String.fromCharCode(33 + digit)
+    })
+    text += digits.reverse().join('')
+  }
+  return Buffer.from(`${text}~>`)
+}
+
+/** A stream with the string across the border of two sectors that do not follow each other. [MS-CFB] */
+function scattered(): Buffer {
+  const content = Buffer.alloc(512 * 9, 1)
+  for (let sector = 0; sector < 9; sector++) content[512 * sector] = sector
+  eicar.copy(content, 512 - 30)
+  const ole = compound({ Contents: content })
+  const at = ole.indexOf(content.subarray(0, 512))
+  const first = at / 512 - 1
+  const [second, third] = [Buffer.from(ole.subarray(at + 512, at + 1024)), Buffer.from(ole.subarray(at + 1024, at + 1536))]
+  third.copy(ole, at + 512)
+  second.copy(ole, at + 1024)
+  const table = (ole.readUInt32LE(76) + 1) * 512
+  ole.writeUInt32LE(first + 2, table + 4 * first)
+  ole.writeUInt32LE(first + 1, table + 4 * (first + 2))
+  ole.writeUInt32LE(first + 3, table + 4 * (first + 1))
+  return ole
+}
+
+const lines = (base64: string) => base64.replace(/.{76}/g, '$&\r\n')
+
+function mailOf(part: string): Buffer {
+  const head =
+    'From: a@example.org\r\nTo: b@example.org\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="xyz"\r\n\r\n'
+  return Buffer.from(`${head}--xyz\r\nContent-Type: text/plain\r\n\r\nHello\r\n--xyz\r\n${part}\r\n--xyz--\r\n`, 'latin1')
+}
