@@ -30,6 +30,11 @@ const deeds = {
     }
     return spin()
   },
+  hold: async (image, task, megabytes) => {
+    const held = Buffer.alloc(Number(megabytes) * 1024 * 1024, 1)
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    return held.length > 0 ? decodeForReal(image, task) : undefined
+  },
   tell: () => ({ outcome: 'refused', message: JSON.stringify({ env: Object.keys(process.env), options: process.execArgv }) }),
   shout: (image, task) => {
     for (let line = 0; line < 10_000; line++) process.stderr.write(`${'x'.repeat(100)}\n`)

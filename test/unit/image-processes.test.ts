@@ -141,6 +141,18 @@ describe('the processes', () => {
     expect(seen.size).toBeLessThanOrEqual(2)
   })
 
+  const onLinux = process.platform === 'linux' ? test : test.skip
+  onLinux('hold no more than they may together: of two images that are too much at once, one is tried again alone', async () => {
+    const validator = start({ processMemoryMb: 600 })
+    const alive: number[] = []
+    const look = setInterval(() => alive.push(validator.pool.processes.length), 5)
+    const reports = await Promise.all([validator.validate(image('hold 350')), validator.validate(image('hold 350'))])
+    clearInterval(look)
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
+    // One of the two was ended.
+    expect(alive.slice(alive.indexOf(2))).toContain(1)
+  })
+
   test('end when there is nothing to do, and start again', async () => {
     const validator = start({ idleMs: 50 })
     await validator.validate(image())

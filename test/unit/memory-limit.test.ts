@@ -1,0 +1,45 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir, totalmem } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { memoryLimit } from '../../src/workers/memory-limit.js'
+
+const megabyte = 1_048_576
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'assay-cgroup-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+/** A tree of control groups as Linux shows it, and the line that says where this process is. */
+async function groups(line: string, limits: Record<string, string>) {
+  const root = await mkdtemp(join(folder, 'root-'))
+  for (const [path, text] of Object.entries(limits)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), `${text}\n`)
+  }
+  await writeFile(join(root, 'self'), `${line}\n`)
+  return { root, groups: join(root, 'self') }
+}
+
+describe('the memory that all processes may take', () => {
+  const small = `${300 * megabyte}`
+  const large = `${500 * megabyte}`
+  test.each<[string, string, Record<string, string>, number]>([
+    ['of a container', '0::/', { 'memory.max': small }, 300],
+    ['of a service of systemd', '0::/system.slice/assay.service', { 'system.slice/assay.service/memory.max': small }, 300],
+    ['of the group around', '0::/pod/container', { 'pod/container/memory.max': 'max', 'pod/memory.max': small }, 300],
+    ['the least of both', '0::/pod/container', { 'pod/container/memory.max': large, 'pod/memory.max': small }, 300],
+    ['of the first version', '5:cpu,cpuacct:/x\n4:memory:/docker/a', { 'memory/docker/a/memory.limit_in_bytes': small }, 300],
+  ])('is the limit %s', async (_, line, limits, megabytes) => {
+    expect(memoryLimit(await groups(line, limits))).toBe(megabytes * megabyte)
+  })
+
+  test.each<[string, string, Record<string, string>]>([
+    ['no limit is set', '0::/', { 'memory.max': 'max' }],
+    ['the first version says so by a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
+    ['there are no control groups', '', {}],
+  ])('is the machine’s where %s', async (_, line, limits) => {
+    expect(memoryLimit(await groups(line, limits))).toBe(totalmem())
+  })
+})
