@@ -1,10 +1,12 @@
 import type { Content } from '../body/content.js'
 import { overloaded } from '../errors.js'
-import { binaryTypeFor } from '../formats/extensions.js'
+import { binaryTypeFor, textTypeFor } from '../formats/extensions.js'
+import { MemorySource } from '../formats/random-access-source.js'
 import { compiled } from '../workers/compiled.js'
 import { NotStarted, WorkerFailed, WorkFault } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import type { Submission } from './checks/check.js'
+import { examine } from './examine.js'
 import type { FailedLook, Findings, Job } from './findings.js'
 import { deadlineFor } from './limits.js'
 
@@ -19,7 +21,7 @@ export interface LookOptions {
   decoderModule?: string | undefined
 }
 
-/** Looks into contents, each where it is safe to: images in a process, everything else in a thread. */
+/** Looks into contents, each where it is safe to: what is quick here, images in a process, everything else in a thread. */
 export class Look {
   readonly #pool: WorkerPool
   readonly #options: LookOptions
@@ -54,6 +56,7 @@ export class Look {
       deadlineMs: deadlineMs + this.#options.graceMs,
       retryHung: true,
     }
+    if (bytes && isQuick(job)) return examine(new MemorySource(bytes, extension), job)
     const { reading, imageReading } = this.#modules
     const inProcess = () => this.#pool.run<Findings>({ ...work, module: imageReading, apart: true }, signal)
     try {
@@ -65,6 +68,17 @@ export class Look {
     }
   }
 }
+
+/**
+ * Up to here a content in memory is looked at where it is, on the event loop: at 32 KiB text, CSV and JSON take 0.1 to 0.5 ms of CPU and
+ * the worst that was found to name 1.1 ms, which grows with the size; to hand a file to a worker takes 0.2 ms of this thread. XML takes
+ * twice as long as the worst of these, everything else needs a worker's protection, but for telling what it is.
+ */
+const quickBytes = 32 * 1024
+const quickTexts = new Set(['txt', 'html', 'csv', 'json', 'jsonl'])
+
+const isQuick = ({ size, extension, blank, corrupt }: Job): boolean =>
+  size <= quickBytes && ((!blank && !corrupt) || quickTexts.has(textTypeFor(extension) ?? ''))
 
 const images = new Set(['png', 'jpg', 'gif', 'webp', 'tif', 'bmp', 'heic', 'avif'])
 
