@@ -39,7 +39,7 @@ export async function answer(
   begun: () => void,
 ): Promise<Answer> {
   try {
-    const exported = (await import(work.module)) as Record<string, WorkerFunction>
+    const exported = await load(work.module)
     await exported.prepare?.(work.data, call)
     begun()
     return { result: await exported[work.run]!(work.data, call) }
@@ -60,6 +60,14 @@ export interface Attempt {
 }
 
 export type WorkerFailure = 'died' | 'hung' | 'out_of_memory'
+
+const modules = new Map<string, Promise<Record<string, WorkerFunction>>>()
+
+function load(module: string): Promise<Record<string, WorkerFunction>> {
+  const loaded = modules.get(module) ?? import(module)
+  modules.set(module, loaded)
+  return loaded
+}
 
 /** What a worker answers: a fault is what its function threw. */
 export type Answer = { result: unknown } | { fault: string }

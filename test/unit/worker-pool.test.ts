@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { FileUnderTest, ValidationReport } from '../../src/validation/checks/check.js'
 import { corrupt } from '../../src/validation/checks/corrupt.js'
 import { createValidator, type ValidatorOptions } from '../../src/validation/validator.js'
+import { gif } from '../support/samples/basic.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
 // Workers are real threads that run the compiled engine; only their readers go wrong.
@@ -74,10 +75,10 @@ describe('a worker that goes wrong takes only its own file with it', () => {
   ])('readers that do %j: each tried twice, then corrupt_file, and the report says so', async (extensions, worker) => {
     const validator = start(worker === 'hung' ? { deadlineMs: 1500 } : {})
     const bad = extensions.map((extension) => validator.validate(submission(`a.${extension}`, words)))
-    const good = Array.from({ length: 5 }, () => validator.validate(submission('a.txt', words)))
+    const good = Array.from({ length: 5 }, () => validator.validate(submission('a.slow', words)))
     for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
     expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
-    expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
+    expect(await validator.validate(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
     expect(validator.pool.threads).toBeLessThanOrEqual(2)
   })
 
@@ -157,7 +158,7 @@ describe('the pool is bounded', () => {
     )
     expect(Math.max(...(await Promise.all(sizes)))).toBe(2)
     while (validator.pool.threads > 0) await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(await validator.validate(submission('a.txt', words))).toMatchObject({ outcome: 'accepted' })
+    expect(await validator.validate(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('who hangs up while waiting is forgotten', async () => {
@@ -174,7 +175,7 @@ describe('the pool is bounded', () => {
     const validator = start({ workers: 1 })
     const both = Promise.allSettled([
       validator.validate(submission('a.hang', words)),
-      validator.validate(submission('a.txt', words)),
+      validator.validate(submission('a.slow', words)),
     ])
     await validator.close()
     expect((await both).map((outcome) => outcome.status === 'rejected' && outcome.reason.code)).toEqual([
@@ -182,6 +183,29 @@ describe('the pool is bounded', () => {
       'overloaded',
     ])
     expect(validator.pool.threads).toBe(0)
+  })
+
+  test.each(['txt', 'csv', 'json', 'html'])(
+    'a small .%s in memory is looked at where it is; a large one, and an XML, by a worker',
+    async (extension) => {
+      const content = { txt: 'words', csv: 'a,b\n', json: '"words"', html: '<p>words' }[extension]!
+      const validator = start()
+      expect(await validator.validate(submission(`a.${extension}`, Buffer.from(content)))).toMatchObject({ outcome: 'accepted' })
+      expect(validator.pool.threads).toBe(0)
+      const large = Buffer.alloc(40_000, 'words ')
+      for (const [name, bytes] of [['a.txt', large] as const, ['a.xml', Buffer.from('<a/>')] as const])
+        expect(await validator.validate(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
+      expect(validator.pool.threads).toBeGreaterThan(0)
+    },
+  )
+
+  test('where no check reads the content, the type of a small file is told where it is', async () => {
+    const validator = start()
+    const none = { rejectBlankFiles: false, rejectCorruptFiles: false }
+    const report = await validator.validate(submission('a.pdf', Buffer.from('%PDF-1.7\nno more'), none))
+    expect(report).toMatchObject({ outcome: 'accepted', detectedContentType: 'application/pdf' })
+    expect(await validator.validate(submission('a.pdf', gif(), none))).toMatchObject({ outcome: 'rejected' })
+    expect([validator.pool.threads, validator.pool.processes]).toEqual([0, []])
   })
 
   test('a file on disk is judged as one in memory, whatever its size', async () => {

@@ -30,14 +30,15 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const evidence = { width: frame.width, height: frame.height }
   const flood = pixelFlood('JPEG', frame.width, frame.height, limits)
   if (flood) return flood
-  let decoding = await decode(source, limits, { failOn: 'warning', maxPixels: limits.maxPixels })
+  const maxPixels = frame.width * frame.height
+  let decoding = await decode(source, limits, { failOn: 'warning', maxPixels })
   const notes: string[] = []
   if (decoding.outcome === 'refused' && harmless.test(decoding.message)) {
     const [, count, code] = leftOver.exec(decoding.message) ?? []
     if (count && areCodes(source, limits, Number(count), Number.parseInt(code!, 16)))
       return broken(`the JPEG is damaged: ${decoding.message}`, evidence)
     notes.push(`repaired by readers: ${decoding.message}`)
-    decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels })
+    decoding = await decode(source, limits, { failOn: 'error', maxPixels })
   }
   const damage = dataFault(source, limits)
   if (damage) return broken(`the JPEG is damaged: ${damage}`, evidence)

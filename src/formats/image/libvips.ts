@@ -7,15 +7,18 @@ import { type Change, type Decoded, type DecodeTask, nothingSaid } from './vips.
 sharp.cache(false)
 sharp.concurrency(1)
 
+// Up to here the rows are kept: to set up the sink that forgets them takes 0.3 ms, as much as decoding a thumbnail.
+const keptPixels = 1_048_576
+
 /**
- * Decodes every row of an image, given as bytes or by its path, without keeping them: a PNG without compression, written to
- * the null device, is the one sink of libvips that asks for all pixels in order and forgets them. One channel is enough, since
+ * Decodes every row of an image, given as bytes or by its path. Of larger ones they are not kept: a PNG without compression, written
+ * to the null device, is the one sink of libvips that asks for all pixels in order and forgets them. One channel is enough, since
  * channels are decoded together.
  */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
-    await sharp(changes ? await changed(image, changes) : image, {
+    const channel = sharp(changes ? await changed(image, changes) : image, {
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
@@ -25,8 +28,8 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
     })
       .timeout({ seconds: Math.min(seconds, 3600) })
       .extractChannel(0)
-      .png({ compressionLevel: 0, palette: false })
-      .toFile(devNull)
+    if (maxPixels <= keptPixels) await channel.raw().toBuffer()
+    else await channel.png({ compressionLevel: 0, palette: false }).toFile(devNull)
     return { outcome: 'decoded' }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)

@@ -26,16 +26,17 @@ export const readPng: FormatReader = async (source, limits) => {
   const notes: string[] = []
   const problem = walkChunks(source, limits, header, notes)
   if (problem) return broken(problem, evidence)
-  return decodePixels(source, limits, notes, evidence)
+  return decodePixels(source, limits, header, notes)
 }
 
 async function decodePixels(
   source: RandomAccessSource,
   limits: ReaderLimits,
+  { width, height }: Header,
   notes: string[],
-  evidence: Record<string, unknown>,
 ): Promise<FormatVerdict> {
-  const decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels })
+  const evidence = { width, height }
+  const decoding = await decode(source, limits, { failOn: 'error', maxPixels: width * height })
   if (decoding.outcome === 'refused') return broken(`the pixels cannot be decoded: ${decoding.message}`, evidence)
   if (decoding.outcome === 'too_large') notes.push('too large to be decoded: chunks and their checksums only')
   return sound(notes, evidence)
