@@ -10,6 +10,7 @@ import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
 import { openDoors } from './doors.js'
 import { UploadService } from './files/upload.service.js'
+import { metricsApp } from './http/metrics-endpoint.js'
 import { httpServer } from './http/server.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import { Maintenance } from './maintenance/maintenance.js'
@@ -32,6 +33,8 @@ export interface AppParts {
 /** The whole service, ready to listen. */
 export interface App {
   httpServer: Server
+  /** Where METRICS_PORT is set. */
+  metricsServer: Server | undefined
   /** On the very first start. */
   firstRun: FirstRun | undefined
   descriptions: { storage: string; scanner: string }
@@ -66,6 +69,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   maintenance.start()
   return {
     httpServer: httpServer(doors.express),
+    metricsServer: config.metricsPort === undefined ? undefined : httpServer(metricsApp(metrics, config.metricsToken)),
     firstRun,
     descriptions: { storage: services.storage.description, scanner: await describeScanner(scanner) },
     services,

@@ -69,6 +69,8 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
     jwks: () => identity.sessions.jwks(),
     health: healthOf(parts),
     spool,
+    metricsToken: config.metricsToken,
+    metricsElsewhere: config.metricsPort !== undefined,
     corsOrigins: config.corsOrigins,
     trustProxy: config.trustProxy,
     explorer: config.graphqlExplorer,
@@ -121,11 +123,12 @@ function exportsOf(
   })
 }
 
-function healthOf({ services, database, scanner }: DoorParts): Health {
+function healthOf({ services, database, scanner, logger }: DoorParts): Health {
   return new Health({
     pool: database.pool,
     storage: services.storage,
     scanner: scanner.url === 'none:' ? null : scanner,
     storageFindings: () => database.prisma.storageFinding.count(),
+    onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })
 }

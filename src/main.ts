@@ -42,6 +42,14 @@ async function start(lifecycle: Lifecycle): Promise<void> {
     () => listen(app.httpServer, config),
     () => drain(app.httpServer),
   )
+  const { metricsServer } = app
+  if (metricsServer && config.metricsPort !== undefined) {
+    const place = { host: config.host, port: config.metricsPort }
+    await lifecycle.open(
+      () => listen(metricsServer, place),
+      () => drain(metricsServer),
+    )
+  }
   console.log(banner({ config, port, database: opened.description, app }))
   void opened.lost.then(
     () =>

@@ -39,11 +39,14 @@ export class UploadAdmission {
 
   async #refuseBeyondQuota(actor: Actor, least: number): Promise<void> {
     const remaining = await this.#limits.tenantRemaining(actor)
-    if (least > remaining)
-      throw quotaExceeded(`The tenant has ${remaining} bytes left of its quota; the upload has at least ${least}.`, {
-        remaining_bytes: remaining,
-        size_bytes: least,
-      })
+    if (least <= remaining) return
+    // A key that is restricted to some contexts learns nothing of what the whole tenant holds.
+    if (actor.contexts)
+      throw quotaExceeded(`The tenant has less left of its quota than the upload's ${least} bytes.`, { size_bytes: least })
+    throw quotaExceeded(`The tenant has ${remaining} bytes left of its quota; the upload has at least ${least}.`, {
+      remaining_bytes: remaining,
+      size_bytes: least,
+    })
   }
 
   /** For what is too large before its context is known. */

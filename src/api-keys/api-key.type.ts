@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
 import { type Scope, scopes } from '../auth/actor.js'
 import { PageArgs, pageType } from '../graphql/page.js'
-import { Metadata, Optional, Rule, Text, Whole } from '../graphql/rules.js'
+import { Line, Metadata, Optional, Rule, Whole } from '../graphql/rules.js'
 import { JsonObjectScalar } from '../graphql/scalars.js'
 
 export enum ScopeName {
@@ -85,11 +85,10 @@ export const ApiKeyPage = pageType(ApiKey, 'ApiKey')
 @InputType({ description: 'A new API key (spec §4).' })
 export class CreateApiKeyInput {
   @Field(() => String, { description: '1 to 255 characters.' })
-  @Text(1, 255)
+  @Line(1, 255)
   name!: string
   @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'What it may do.' })
   @Rule(
-    'scopes',
     (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
     `must be one or more of ${scopes.join(', ')}`,
     { minItems: 1 },
@@ -105,12 +104,10 @@ export class CreateApiKeyInput {
   metadata?: Record<string, unknown> | null
   @Field(() => [String], { nullable: true, description: 'Keys of the only contexts that it may see; null: all.' })
   @Optional()
-  @Rule(
-    'contexts',
-    (value) => Array.isArray(value) && value.length >= 1 && value.length <= 100,
-    'must be 1 to 100 context keys',
-    { minItems: 1, maxItems: 100 },
-  )
+  @Rule((value) => Array.isArray(value) && value.length >= 1 && value.length <= 100, 'must be 1 to 100 context keys', {
+    minItems: 1,
+    maxItems: 100,
+  })
   contexts?: string[] | null
 }
 

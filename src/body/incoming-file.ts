@@ -1,9 +1,11 @@
+import { badUserInput } from '../errors.js'
 import type { Spooled } from './spool.js'
 
 /** A file on its way in, by REST or by GraphQL. */
 export class IncomingFile {
   readonly #name: string | Promise<string>
   readonly #receive: (limit: () => number) => Promise<Spooled>
+  #isReceived = false
 
   constructor(name: string | Promise<string>, receive: (limit: () => number) => Promise<Spooled>) {
     this.#name = name
@@ -16,7 +18,10 @@ export class IncomingFile {
   }
 
   /** Streams it in, up to `limit()` bytes. The caller disposes of the result. */
-  receive(limit: () => number): Promise<Spooled> {
+  async receive(limit: () => number): Promise<Spooled> {
+    // What one field received it also disposed of.
+    if (this.#isReceived) throw badUserInput([{ field: 'file', message: 'must be used by one field; send it once for each' }])
+    this.#isReceived = true
     return this.#receive(limit)
   }
 }

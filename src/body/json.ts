@@ -21,9 +21,7 @@ export interface JsonLimits {
 /** The members of a JSON body. Throws 415 and 400; nothing at all is an object without members. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {
   const type = request.headers['content-type']
-  const encoding = request.headers['content-encoding']
-  if (encoding && encoding.toLowerCase() !== 'identity')
-    throw unsupported(`The body is encoded as '${encoding}'; send it as it is.`)
+  refuseEncoding(request)
   if (type !== undefined && !/^application\/(json|[\w.+-]+\+json)\s*(;|$)/i.test(type))
     throw unsupported(`The body is '${type.slice(0, 100)}'; send application/json.`)
   const bytes = await readBytes(request, limits)
@@ -49,6 +47,13 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   if (inexact) throw badUserInput([{ field: 'body', message: losesDigitsMessage(inexact) }])
   if (isLong) await nextTurn()
   return parsed as Record<string, unknown>
+}
+
+/** Throws the 415 for a body that would have to be unpacked. */
+export function refuseEncoding({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding']
+  if (encoding && encoding.toLowerCase() !== 'identity')
+    throw unsupported(`The body is encoded as '${encoding.slice(0, 100)}'; send it as it is.`)
 }
 
 export const unsupported = (message: string) => new AssayError('unsupported_media_type', message)

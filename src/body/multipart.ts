@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { AssayError, badUserInput, type FieldFault } from '../errors.js'
 import { IncomingFile, spooledWithin } from './incoming-file.js'
-import { unsupported } from './json.js'
+import { refuseEncoding, unsupported } from './json.js'
 import { losesDigitsMessage, numberThatLosesDigits } from './json-numbers.js'
 import type { RawValue } from './raw-value.js'
 import type { Spool, Spooled } from './spool.js'
@@ -89,6 +89,7 @@ class MultipartReader {
   }
 
   #parser(): busboy.Busboy {
+    refuseEncoding(this.#request)
     const type = this.#request.headers['content-type'] ?? ''
     if (!/^multipart\/form-data\s*(;|$)/i.test(type)) throw unsupported('An upload must be multipart/form-data with a boundary.')
     try {

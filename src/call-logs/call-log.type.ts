@@ -62,7 +62,6 @@ export const CallLogConnection = connectionType(CallLog, 'CallLog')
 
 const moment = () =>
   Rule(
-    'moment',
     (value) =>
       typeof value === 'string' &&
       /^\d{4}-\d{2}-\d{2}($|T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$)/.test(value) &&

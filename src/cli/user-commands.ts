@@ -1,6 +1,6 @@
-import { validateSync } from 'class-validator'
 import { systemActor } from '../auth/actor.js'
 import { passwordFault } from '../auth/passwords.js'
+import { faultsOf } from '../graphql/rules.js'
 import type { Services } from '../services.js'
 import { InviteUserInput, type User } from '../users/user.type.js'
 import { type Command, UsageFault } from './command.js'
@@ -71,9 +71,9 @@ export const userCommands: Record<string, Command> = {
 }
 
 function refuseFaults(input: InviteUserInput): void {
-  const faults = validateSync(input, { forbidUnknownValues: false, stopAtFirstError: true })
+  const faults = faultsOf(input)
   if (faults.length === 0) return
-  const sentences = faults.map(({ property, constraints }) => `--${property} ${Object.values(constraints ?? {})[0]}`)
+  const sentences = faults.map(({ field, message }) => `--${field} ${message}`)
   throw new UsageFault(`${sentences.join('; ')}.`)
 }
 

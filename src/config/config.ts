@@ -52,6 +52,10 @@ export interface Config {
   readonly production: boolean
   readonly graphqlExplorer: boolean
   readonly logLevel: LogLevel
+  /** Unset: the metrics are for anybody who reaches the port. */
+  readonly metricsToken: string | undefined
+  /** Unset: on the port of everything else. */
+  readonly metricsPort: number | undefined
   /** As express's 'trust proxy' takes it. */
   readonly trustProxy: false | number | string[]
   /** Undefined: for ever. */
@@ -117,6 +121,13 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     production,
     graphqlExplorer: (read.oneOf('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
+    metricsToken: read.matching(
+      'METRICS_TOKEN',
+      /^[\x21-\x7e]{16,200}$/,
+      '16 to 200 visible ASCII characters without spaces',
+      'secret',
+    ),
+    metricsPort: read.optionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
     trustProxy: read.proxies('TRUST_PROXY'),
     callLogRetentionDays: read.optionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
     auditLogRetentionDays: read.optionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),

@@ -44,7 +44,7 @@ const stalledMs = 60_000
 export function createExports(parts: Parts): RequestHandler {
   const { schema, callLogs, auditLogs } = parts
   const slots = new ExportSlots({ inAll: 8, byTenant: 2 })
-  const router = Router()
+  const router = Router({ caseSensitive: true, strict: true })
   const mount = <Args extends object>(exported: Exported<Args>) => {
     router.get(exported.path, (request, response) => answer(parts, slots, exported, request, response))
     router.all(exported.path, refuseMethod)

@@ -84,7 +84,6 @@ export const FileContextPage = pageType(FileContext, 'FileContext')
 
 const extensions = () =>
   Rule(
-    'extensions',
     (value) =>
       Array.isArray(value) &&
       value.length >= 1 &&
@@ -95,7 +94,6 @@ const extensions = () =>
   )
 const template = () =>
   Rule(
-    'template',
     (value) => typeof value === 'string' && templateFault(value) === null,
     'must be a relative path of {context_key}, {year}, {month} and plain names, without "..", empty parts or control characters',
   )
@@ -105,7 +103,6 @@ const megabytes = () => Whole(1, 2_147_483_647)
 export class CreateContextInput {
   @Field(() => String, { description: 'A lower-case letter, then up to 62 lower-case letters, digits and underscores.' })
   @Rule(
-    'contextKey',
     (value) => typeof value === 'string' && /^[a-z][a-z0-9_]{0,62}$/.test(value),
     'must be a lower-case letter followed by up to 62 lower-case letters, digits or underscores',
     { pattern: '^[a-z][a-z0-9_]{0,62}$' },
@@ -165,15 +162,15 @@ export class UpdateContextInput {
   storagePathTemplate?: string
   @Field(() => Boolean, { nullable: true, description: 'Whether blank files are refused.' })
   @NotNull()
-  @Rule('boolean', (value) => typeof value === 'boolean', 'must be true or false')
+  @Rule((value) => typeof value === 'boolean', 'must be true or false')
   rejectBlankFiles?: boolean
   @Field(() => Boolean, { nullable: true, description: 'Whether files that cannot be opened are refused.' })
   @NotNull()
-  @Rule('boolean', (value) => typeof value === 'boolean', 'must be true or false')
+  @Rule((value) => typeof value === 'boolean', 'must be true or false')
   rejectCorruptFiles?: boolean
   @Field(() => Boolean, { nullable: true, description: 'Whether files are scanned for viruses.' })
   @NotNull()
-  @Rule('boolean', (value) => typeof value === 'boolean', 'must be true or false')
+  @Rule((value) => typeof value === 'boolean', 'must be true or false')
   scanForViruses?: boolean
   @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1.' })
   @NotNull()
@@ -185,6 +182,6 @@ export class UpdateContextInput {
   metadata?: Record<string, unknown>
   @Field(() => ContextStatus, { nullable: true, description: 'Whether it takes uploads.' })
   @NotNull()
-  @Rule('status', (value) => value === 'active' || value === 'disabled', 'must be active or disabled')
+  @Rule((value) => value === 'active' || value === 'disabled', 'must be active or disabled')
   status?: ContextStatus
 }

@@ -1,4 +1,5 @@
 import { badUserInput } from '../errors.js'
+import { withoutInvisible } from '../plain-text.js'
 
 const longestBytes = 255
 
@@ -8,7 +9,9 @@ const longestBytes = 255
  */
 export function cleanFilename(given: string): string {
   const segment = given.toWellFormed().normalize('NFC').split(/[/\\]/).at(-1)!
-  const clean = segment.replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]/gu, '').trim()
+  const clean = withoutInvisible(segment)
+    .replace(/[\p{Cc}\u2028\u2029\ufffd]/gu, '')
+    .trim()
   if (clean === '' || clean === '.' || clean === '..') throw badUserInput([{ field: 'file', message: 'must have a file name' }])
   return shortened(clean)
 }

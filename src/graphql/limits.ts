@@ -212,14 +212,14 @@ function costOf(schema: GraphQLSchema, { document, operationName, variables }: P
 }
 
 function estimate({ args, childComplexity }: ComplexityEstimatorArgs): number {
-  return 1 + itemsOf(args) * childComplexity
+  if (typeof args.days !== 'number') return 1 + itemsOf(args) * childComplexity
+  const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
+  // A point of a chart is a few numbers of one row, which is made whatever is asked of it: a year of hours is one document's share.
+  return 1 + points * Math.max(5, childComplexity / 4)
 }
 
 function itemsOf(args: Record<string, unknown>): number {
   const asked = args.first ?? args.pageSize
   if (typeof asked === 'number') return Math.min(Math.max(asked, 1), 100)
-  // A point of a chart is a few numbers of one row: four of them weigh as much as an item of a list.
-  if (typeof args.days === 'number')
-    return Math.ceil((Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)) / 4)
   return 1
 }

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import { IncomingFile, spooledWithin } from '../body/incoming-file.js'
-import { unsupported } from '../body/json.js'
+import { refuseEncoding, unsupported } from '../body/json.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../body/json-numbers.js'
 import { hasTooManyValues, mostJsonValues } from '../body/json-size.js'
 import type { Spool, Spooled } from '../body/spool.js'
@@ -201,6 +201,7 @@ function faultOfField(name: string, value: string, truncated: boolean): AssayErr
 }
 
 function openParser(request: IncomingMessage): busboy.Busboy {
+  refuseEncoding(request)
   if (!/^multipart\/form-data\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw unsupported('A GraphQL upload must be multipart/form-data with a boundary.')
   try {

@@ -1,30 +1,52 @@
-import { IsOptional, ValidateBy, ValidateIf, type ValidationError, validateSync } from 'class-validator'
 import { Extensions } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import { badUserInput, type FieldFault } from '../errors.js'
 import { isStorable } from '../ledger/database-json.js'
+import { plainLine } from '../plain-text.js'
 
 type Judge = (value: unknown) => boolean
 
+interface FieldRules {
+  /** First to last as they are written above the field. */
+  rules: { judge: Judge; message: string }[]
+  /** What is made of the value before it is judged. */
+  clean?: (value: unknown) => unknown
+  isLeftOut: (value: unknown) => boolean
+}
+
+// By the prototype of the class that declares the field.
+const declared = new WeakMap<object, Map<string, FieldRules>>()
+
+function rulesOf(target: object, key: string | symbol): FieldRules {
+  const fields = declared.get(target) ?? new Map<string, FieldRules>()
+  declared.set(target, fields)
+  const rules = fields.get(key as string) ?? { rules: [], isLeftOut: () => false }
+  fields.set(key as string, rules)
+  return rules
+}
+
 /** A rule for one field: `message` completes "page_size …"; `jsonSchema` is what of it the OpenAPI document can say. */
-export const Rule = (
-  name: string,
-  judge: Judge,
-  message: string,
-  jsonSchema: Record<string, unknown> = {},
-): PropertyDecorator => {
-  const validate = ValidateBy({ name, validator: { validate: judge, defaultMessage: () => message } })
-  const tell = Extensions({ jsonSchema })
-  return (target, key) => {
-    validate(target, key)
-    tell(target, key as string)
+export const Rule =
+  (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
+  (target, key) => {
+    // Decorators run from the last to the first.
+    rulesOf(target, key).rules.unshift({ judge, message })
+    Extensions({ jsonSchema })(target, key as string)
   }
+
+/** May be left out; null counts as left out. */
+export const Optional = (): PropertyDecorator => (target, key) => {
+  rulesOf(target, key).isLeftOut = (value) => value === undefined || value === null
+}
+
+/** May be left out, but null is a fault: for changes, where null would have to mean something. */
+export const NotNull = (): PropertyDecorator => (target, key) => {
+  rulesOf(target, key).isLeftOut = (value) => value === undefined
 }
 
 /** Text of so many characters (code points), which PostgreSQL can keep. */
 export const Text = (min: number, max: number): PropertyDecorator =>
   Rule(
-    'text',
     (value) =>
       typeof value === 'string' &&
       // A code point has two units at most; a megabyte is not counted to the end.
@@ -41,7 +63,6 @@ const isWithin = (count: number, min: number, max: number): boolean => count >= 
 /** A whole number from `min` to `max`. */
 export const Whole = (min: number, max: number): PropertyDecorator =>
   Rule(
-    'whole',
     (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
     `must be between ${min} and ${max}`,
     { minimum: min, maximum: max },
@@ -54,7 +75,6 @@ const metadataLevels = 500
 /** An object of the caller's own, of at most 16 KiB as JSON (contract §4). */
 export const Metadata = (): PropertyDecorator =>
   Rule(
-    'metadata',
     (value) =>
       typeof value === 'object' &&
       value !== null &&
@@ -77,11 +97,14 @@ function isWithinLevels(value: object, most: number): boolean {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** May be left out; null counts as left out. */
-export const Optional = IsOptional
-
-/** May be left out, but null is a fault: for changes, where null would have to mean something. */
-export const NotNull = (): PropertyDecorator => ValidateIf((_object, value) => value !== undefined)
+/** Text of one line: line breaks and what is invisible are taken out before it is judged. */
+export const Line = (min: number, max: number): PropertyDecorator => {
+  const text = Text(min, max)
+  return (target, key) => {
+    text(target, key)
+    rulesOf(target, key).clean = (value) => (typeof value === 'string' ? plainLine(value) : value)
+  }
+}
 
 /** What only this deployment's settings find at fault in an input object. */
 export type FaultsOf = (input: object) => FieldFault[]
@@ -91,10 +114,10 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fau
   // A lone scalar has no rules of its own; the input object beside it tells all faults.
   if (!isObject(value)) return
   const prefix = typeof type === 'function' && type.name.endsWith('Input') ? 'input.' : ''
-  const found = [
-    ...validateSync(value, { forbidUnknownValues: false, stopAtFirstError: true }).flatMap((error) => faultsOf(error, prefix)),
-    ...faultsOfSettings(value).map((fault) => ({ ...fault, field: `${prefix}${fault.field}` })),
-  ]
+  const found = [...faultsOf(value), ...faultsOfSettings(value)].map(({ field, message }) => ({
+    field: `${prefix}${field}`,
+    message,
+  }))
   const faults = [...call.inputFaults]
   for (const fault of found) {
     const field = call.spelling(fault.field)
@@ -103,11 +126,18 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fau
   if (faults.length > 0) throw badUserInput(faults)
 }
 
-function faultsOf(error: ValidationError, prefix: string): FieldFault[] {
-  const own = Object.values(error.constraints ?? {})
-    .slice(0, 1)
-    .map((message) => ({ field: `${prefix}${error.property}`, message }))
-  return [...own, ...(error.children ?? []).flatMap((child) => faultsOf(child, `${prefix}${error.property}.`))]
+/** The first fault of each field, by the rules of its class and of those that it extends; cleans what is to be cleaned. */
+export function faultsOf(value: object): FieldFault[] {
+  const faults: FieldFault[] = []
+  const object = value as Record<string, unknown>
+  for (let type = Object.getPrototypeOf(value); type && type !== Object.prototype; type = Object.getPrototypeOf(type))
+    for (const [field, { rules, clean, isLeftOut }] of declared.get(type) ?? []) {
+      if (isLeftOut(object[field])) continue
+      if (clean) object[field] = clean(object[field])
+      const broken = rules.find(({ judge }) => !judge(object[field]))
+      if (broken && !faults.some((known) => known.field === field)) faults.push({ field, message: broken.message })
+    }
+  return faults
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,6 +2,7 @@ import type { Request } from 'express'
 import { Call, type Refusal } from '../admission/call.js'
 import { cleanUserAgent, type Origin } from '../auth/actor.js'
 import { forbidden, unauthenticated } from '../errors.js'
+import { clientAddress } from './client-address.js'
 import type { EdgeParts } from './edge.js'
 
 /** A request that has its id. */
@@ -14,7 +15,7 @@ export async function callOf(
   parts: Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics'>,
   request: Request,
 ): Promise<Call> {
-  const origin: Origin = { ip: request.ip ?? '', userAgent: cleanUserAgent(request.headers['user-agent']) }
+  const origin: Origin = { ip: clientAddress(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
   const found = await parts.authenticate(request.rawHeaders, origin)
   const abort = new AbortController()
   request.once('close', () => {

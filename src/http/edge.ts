@@ -15,9 +15,11 @@ import { publicError } from '../public-error.js'
 import { sendError } from '../rest/envelope.js'
 import type { RestHandler } from '../rest/router.js'
 import { callOf, type Known } from './caller.js'
+import { clientAddress } from './client-address.js'
 import { isLingering, settleEarlyAnswers } from './early-answers.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import type { Health } from './health.js'
+import { metricsEndpoint } from './metrics-endpoint.js'
 import { targetOf } from './target.js'
 
 /** What the HTTP edge is handed. */
@@ -34,6 +36,9 @@ export interface EdgeParts {
   jwks(): Promise<unknown>
   health: Health
   metrics: Metrics
+  metricsToken: string | undefined
+  /** True where the metrics have a port of their own. */
+  metricsElsewhere: boolean
   spool: Spool
   corsOrigins: string[]
   trustProxy: false | number | string[]
@@ -48,6 +53,9 @@ export function createEdge(parts: EdgeParts): Express {
   app.disable('etag')
   app.set('trust proxy', parts.trustProxy)
   app.set('query parser', 'simple')
+  // A proxy's rule for a path must hold for what is served under it: no other case, no other slashes.
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
   app.use(identify(parts))
   app.use(
     helmet({
@@ -72,11 +80,7 @@ export function createEdge(parts: EdgeParts): Express {
       .set('Cache-Control', 'no-store')
       .json({ status: ready ? 'ready' : 'not_ready', checks })
   })
-  app.get(
-    '/metrics',
-    async (_request, response) =>
-      void response.type(parts.metrics.registry.contentType).send(await parts.metrics.registry.metrics()),
-  )
+  if (!parts.metricsElsewhere) app.get('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
   app.get(
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
@@ -107,7 +111,7 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
     const start = performance.now()
     const path = request.path
     // Now: once the answer has closed, the socket that it is read from may be gone.
-    const { ip } = request
+    const ip = clientAddress(request)
     response.once('close', () => {
       const ms = performance.now() - start
       const edge = path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other'
@@ -124,8 +128,9 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
         })
     })
     // RFC 9112 §3.2. Node's own check is off, because it answers with nothing at all.
-    if (request.headers.host === undefined && request.httpVersion === '1.1')
-      return next(badUserInput([{ field: 'Host', message: 'must be sent' }]))
+    const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length
+    if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1'))
+      return next(badUserInput([{ field: 'Host', message: hosts > 1 ? 'must be sent once' : 'must be sent' }]))
     next()
   }
 }

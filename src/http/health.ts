@@ -15,6 +15,8 @@ const mostAheadMs = 5_000
 /** Whether the service can do its work: each dependency is really used, at most once in five seconds whoever asks. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
+  readonly #onDown: (dependency: string, error: unknown) => void
+  readonly #down = new Set<string>()
   #last: { at: number; answer: Promise<{ ready: boolean; checks: Record<string, Condition> }> } | undefined
 
   constructor({
@@ -22,6 +24,7 @@ export class Health {
     storage,
     scanner,
     storageFindings,
+    onDown,
   }: {
     pool: Pool
     storage: BlobStorage
@@ -29,7 +32,10 @@ export class Health {
     scanner: VirusScanner | null
     /** What the reconciler found and nobody mended yet: told here, though the service works on. */
     storageFindings: () => Promise<number>
+    /** Told why, once for each time that a dependency goes down. */
+    onDown: (dependency: string, error: unknown) => void
   }) {
+    this.#onDown = onDown
     this.#checks = {
       database: async () => {
         await pool.query('SELECT 1')
@@ -69,26 +75,40 @@ export class Health {
 
   async #ask() {
     const checks = Object.fromEntries(
-      await Promise.all(Object.entries(this.#checks).map(async ([name, check]) => [name, await settled(check)] as const)),
+      await Promise.all(
+        Object.entries(this.#checks).map(async ([name, check]) => [name, await this.#settled(name, check)] as const),
+      ),
     )
     return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
   }
+
+  /** What anybody may read of it: an address or a path is for the log alone. */
+  async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
+    try {
+      const condition = await inTime(check())
+      this.#down.delete(name)
+      return condition
+    } catch (error) {
+      if (!this.#down.has(name)) this.#onDown(name, error)
+      this.#down.add(name)
+      const told = publicError(error)
+      const reason =
+        error instanceof Late
+          ? error.message
+          : told.code === 'internal_server_error'
+            ? 'it failed; the log says why'
+            : told.message
+      return { status: 'down', reason }
+    }
+  }
 }
 
-async function settled(check: () => Promise<Condition>): Promise<Condition> {
+class Late extends Error {}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<Condition>((resolve) => {
-    timer = setTimeout(
-      () => resolve({ status: 'down', reason: `it did not answer within ${timeoutMs / 1000} s` }),
-      timeoutMs,
-    ).unref()
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Late(`it did not answer within ${timeoutMs / 1000} s`)), timeoutMs).unref()
   })
-  try {
-    return await Promise.race([check(), late])
-  } catch (error) {
-    const told = publicError(error)
-    return { status: 'down', reason: told.code === 'internal_server_error' ? (error as Error).message : told.message }
-  } finally {
-    clearTimeout(timer)
-  }
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

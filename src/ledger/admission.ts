@@ -168,13 +168,22 @@ function refusal({ actor, file }: NonNullable<Entry['upload']>, rules: Rules, us
     return conflict(`Context '${file.contextKey}' is disabled.`, { context_key: file.contextKey, status: context.status })
   return (
     overQuota(`Context '${file.contextKey}'`, context.quota_mb, heldByContext.bytes, file.sizeBytes) ??
-    overQuota('The tenant', tenant.quota_mb, heldByTenant.bytes, file.sizeBytes)
+    overQuota('The tenant', tenant.quota_mb, heldByTenant.bytes, file.sizeBytes, actor.contexts !== null)
   )
 }
 
-function overQuota(owner: string, quotaMb: number, usedBytes: number, sizeBytes: number): AssayError | undefined {
+function overQuota(
+  owner: string,
+  quotaMb: number,
+  usedBytes: number,
+  sizeBytes: number,
+  isHidden = false,
+): AssayError | undefined {
   const remaining = Math.max(0, quotaMb * megabyte - usedBytes)
   if (sizeBytes <= remaining) return undefined
+  // A key that is restricted to some contexts learns nothing of what the whole tenant holds.
+  if (isHidden)
+    return quotaExceeded(`${owner} has less left of its quota than the file's ${sizeBytes} bytes.`, { size_bytes: sizeBytes })
   return quotaExceeded(`${owner} has ${remaining} bytes left of its quota of ${quotaMb} MB; the file has ${sizeBytes}.`, {
     quota_mb: quotaMb,
     used_bytes: usedBytes,

@@ -44,13 +44,13 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
     .all(onlyGet)
   app
     .route('/docs')
-    .get((request, response) => {
-      // With a slash at its end the page's relative addresses would lead elsewhere.
-      if (request.path.endsWith('/')) return response.redirect(308, '../docs')
+    .get((_request, response) => {
       response.set('Content-Security-Policy', pagePolicy)
       response.sendFile('index.html', { root: ours, cacheControl: false })
     })
     .all(onlyGet)
+  // With a slash at its end the page's relative addresses would lead elsewhere.
+  app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
   app
     .route('/docs/:file')
     .get((request, response) => {

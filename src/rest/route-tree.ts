@@ -37,7 +37,7 @@ export class RouteTree {
   find(path: string): Match | undefined {
     const parameters: Record<string, string> = {}
     let at: Node | undefined = this.#root
-    for (const segment of path.replace(/\/$/, '').split('/').slice(1)) {
+    for (const segment of path.split('/').slice(1)) {
       const literal: Node | undefined = at.literals.get(segment)
       if (literal) {
         at = literal

@@ -93,13 +93,11 @@ export class Me {
 
 const scopeList = () =>
   Rule(
-    'scopes',
     (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
     `must be one or more of ${scopes.join(', ')}`,
   )
 const password = () =>
   Rule(
-    'password',
     (value) => typeof value === 'string' && passwordFault(value) === undefined,
     'must have at least 8 characters and at most 512 bytes, and be none of the common ones',
   )
@@ -110,7 +108,7 @@ const isEmail = (value: unknown): boolean =>
 @InputType({ description: 'A new dashboard user.' })
 export class InviteUserInput {
   @Field(() => String, { description: 'Unique in the tenant; kept in lower case.' })
-  @Rule('email', isEmail, 'must be an e-mail address such as ada@example.com')
+  @Rule(isEmail, 'must be an e-mail address such as ada@example.com')
   email!: string
   @Field(() => String, { description: '1 to 255 characters.' })
   @Text(1, 255)

@@ -131,6 +131,21 @@ describe('GraphQL bombs', () => {
     expect(year.body.errors).toBeUndefined()
   })
 
+  test('a year of hours is one document’s share of chart points, however little of each is asked for', async () => {
+    const years = (count: number) =>
+      tenant.admin.graphql(
+        `{ ${Array.from({ length: count }, (_, at) => `y${at}: uploadsChart(period: hourly, days: 365) { __typename dataPoints { __typename } }`)} }`,
+      )
+    expect((await years(1)).body.errors).toBeUndefined()
+    const two = await years(2)
+    expect([two.status, graphqlCode(two)]).toEqual([400, 'BAD_USER_INPUT'])
+    const months = Array.from(
+      { length: 12 },
+      (_, at) => `m${at}: uploadsChart(days: 365) { dataPoints { timestamp count totalBytes } }`,
+    )
+    expect((await tenant.admin.graphql(`{ ${months} }`)).body.errors).toBeUndefined()
+  })
+
   test('a bomb leaves as many rows in the log as a request may ask for, and no more', async () => {
     const fresh = await world.tenant()
     await fresh.admin.graphql(`{ ${spread(1500, (at) => `a${at}: files { pagination { page } }`)} }`)

@@ -63,7 +63,7 @@ describe('several daemons', () => {
     const daemons = [await daemonThat({ answer: '' }), await daemonThat({ answer: 'stream: Broken ERROR\0' })]
     await expect(scannerOf(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
-      message: expect.stringMatching(/Broken ERROR|without an answer/),
+      cause: expect.objectContaining({ message: expect.stringMatching(/Broken ERROR|without an answer/) }),
     })
     expect(daemons.map(({ streams }) => streams)).toEqual([1, 1])
   })
@@ -105,7 +105,11 @@ describe('proof and identity', () => {
     const dead = await startScriptedClamd()
     await dead.close()
     const scanner = scannerOf([dead])
-    await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('ECONNREFUSED') })
+    await expect(scanner.prove()).rejects.toMatchObject({
+      ...unavailable,
+      message: 'No clamd answers.',
+      cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
+    })
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
   })
 

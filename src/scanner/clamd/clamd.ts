@@ -74,7 +74,7 @@ export class ClamdScanner implements VirusScanner {
   async prove(): Promise<void> {
     const settled = await this.#askAll((daemon, signal) => this.#proofs.renew(daemon, signal))
     const unproved = settled.find(({ fault }) => fault instanceof Unproved)?.fault
-    if (unproved) throw scannerUnavailable(`${unproved.message}.`, unproved)
+    if (unproved) throw scannerUnavailable(unprovedMessage, unproved)
   }
 
   async close(): Promise<void> {
@@ -133,7 +133,7 @@ export class ClamdScanner implements VirusScanner {
         this.#daemons.release(daemon)
       }
     }
-    throw scannerUnavailable(`The file could not be scanned: ${fault?.message ?? 'no clamd answers'}.`, fault)
+    throw scannerUnavailable('The file could not be scanned: no clamd answers as it should.', fault)
   }
 
   // Several daemons are as good as the worst of them: the one with the oldest signatures speaks for all.
@@ -158,10 +158,15 @@ export class ClamdScanner implements VirusScanner {
     )
     if (settled.some((each) => 'answer' in each)) return settled
     const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
-    throw scannerUnavailable(`No clamd answers: ${reasons.join('; ')}.`)
+    // Callers are told neither address nor answer: the cause is for the log.
+    throw scannerUnavailable(
+      settled.some((each) => 'fault' in each && each.fault instanceof Unproved) ? unprovedMessage : 'No clamd answers.',
+      new Error(reasons.join('; ')),
+    )
   }
 }
 
+const unprovedMessage = 'A clamd does not find the EICAR test string.'
 const closing = () => scannerUnavailable('The scanner is being closed.')
 
 function verdictOf(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): ScanVerdict {

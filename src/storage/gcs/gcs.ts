@@ -54,7 +54,10 @@ export class GcsStorage implements BlobStorage {
     if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !options.signal?.aborted) return
     await this.#removeGeneration(file, { path, generation: stored.generation })
     options.signal?.throwIfAborted()
-    throw storageUnavailable(`The bucket did not keep '${path}' as it was sent (size or CRC32C differ); it was removed again.`)
+    throw storageUnavailable(
+      'The bucket did not keep the content as it was sent (size or CRC32C differ); it was removed again.',
+      new Error(`It was sent as '${path}'.`),
+    )
   }
 
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {

@@ -126,7 +126,7 @@ export class LocalStorage implements BlobStorage {
       await this.#assertMounted()
       await writeDurably(probe, [Buffer.from(probe)])
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
-      if (read !== probe) throw storageUnavailable(`The store at '${this.#root}' does not read what was written to it.`)
+      if (read !== probe) throw storageUnavailable('The file store does not read what was written to it.', new Error(this.#root))
     })
   }
 

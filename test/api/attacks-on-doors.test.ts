@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { RawClient } from '../support/raw-client.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('inbox')
+})
+afterAll(() => world.close())
+
+test.each([
+  '/METRICS',
+  '/metrics/',
+  '//metrics',
+  '/Health/Live',
+  '/health/live/',
+  '/GraphQL',
+  '/graphql/',
+  '/API/v1/contexts',
+  '/api/v1/contexts/',
+  '/api/v1//contexts',
+  '/api/v1/Contexts',
+  '/api/v1/stats/logs/export/',
+])('%s is no path here: a proxy’s rule for the right one must not be slipped past', async (path) => {
+  expect((await tenant.admin.raw(path)).status).toBe(404)
+})
+
+describe('what a client may say of itself', () => {
+  const answerTo = async (lines: string[]) => {
+    const client = await RawClient.connect(world.url)
+    await client.send(`${lines.join('\r\n')}\r\n\r\n`)
+    const answer = await client.answer()
+    client.destroy()
+    return answer
+  }
+
+  test('two Host headers are refused', async () => {
+    const answer = await answerTo(['GET /api/v1/contexts HTTP/1.1', 'Host: a.example', 'Host: b.example'])
+    expect([answer.status, answer.body.error]).toEqual([
+      400,
+      { code: 'bad_user_input', details: { fields: [{ field: 'Host', message: 'must be sent once' }] } },
+    ])
+  })
+
+  test.each(['gzip', 'br', 'x'])('an upload with Content-Encoding %s is 415, by both doors', async (encoding) => {
+    const headers = { 'content-encoding': encoding }
+    expect(refusal(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([415, 'unsupported_media_type'])
+    const form = new FormData()
+    form.append('operations', '{}')
+    const init = { method: 'POST', body: form, headers: { ...headers, 'apollo-require-preflight': '1' } }
+    expect(graphqlCode(await tenant.admin.raw('/graphql', init))).toBe('UNSUPPORTED_MEDIA_TYPE')
+  })
+})
+
+describe('names', () => {
+  const hidden = '\u202e\u2066\u200b\u{e0041}\u{e007f}\u061c'
+
+  test('of files lose what is invisible or turns text around', async () => {
+    const answer = await tenant.admin.upload('inbox', `in${hidden}voice.txt`, 'a')
+    expect(dataOf(answer, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
+  })
+
+  test('of keys are one line without it, and there must be something left', async () => {
+    const made = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
+    const { api_key_id: id, name } = dataOf(made, { status: 201, message: true })
+    expect([name, dataOf(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
+    expect(faultyFields(await tenant.admin.post('/api-keys', { name: `\n${hidden}` }))).toEqual(['name'])
+  })
+})
+
+test('one Upload variable in two fields: the second is told to have its own, and nothing is our fault', async () => {
+  const twice = `mutation ($file: Upload!) {
+    one: uploadFile(file: $file, context: "inbox") { originalFilename }
+    two: uploadFile(file: $file, context: "inbox") { originalFilename }
+  }`
+  for (const content of ['small', 'large '.repeat(100_000)]) {
+    const { body } = await tenant.admin.graphqlUpload(twice, {}, 'a.txt', content)
+    expect(body.errors).toMatchObject([
+      { path: ['two'], extensions: { code: 'BAD_USER_INPUT', details: { fields: [{ field: 'file' }] } } },
+    ])
+  }
+})
+
+test('a key that is restricted to some contexts does not learn what its tenant holds', async () => {
+  const small = await world.tenant()
+  await small.context('inbox')
+  await small.admin.patch('/tenant', { storage_quota_mb: 1 })
+  const key = await small.key(['upload'], { contexts: ['inbox'] })
+  const megabyte = Buffer.alloc(1_048_577, 'a')
+  for (const content of [megabyte, Buffer.concat([megabyte, megabyte])]) {
+    const { status, body } = await key.upload('inbox', 'a.txt', content)
+    expect([status, body.error]).toEqual([422, { code: 'quota_exceeded', details: { size_bytes: expect.any(Number) } }])
+    expect(body.message).not.toMatch(/of its quota of|bytes left/)
+  }
+})
+
+describe('an address that a proxy tells', () => {
+  let behind: World
+  beforeAll(async () => {
+    behind = await World.open({ TRUST_PROXY: '1' }, world)
+  })
+  afterAll(() => behind.close())
+
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['192.0.2.7:5151', '192.0.2.7'],
+    ['[2001:db8::7]:5151', '2001:db8::7'],
+    ['unknown', '127.0.0.1'],
+    ['<script>', '127.0.0.1'],
+    ['192.0.2.7:port', '127.0.0.1'],
+  ])('%j is logged as %s', async (claimed, logged) => {
+    const key = await tenant.key(['metadata'])
+    await behind.as(key.credential).get('/files', { 'x-forwarded-for': claimed })
+    const [call] = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+    expect(call.ip_address.replace('::ffff:', '')).toBe(logged)
+  })
+})
+
+describe('what is told to those who may not know', () => {
+  test('nobody is told where a scanner or a store is', async () => {
+    const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
+    try {
+      const ready = await lame.stranger.raw('/health/ready')
+      expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd answers.' })
+      const refused = await lame.as(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
+      expect(refusal(refused)).toEqual([503, 'scanner_unavailable'])
+      for (const { body } of [ready, refused]) expect(JSON.stringify(body)).not.toMatch(/127\.0\.0\.1|ECONN|:1\b/)
+    } finally {
+      await lame.close()
+    }
+  })
+})
+
+describe('the metrics', () => {
+  const token = 'a-token-of-its-own'
+
+  test('want their token where there is one', async () => {
+    const guarded = await World.open({ METRICS_TOKEN: token }, world)
+    try {
+      const get = (authorization?: string) =>
+        guarded.stranger.raw('/metrics', { headers: authorization ? { authorization } : {} }).then(({ status }) => status)
+      expect([await get(), await get('Bearer wrong'), await get(`Bearer ${token}`)]).toEqual([401, 401, 200])
+      expect((await guarded.as(tenant.admin.credential!).raw('/metrics')).status).toBe(401)
+    } finally {
+      await guarded.close()
+    }
+  })
+
+  test('are nowhere else where they have a port of their own', async () => {
+    const apart = await World.open({ METRICS_PORT: '1', METRICS_TOKEN: token }, world)
+    try {
+      expect((await apart.stranger.raw('/metrics')).status).toBe(404)
+      const { metricsServer } = apart.app
+      await new Promise<void>((resolve) => metricsServer!.listen(0, '127.0.0.1', resolve))
+      const { port } = metricsServer!.address() as { port: number }
+      const get = (path: string, authorization = `Bearer ${token}`) =>
+        fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization } })
+      expect(await (await get('/metrics')).text()).toContain('assay_uploads_under_way 0')
+      expect([(await get('/metrics', 'Bearer wrong')).status, (await get('/graphql')).status]).toEqual([401, 404])
+      await new Promise((resolve) => metricsServer!.close(resolve))
+    } finally {
+      await apart.close()
+    }
+  })
+})
