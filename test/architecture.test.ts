@@ -35,7 +35,7 @@ const rooms: Record<string, string[]> = {
   'audit-logs': ['api-keys'],
   stats: [],
   exports: ['audit-logs', 'call-logs'],
-  maintenance: ['users'],
+  maintenance: ['tenants', 'users'],
   cli: ['users'],
   client: [],
 }

@@ -5,6 +5,7 @@ import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { ensurePartitions } from '../ledger/partitions.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
+import type { TenantService } from '../tenants/tenant.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import { splitFileRanges } from './file-ranges.js'
 import type { LogHorizons } from './log-horizons.js'
@@ -22,6 +23,7 @@ interface Parts {
   ledger: Ledger
   idempotency: IdempotencyService
   signIns: SignInService
+  tenants: TenantService
   horizons: LogHorizons
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
@@ -43,13 +45,14 @@ export class Maintenance {
   }
 
   start(): void {
-    const { database, storage, idempotency, signIns, horizons, orphanedUploads, config, logger } = this.#parts
+    const { database, storage, tenants, idempotency, signIns, horizons, orphanedUploads, config, logger } = this.#parts
     const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
       logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
     )
     this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(() => sweeper.sweep()))
     this.#every(minute, 'file ranges', () => splitFileRanges(database.pool))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
+    this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
@@ -61,6 +64,7 @@ export class Maintenance {
     this.#closed = true
     for (const timer of this.#timers) clearInterval(timer)
     this.#reconciler.stop()
+    this.#parts.tenants.deletion.stop()
     await this.#running
     // Nobody else knows of them.
     await this.#parts.orphanedUploads.hasten().catch(() => {})

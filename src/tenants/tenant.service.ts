@@ -6,15 +6,18 @@ import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { Tenant, UpdateTenantInput } from './tenant.type.js'
+import { TenantDeletion } from './tenant-deletion.js'
 
 /** Tenants: made, suspended, resumed and deleted by the operator; named and sized by their own admins. */
 export class TenantService {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #forget: (tenantId: string) => void
+  readonly deletion: TenantDeletion
 
   constructor(parts: { db: Database; ledger: Ledger; forget: (tenantId: string) => void }) {
     this.#db = parts.db
+    this.deletion = new TenantDeletion(parts.db)
     this.#ledger = parts.ledger
     this.#forget = parts.forget
   }
@@ -105,34 +108,11 @@ export class TenantService {
   /** Deletes the tenant with all it owns; `name` must be typed again. Its blobs go into the garbage journal, due now. */
   async delete(tenantId: string, name: string): Promise<{ tenantId: string; files: number }> {
     const tenant = isId('ten', tenantId) ? await this.#db.prisma.tenant.findUnique({ where: { tenantId } }) : null
-    if (!tenant) throw notFound('tenant', tenantId)
-    if (tenant.name !== name)
+    if (!tenant && !(await this.deletion.isBegun(tenantId))) throw notFound('tenant', tenantId)
+    if (tenant && tenant.name !== name)
       throw conflict(`The name of tenant '${tenantId}' is not '${name}'; type it exactly to delete the tenant with all it owns.`)
-    return this.#db.prisma.$transaction(
-      async (tx) => {
-        // First, so that every credential dies and no upload is admitted from here on.
-        await tx.tenant.update({ where: { tenantId }, data: { status: 'suspended' } })
-        await tx.$queryRaw`SELECT 1 FROM file_totals WHERE tenant_id = ${tenantId} AND context_id = '' AND uploaded_by = '' FOR UPDATE`
-        const files =
-          await tx.$executeRaw`INSERT INTO blob_garbage (blob_path, due_at) SELECT blob_path, now() FROM files WHERE tenant_id = ${tenantId} ON CONFLICT (blob_path) DO UPDATE SET due_at = now()`
-        for (const table of [
-          'files',
-          'call_logs',
-          'audit_logs',
-          'usage_counters',
-          'file_totals',
-          'audit_counters',
-          'idempotency_keys',
-          'storage_findings',
-        ])
-          await tx.$executeRawUnsafe(`DELETE FROM ${table} WHERE tenant_id = $1`, tenantId)
-        // Users, their sessions, keys and contexts go with it.
-        await tx.tenant.delete({ where: { tenantId } })
-        await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'tenant', tenantId)
-        return { tenantId, files }
-      },
-      { timeout: 600_000 },
-    )
+    await this.deletion.begin(tenantId)
+    return { tenantId, files: await this.deletion.finish(tenantId) }
   }
 
   async #change(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
@@ -159,6 +139,7 @@ export class TenantService {
     action: AuditRow['action'],
   ): Promise<{ tenantId: string; status: string }> {
     if (!isId('ten', tenantId)) throw notFound('tenant', tenantId)
+    if (await this.deletion.isBegun(tenantId)) throw conflict(`Tenant '${tenantId}' is being deleted.`)
     return this.#ledger.change(async (tx) => {
       const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
       if (locked.length === 0) throw notFound('tenant', tenantId)

@@ -1,0 +1,103 @@
+import 'reflect-metadata'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { newId } from '../../src/ids.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+/** A tenant with that many files, as rows alone. */
+async function tenantOf(files: number): Promise<TestTenant> {
+  const tenant = await world.tenant()
+  const { context_id } = await tenant.context('many')
+  await tenant.context('notes')
+  await tenant.user(['metadata'])
+  await query(
+    `INSERT INTO files SELECT (jsonb_populate_record(NULL::files, jsonb_build_object('file_id', id, 'tenant_id', $1::text, 'context_id', $2::text, 'original_filename', 'a.txt',
+       'content_type', 'text/plain', 'size_bytes', 1, 'checksum', repeat('0', 64), 'blob_path', $1 || '/' || id, 'metadata', '{}'::jsonb, 'validation', '{}'::jsonb, 'uploaded_by', 'system',
+       'download_count', 0, 'created_at', now(), 'updated_at', now()))).* FROM unnest($3::text[]) id`,
+    [tenant.tenantId, context_id, Array.from({ length: files }, () => newId('file'))],
+  )
+  return tenant
+}
+
+const query = async (text: string, values: unknown[] = []) => (await world.database.pool.query(text, values)).rows
+
+/** Tables that still name the tenant. */
+async function traces(tenantId: string): Promise<string[]> {
+  const tables = await query(
+    `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,
+  )
+  const found = await Promise.all(
+    tables.map(async ({ name }) =>
+      (await query(`SELECT 1 FROM ${name} WHERE tenant_id = $1`, [tenantId])).length > 0 ? name : '',
+    ),
+  )
+  return found.filter((name) => name !== '')
+}
+
+test('a tenant of many files goes in batches, with all that names it, and its blobs are due', async () => {
+  const tenant = await tenantOf(3_500)
+  const deleted = await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
+  expect(deleted).toEqual({ tenantId: tenant.tenantId, files: 3_500 })
+  const [garbage] = await query(
+    `SELECT count(*)::int AS blobs, count(DISTINCT xmin::text)::int AS commits FROM blob_garbage WHERE starts_with(blob_path, $1) AND due_at <= now()`,
+    [tenant.tenantId],
+  )
+  expect(garbage).toEqual({ blobs: 3_500, commits: 4 })
+  expect(await traces(tenant.tenantId)).toEqual([])
+  expect((await tenant.admin.get('/files')).status).toBe(401)
+})
+
+test('others are not held by a deletion that is, nor is its tenant served meanwhile', async () => {
+  const [tenant, other] = [await tenantOf(10), await world.tenant()]
+  await other.context('notes')
+  const holder = await locked(tenant)
+  const deleting = world.app.services.tenants.delete(tenant.tenantId, tenant.name)
+  await waitFor(
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%DELETE FROM files%'`,
+  )
+  expect((await tenant.admin.get('/files')).status).toBe(403)
+  expect((await other.admin.upload('notes', 'a.txt', 'hello')).status).toBe(201)
+  expect((await other.admin.get('/files')).body.data.pagination.total_items).toBe(1)
+  await holder.query('ROLLBACK')
+  await holder.end()
+  expect((await deleting).files).toBe(10)
+})
+
+test('a deletion that was cut off is not resumed as a tenant, and is gone on with', async () => {
+  const tenant = await tenantOf(1_500)
+  const { tenants } = world.app.services
+  const holder = await locked(tenant)
+  const deleting = tenants.delete(tenant.tenantId, tenant.name).catch((error: Error) => error)
+  await waitFor(
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%DELETE FROM files%'`,
+  )
+  await query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%DELETE FROM files%'`,
+  )
+  expect(await deleting).toBeInstanceOf(Error)
+  await holder.query('ROLLBACK')
+  await holder.end()
+  await expect(tenants.resume(tenant.tenantId)).rejects.toThrow(`Tenant '${tenant.tenantId}' is being deleted.`)
+  await tenants.deletion.finishAll()
+  expect(await traces(tenant.tenantId)).toEqual([])
+  await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow('No tenant')
+})
+
+/** A transaction that holds one of the tenant's files. */
+async function locked(tenant: TestTenant): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: world.databaseUrl })
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query('SELECT 1 FROM files WHERE tenant_id = $1 LIMIT 1 FOR UPDATE', [tenant.tenantId])
+  return client
+}
+
+async function waitFor(question: string): Promise<void> {
+  while ((await query(question)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+}
