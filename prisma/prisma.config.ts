@@ -1,8 +1,6 @@
-import { defineConfig } from 'prisma/config'
-
 // For Prisma's own command line, as in: npx prisma migrate deploy --config prisma/prisma.config.ts
-export default defineConfig({
+export default {
   schema: 'schema.prisma',
   migrations: { path: 'migrations' },
   datasource: { url: process.env.DATABASE_URL ?? '' },
-})
+}

@@ -2,5 +2,5 @@
 // tsc alone knows neither the generated client nor the files that go along.
 import { orFail, prepare } from './prepare.mjs'
 
-await orFail(() => prepare())
+await orFail(() => prepare({ tools: true }))
 console.log('Everything is built.')

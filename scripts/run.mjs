@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { orFail, prepare } from './prepare.mjs'
 
 const [name, ...args] = process.argv.slice(2)
-await orFail(() => prepare((what) => console.error(what)))
+await orFail(() => prepare({ say: (what) => console.error(what) }))
 // npm runs its scripts in the clone; what the user names is relative to where the user stands.
 if (name === 'validate' && process.env.INIT_CWD) process.chdir(process.env.INIT_CWD)
 const program = new URL(`../dist/cli/${name}.js`, import.meta.url)

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { orFail, prepare, root } from './prepare.mjs'
 
-await orFail(() => prepare())
+await orFail(() => prepare({ tools: true }))
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js')
 const child = spawn(process.execPath, ['--experimental-vm-modules', '--no-warnings', jest, ...process.argv.slice(2)], {
   cwd: root,

@@ -1,4 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from '@jest/globals'
 import {
   type GraphQLNamedType,
@@ -18,6 +21,19 @@ const types = Object.values(schema.getTypeMap()).filter((type) => !isIntrospecti
 
 test('schema.graphql is the schema; where it is stale, npm run schema writes it', () => {
   expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(schemaText(schema))
+})
+
+test('the committed client is Prisma’s of the committed schema.prisma; where it is stale, npm run build makes it anew', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  // Sources without their history cannot be asked.
+  if (!existsSync(`${root}/.git`)) return
+  const committed = (path: string) => execFileSync('git', ['show', `HEAD:${path}`], { cwd: root, encoding: 'utf8' })
+  const path = 'prisma/schema.prisma'
+  const digest = createHash('sha256')
+    .update(`${path}\0${committed(path)}\0`)
+    .digest('hex')
+  const { devDependencies } = JSON.parse(committed('package.json')) as { devDependencies: Record<string, string> }
+  expect(committed('src/db/generated/.made-of')).toBe(`${digest} ${devDependencies['prisma-cli']}\n`)
 })
 
 test('every type, field, argument, input field and enum value says what it is', () => {
