@@ -2,6 +2,8 @@ export default {
   testEnvironment: 'node',
   maxWorkers: '100%',
   roots: ['<rootDir>/test'],
+  // The client generators' packages, which are not the suite's.
+  modulePathIgnorePatterns: ['<rootDir>/test/clients/node_modules'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 120_000,
   globalSetup: '<rootDir>/test/support/global-setup.mjs',

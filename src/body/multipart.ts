@@ -7,6 +7,7 @@ import { refuseEncoding, unsupported } from './json.js'
 import { losesDigitsMessage, numberThatLosesDigits } from './json-numbers.js'
 import type { RawValue } from './raw-value.js'
 import type { Spool, Spooled } from './spool.js'
+import { unknownNames } from './unknown-names.js'
 import { watchBody } from './watch-body.js'
 
 const mostFieldBytes = 64 * 1024
@@ -49,6 +50,7 @@ class MultipartReader {
   #file: Readable | undefined
   #receiving: Promise<void> = Promise.resolve()
   #lookup: Promise<void> = Promise.resolve()
+  #fields: Promise<unknown> = Promise.resolve()
 
   constructor(request: IncomingMessage, options: MultipartOptions) {
     this.#request = request
@@ -72,6 +74,7 @@ class MultipartReader {
         this.#request.pipe(parser)
       })
       await this.#receiving
+      await this.#fields
       await this.#lookup
     } catch (error) {
       // A client that hangs up ends neither the parser nor the file's stream by itself.
@@ -99,7 +102,7 @@ class MultipartReader {
         defParamCharset: 'utf8',
         highWaterMark: 256 * 1024,
         fileHwm: 256 * 1024,
-        limits: { fields: 16, files: 2, parts: 18, fieldSize: mostFieldBytes, fieldNameSize: 256, headerPairs: 32 },
+        limits: { fields: 16, files: 18, parts: 18, fieldSize: mostFieldBytes, fieldNameSize: 256, headerPairs: 32 },
       })
     } catch (error) {
       throw broken(error as Error)
@@ -107,13 +110,16 @@ class MultipartReader {
   }
 
   #onFile(name: string | undefined, stream: Readable, filename: string | undefined, stop: () => void): void {
-    this.#files++
     stream.on('error', () => {})
-    if (name !== 'file' || this.#files > 1) {
-      this.#fault(
-        name === 'file' ? 'file' : name || 'body',
-        name === 'file' ? 'must be given once' : 'is not a part of this request',
-      )
+    if (name !== 'file') {
+      // Browsers send a part with a content type of its own as a Blob, which has a file name: it is a value all the same.
+      if (name !== undefined && this.#options.fields.includes(name)) this.#fieldOf(name, stream)
+      else this.#unknown(name, stream)
+      return
+    }
+    this.#files++
+    if (this.#files > 1) {
+      this.#fault('file', 'must be given once')
       stream.resume()
       return
     }
@@ -138,10 +144,34 @@ class MultipartReader {
     this.#receiving.catch(stop)
   }
 
+  #fieldOf(name: string, stream: Readable): void {
+    const chunks: Buffer[] = []
+    let length = 0
+    stream.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= mostFieldBytes) chunks.push(chunk)
+    })
+    const ended = new Promise<void>((resolve) => stream.once('close', resolve))
+    this.#fields = Promise.all([this.#fields, ended]).then(() =>
+      this.#onField(name, Buffer.concat(chunks).toString('utf8'), length > mostFieldBytes),
+    )
+  }
+
+  #unknown(name: string | undefined, stream: Readable): void {
+    if (name === undefined || name === '') this.#fault('body', 'must name each of its parts')
+    else this.#refuseUnknown(name)
+    stream.resume()
+  }
+
+  #refuseUnknown(name: string): void {
+    const [fault] = unknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
+    if (fault) this.#fault(fault.field, fault.message)
+  }
+
   #onField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === undefined) return void this.#fault('body', 'must name each of its parts')
     if (name === 'file') return void this.#fault('file', 'must be a file, with a file name')
-    if (!this.#options.fields.includes(name)) return void this.#fault(name.slice(0, 100), 'is not a part of this request')
+    if (!this.#options.fields.includes(name)) return void this.#refuseUnknown(name)
     if (this.#form.values.has(name)) return void this.#fault(name, 'must be given once')
     if (truncated) return void this.#fault(name, `must be at most ${mostFieldBytes} bytes`)
     this.#form.values.set(name, name === 'metadata' ? this.#json(name, value) : { value, from: 'text' })

@@ -2,11 +2,14 @@ import { type DocumentNode, type FragmentDefinitionNode, type GraphQLSchema, Kin
 import type { Endpoint } from '../admission/access.js'
 import type { Call } from '../admission/call.js'
 import type { RawValue } from '../body/raw-value.js'
+import { unknownNames } from '../body/unknown-names.js'
 import type { FieldFault } from '../errors.js'
 import { validateArguments } from '../graphql/rules.js'
 import { loadOperations, type Operation } from '../rest/operations.js'
 import { coerceVariables } from '../rest/variables.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
+
+const paging = ['page', 'page_size', 'after']
 
 /**
  * A list of REST as an export gives it: the filters, the faults and the fields are those of its stored document, so that the
@@ -37,9 +40,19 @@ export class ExportList<Args extends object> {
     const format = query.get('format') ?? 'ndjson'
     if (!exportFormats.some((known) => known === format))
       faults.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
-    for (const { name } of this.#operation.variables) {
+    const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
+    // Somebody who has read the list's first page sends its page size along.
+    const known = ['format', ...filters]
+    faults.push(
+      ...unknownNames(
+        [...query.keys()].filter((name) => !paging.includes(name)),
+        known,
+        'a query parameter of this endpoint',
+      ),
+    )
+    for (const name of filters) {
       const values = query.getAll(name)
-      if (values.length === 0 || ['page', 'page_size', 'after'].includes(name)) continue
+      if (values.length === 0) continue
       if (values.length > 1) faults.push({ field: name, message: 'must be given once' })
       raw.set(name, { value: values[0], from: 'text' })
     }

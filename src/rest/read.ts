@@ -5,6 +5,7 @@ import { readJson } from '../body/json.js'
 import { readMultipart } from '../body/multipart.js'
 import type { RawValue } from '../body/raw-value.js'
 import type { Spool } from '../body/spool.js'
+import { unknownNames } from '../body/unknown-names.js'
 import { wantBody } from '../body/watch-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
@@ -18,31 +19,27 @@ export interface Inquiry {
   operation: Operation
 }
 
-// Each is told twice, in the message and in the details, and kept in the call's log.
-const mostToldFaults = 50
-
 /** The members of a JSON body; one that the document does not know is a fault. */
 export async function readMembers({ request, response, call, operation, route }: Inquiry): Promise<Map<string, RawValue>> {
   wantBody(request, response)
   const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const raw = new Map<string, RawValue>()
-  const known = new Set(operation.variables.map(({ name }) => name))
-  for (const [name, value] of Object.entries(members)) {
-    if (known.has(name) && !route.path.includes(`{${name}}`)) raw.set(name, { value, from: 'json' })
-    else if (call.inputFaults.length < mostToldFaults)
-      call.inputFaults.push({ field: name.slice(0, 100), message: 'is not a member of this request' })
-  }
+  const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+  for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
+  call.inputFaults.push(...unknownNames(Object.keys(members), known, 'a member of this request'))
   return raw
 }
 
-/** The values of a query string that the document knows. */
-export function readQuery({ call, operation }: Inquiry, query: URLSearchParams): Map<string, RawValue> {
+/** The values of a query string; a parameter that the document does not know is a fault, on routes with a body every one is. */
+export function readQuery({ call, operation, route }: Inquiry, query: URLSearchParams): Map<string, RawValue> {
   const raw = new Map<string, RawValue>()
-  for (const { name } of operation.variables) {
+  const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+  for (const name of known) {
     const values = query.getAll(name)
     if (values.length > 1) call.inputFaults.push({ field: name, message: 'must be given once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
+  call.inputFaults.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))
   return raw
 }
 

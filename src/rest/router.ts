@@ -4,7 +4,7 @@ import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import type { RawValue } from '../body/raw-value.js'
 import type { Spool } from '../body/spool.js'
-import { AssayError, notFound } from '../errors.js'
+import { AssayError, badUserInput, notFound } from '../errors.js'
 import { publicError } from '../public-error.js'
 import { sendError, sendSuccess } from './envelope.js'
 import { nextPage } from './next-page.js'
@@ -91,6 +91,7 @@ async function answer(
   const { request, route, call, operation } = inquiry
   const { admission } = call
   call.spelling = (path) => operation.spelling.get(path) ?? path
+  const asked = readQuery(inquiry, query)
   const runWith = (raw: Map<string, RawValue>) => {
     for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
     return run(parts.schema, inquiry, raw)
@@ -100,7 +101,11 @@ async function answer(
       readUpload(parts, inquiry, actor, (raw) => run(parts.schema, inquiry, raw)),
     )
   if (route.body === 'json') return admission.withBody(call, operation.endpoint, async () => runWith(await readMembers(inquiry)))
-  return runWith(readQuery(inquiry, query))
+  // An endpoint that takes nothing but its path has no rules of its own that would tell of a fault.
+  const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
+  if (takesNothing && call.inputFaults.length > 0)
+    return admission.withBody(call, operation.endpoint, () => Promise.reject(badUserInput(call.inputFaults)))
+  return runWith(asked)
 }
 
 async function run(

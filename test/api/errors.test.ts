@@ -283,3 +283,25 @@ test('HEAD is GET without a body', async () => {
 test('every answer says when', async () => {
   expect((await tenant.admin.get('/files')).body.timestamp).toEqual(aTime)
 })
+
+test('a query parameter that no endpoint takes is refused, with the nearest that there is', async () => {
+  const cases: [string, string, string][] = [
+    ['GET', '/files?pagesize=5', "pagesize: is not a query parameter of this endpoint; did you mean 'page_size'?"],
+    ['GET', '/contexts/notes?colour=red', 'colour: is not a query parameter of this endpoint'],
+    ['DELETE', '/files/file_x?force=1', 'force: is not a query parameter of this endpoint'],
+    ['GET', '/stats/logs?operatoin=upload', "did you mean 'operation'?"],
+    ['GET', '/stats/logs/export?operatoin=upload', "did you mean 'operation'?"],
+    ['GET', '/audit-logs/entity/context/x?entity_id=y', 'entity_id: is not a query parameter of this endpoint'],
+  ]
+  for (const [method, path, message] of cases) {
+    const answer = await tenant.admin.rest(method, path)
+    expect([path, answer.status, answer.body.error.code]).toEqual([path, 400, 'bad_user_input'])
+    expect(answer.body.message).toContain(message)
+  }
+  const posted = await tenant.admin.post('/contexts?dry_run=1', {})
+  expect(faultyFields(posted)).toContain('dry_run')
+  // Told with every other fault, and by the key's own name in the log.
+  expect(faultyFields(await tenant.admin.get('/files?page=0&pgae=1'))).toEqual(expect.arrayContaining(['page', 'pgae']))
+  const member = await tenant.admin.post('/api-keys', { name: 'x', scope: ['upload'] })
+  expect(member.body.message).toContain("did you mean 'scopes'?")
+})

@@ -41,6 +41,34 @@ describe('parts', () => {
     }
   })
 
+  test('context and metadata as Blobs, which have file names, as browsers send parts with a content type', async () => {
+    const blobs = [
+      { ...context, filename: 'blob' },
+      { name: 'metadata', filename: 'blob', content: '{"page":8}' },
+    ]
+    for (const parts of [
+      [...blobs, file],
+      [file, ...blobs],
+    ]) {
+      const { file_id } = dataOf(await send(tenant.admin, parts), uploaded)
+      expect(dataOf(await tenant.admin.get(`/files/${file_id}/metadata`)).metadata).toEqual({ page: 8 })
+    }
+    const large: Part = { name: 'metadata', filename: 'blob', content: `{"page":"${'x'.repeat(70_000)}"}` }
+    expect(faultyFields(await send(tenant.admin, [context, large, file]))).toEqual(['metadata'])
+    expect(faultyFields(await send(tenant.admin, [...blobs, context, file]))).toEqual(['context'])
+  })
+
+  test('an unknown part is told with the known one that is nearest', async () => {
+    for (const part of [
+      { name: 'contxt', content: 'notes' },
+      { name: 'contxt', filename: 'blob', content: 'notes' },
+    ]) {
+      const answer = await send(tenant.admin, [context, file, part])
+      expect(faultyFields(answer)).toEqual(['contxt'])
+      expect(answer.body.message).toContain("did you mean 'context'?")
+    }
+  })
+
   const faults: [string, Part[], string[]][] = [
     ['nothing', [], ['context', 'file']],
     ['no file', [context], ['file']],
