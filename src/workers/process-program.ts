@@ -1,10 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { readSync, writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { type Answer, answer } from './work.js'
+import { type Answer, answer, contentPipe } from './work.js'
 
-/** What a process is sent. */
+/** What a process is sent; so many bytes of content come by a pipe of their own. */
 export type ToProcess =
-  | { module: string; run: string; data: unknown; bytes?: Uint8Array | undefined; settings?: Uint8Array | undefined }
+  | { module: string; run: string; data: unknown; contentBytes: number | undefined; settings?: Uint8Array | undefined }
   | { cancel: true }
 
 /** What it sends: that it is ready, and whether it tells when a work is prepared, too; then an answer to each work. */
@@ -39,11 +39,22 @@ process.on('message', async (message: ToProcess) => {
   }
   const prepares = await loaded
   cancelled = false
-  const { bytes, ...work } = message
+  const { contentBytes, ...work } = message
+  const bytes = contentBytes === undefined ? undefined : received(contentBytes)
   settings = work.settings ?? settings
-  const content = bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const begun = () => prepares && send({ begun: true })
-  send(await answer(work, { bytes: content, settings, cancelled: () => cancelled }, begun))
+  send(await answer(work, { bytes, settings, cancelled: () => cancelled }, begun))
 })
+
+/** Waits for it, which the service has sent already. */
+function received(size: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(size)
+  for (let at = 0; at < size; ) {
+    const read = readSync(contentPipe, bytes, at, size - at, null)
+    if (read === 0) throw new Error('the service is gone')
+    at += read
+  }
+  return bytes
+}
 
 send({ ready: true, prepares: await loaded })

@@ -69,6 +69,9 @@ function load(module: string): Promise<Record<string, WorkerFunction>> {
   return loaded
 }
 
+/** The descriptor by which a process gets contents. */
+export const contentPipe = 4
+
 /** What a worker answers: a fault is what its function threw. */
 export type Answer = { result: unknown } | { fault: string }
 

@@ -1,0 +1,51 @@
+// The yardstick of bench:validate: the least that opens a file of a family with the bare library, in this process, all of it.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { PDFiumLibrary } from '@hyzyla/pdfium'
+import { SaxesParser } from 'saxes'
+import sharp from 'sharp'
+import yauzl from 'yauzl'
+
+sharp.cache(false)
+sharp.concurrency(1)
+const decode = (bytes) => sharp(bytes, { failOn: 'error', sequentialRead: true }).raw().toBuffer()
+
+let pdfium
+async function openPdf(bytes) {
+  const wasm = createRequire(import.meta.url).resolve('@hyzyla/pdfium/pdfium.wasm')
+  pdfium ??= await PDFiumLibrary.init({ wasmBinary: readFileSync(wasm) })
+  const document = await pdfium.loadDocument(bytes)
+  for (const page of document.pages()) page.getSize()
+  document.destroy()
+}
+
+async function unzip(bytes) {
+  const zip = await promisify(yauzl.fromBuffer)(bytes, { lazyEntries: true })
+  const open = promisify(zip.openReadStream.bind(zip))
+  await new Promise((resolve, reject) => {
+    zip.on('error', reject).on('end', resolve)
+    zip.on('entry', async (entry) => {
+      for await (const _ of await open(entry));
+      zip.readEntry()
+    })
+    zip.readEntry()
+  })
+}
+
+/** By extension: the library's name, and what opens one file. */
+export const bareReaders = {
+  png: ['sharp', decode],
+  jpg: ['sharp', decode],
+  webp: ['sharp', decode],
+  gif: ['sharp', decode],
+  pdf: ['PDFium', openPdf],
+  zip: ['yauzl', unzip],
+  docx: ['yauzl', unzip],
+  xlsx: ['yauzl', unzip],
+  gz: ['zlib', promisify(gunzip)],
+  json: ['JSON.parse', (bytes) => JSON.parse(bytes.toString())],
+  xml: ['saxes', (bytes) => new SaxesParser().write(bytes.toString()).close()],
+  txt: ['TextDecoder', (bytes) => new TextDecoder('utf-8', { fatal: true }).decode(bytes)],
+}
