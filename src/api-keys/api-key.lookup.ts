@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { ApiKeyRecord, LoadApiKey, RehashApiKey } from '../auth/key-directory.js'
 import type { KeyUse } from '../auth/last-used.js'
+import { LookupLane } from '../auth/lookup-lane.js'
 
 type Row = Omit<ApiKeyRecord, 'found' | 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
@@ -10,26 +11,33 @@ type Row = Omit<ApiKeyRecord, 'found' | 'graceEndsAt' | 'contexts'> & {
   previousExpiresAt: Date | null
 }
 
-/** What the key directory asks when it does not know: one prepared statement. */
-export const loadApiKey =
-  (pool: Pool): LoadApiKey =>
-  async (hashes) => {
-    const { rows } = await pool.query<Row>({
-      name: 'api-key-by-hash',
-      text: `SELECT k.api_key_id AS "apiKeyId", k.tenant_id AS "tenantId", k.name, k.scopes::text[] AS scopes, k.context_ids AS "contextIds", k.restricted, k.status,
-          k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash",
-          k.previous_secret_hash AS "previousSecretHash", k.previous_expires_at AS "previousExpiresAt"
-        FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY($1) OR k.previous_secret_hash = ANY($1) LIMIT 1`,
-      values: [hashes],
-    })
-    const row = rows[0]
-    if (!row) return null
-    const { contextIds, restricted, secretHash, previousSecretHash, previousExpiresAt, ...facts } = row
+/** What the key directory asks when it does not know: one prepared statement for all that wait. */
+export const loadApiKey = (pool: Pool): LoadApiKey => {
+  const lane = new LookupLane((asked: readonly (readonly Buffer[])[]) => loadApiKeys(pool, asked))
+  return (hashes) => lane.find(hashes)
+}
+
+async function loadApiKeys(pool: Pool, asked: readonly (readonly Buffer[])[]): Promise<(ApiKeyRecord | null)[]> {
+  const { rows } = await pool.query<Row>({
+    name: 'api-keys-by-hash',
+    text: `SELECT k.api_key_id AS "apiKeyId", k.tenant_id AS "tenantId", k.name, k.scopes::text[] AS scopes, k.context_ids AS "contextIds", k.restricted, k.status,
+        k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash",
+        k.previous_secret_hash AS "previousSecretHash", k.previous_expires_at AS "previousExpiresAt"
+      FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY($1) OR k.previous_secret_hash = ANY($1)`,
+    values: [asked.flat()],
+  })
+  const found = new Map<string, ApiKeyRecord>()
+  for (const { contextIds, restricted, secretHash, previousSecretHash, previousExpiresAt, ...facts } of rows) {
     const key = { ...facts, contexts: restricted ? contextIds : null }
-    return hashes.some((hash) => hash.equals(secretHash))
-      ? { ...key, found: secretHash, graceEndsAt: null }
-      : { ...key, found: previousSecretHash!, graceEndsAt: previousExpiresAt }
+    if (previousSecretHash)
+      found.set(previousSecretHash.toString('hex'), { ...key, found: previousSecretHash, graceEndsAt: previousExpiresAt })
+    found.set(secretHash.toString('hex'), { ...key, found: secretHash, graceEndsAt: null })
   }
+  return asked.map((hashes) => {
+    const hash = hashes.map((each) => each.toString('hex')).find((each) => found.has(each))
+    return hash === undefined ? null : found.get(hash)!
+  })
+}
 
 export const rehashApiKey =
   (pool: Pool): RehashApiKey =>

@@ -16,6 +16,7 @@ import { sendError } from '../rest/envelope.js'
 import type { RestHandler } from '../rest/router.js'
 import { callOf, type Known } from './caller.js'
 import { clientAddress } from './client-address.js'
+import { guardDownloads } from './download-guard.js'
 import { isLingering, settleEarlyAnswers } from './early-answers.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import type { Health } from './health.js'
@@ -85,7 +86,7 @@ export function createEdge(parts: EdgeParts): Express {
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
   )
-  if (parts.download) app.get('/download/:fileId', parts.download)
+  if (parts.download) app.get('/download/:fileId', guardDownloads(), parts.download)
   parts.documentation(app)
   app.all('/graphql', graphqlDoor(parts))
   if (parts.exports) app.use(parts.exports)

@@ -21,7 +21,8 @@ export interface ServeBlobOptions {
   findFile: (fileId: string) => Promise<ServedFile | null>
 }
 
-const chunkSize = 512 * 1024
+// Read ahead of each client, however slow it is.
+const chunkSize = 128 * 1024
 
 /**
  * `GET` and `HEAD /download/:fileId`: what local download URLs point to. Express's own `sendFile` does ranges and

@@ -1,0 +1,47 @@
+import { overloaded } from '../errors.js'
+
+const mostAtOnce = 500
+const mostWaiting = 5_000
+
+interface Waiting<Asked, Found> {
+  asked: Asked
+  resolve(found: Found | null): void
+  reject(error: unknown): void
+}
+
+/**
+ * Look-ups of what the process does not know: those that wait go to the database together, one statement at a time. A flood of
+ * guessed credentials costs it no more than one connection, and a good one among them waits for two statements at most.
+ */
+export class LookupLane<Asked, Found> {
+  readonly #load: (asked: readonly Asked[]) => Promise<readonly (Found | null)[]>
+  #waiting: Waiting<Asked, Found>[] = []
+  #isRunning = false
+
+  constructor(load: (asked: readonly Asked[]) => Promise<readonly (Found | null)[]>) {
+    this.#load = load
+  }
+
+  find(asked: Asked): Promise<Found | null> {
+    if (this.#waiting.length >= mostWaiting)
+      return Promise.reject(overloaded('Too many unknown credentials are looked up at once; try again in a moment.'))
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ asked, resolve, reject })
+      if (!this.#isRunning) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, mostAtOnce)
+      try {
+        const found = await this.#load(batch.map(({ asked }) => asked))
+        for (const [at, { resolve }] of batch.entries()) resolve(found[at] ?? null)
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    this.#isRunning = false
+  }
+}

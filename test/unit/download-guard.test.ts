@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from '@jest/globals'
+import express, { type NextFunction, type Request, type Response } from 'express'
+import { AssayError, httpStatus } from '../../src/errors.js'
+import { type DownloadLimits, guardDownloads } from '../../src/http/download-guard.js'
+
+let server: Server | undefined
+const clients: Socket[] = []
+afterEach(() => {
+  for (const client of clients.splice(0)) client.destroy()
+  server?.closeAllConnections()
+  server?.close()
+})
+
+/** Serves more than any kernel buffers, for as long as it is read. */
+async function serve(limits: DownloadLimits) {
+  const closed: Promise<void>[] = []
+  const app = express()
+  app.get('/download/:fileId', guardDownloads(limits), (_request, response) => {
+    closed.push(new Promise((resolve) => response.once('close', () => resolve())))
+    const chunk = Buffer.alloc(131_072)
+    const write = () => {
+      while (!response.destroyed && response.write(chunk));
+    }
+    response.on('drain', write)
+    write()
+  })
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    response.status(error instanceof AssayError ? httpStatus[error.code] : 500).end()
+  })
+  server = createServer(app).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const begin = async (path: string) => {
+    const client = connect(port, '127.0.0.1')
+    clients.push(client)
+    client.on('error', () => {})
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    const [head] = (await once(client, 'data')) as [Buffer]
+    client.pause()
+    return { status: Number(head.toString('latin1', 9, 12)), client }
+  }
+  return { begin, closed }
+}
+
+test('a client that stops reading is dropped', async () => {
+  const { begin, closed } = await serve({ byUrl: 9, inAll: 9, stalledMs: 200 })
+  expect((await begin('/download/one')).status).toBe(200)
+  await closed[0]
+})
+
+test('one URL and all together have a limit, and an end makes room', async () => {
+  const { begin, closed } = await serve({ byUrl: 2, inAll: 3, stalledMs: 60_000 })
+  const first = await begin('/download/one')
+  expect([first.status, (await begin('/download/one')).status]).toEqual([200, 200])
+  expect((await begin('/download/one')).status).toBe(429)
+  expect((await begin('/download/two')).status).toBe(200)
+  expect((await begin('/download/three')).status).toBe(503)
+  first.client.destroy()
+  await closed[0]
+  expect((await begin('/download/one')).status).toBe(200)
+})
