@@ -14,7 +14,8 @@ export interface ReaderLimits {
   maxEntries: number
   /** Archives in archives. */
   maxNesting: number
-  maxPixels: number
+  /** Of an image as it is decoded: width x height x bits. */
+  maxPictureBits: number
   /** Elements or values inside each other in XML and JSON. */
   maxDepth: number
   /** Milliseconds since the epoch after which a reader gives up by throwing `DeadlineExceeded`. */

@@ -70,7 +70,7 @@ function encrypted(what: string, how: string | undefined): { incomplete?: string
 }
 
 function peekZip(source: RandomAccessSource): ReturnType<Peek> {
-  const limits = { maxUnpackedBytes: 0, maxRatio: 0, maxEntries: mostMembers + 1, maxNesting: 0, maxPixels: 0, maxDepth: 0 }
+  const limits = { maxUnpackedBytes: 0, maxRatio: 0, maxEntries: mostMembers + 1, maxNesting: 0, maxPictureBits: 0, maxDepth: 0 }
   const { entries } = readZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }, { partial: true })
   const closed = entries.find((entry) => entry.encrypted)
   if (closed) return { incomplete: `member '${shown(closed.nameBytes.toString('utf8'))}' of the zip archive is encrypted` }

@@ -104,7 +104,7 @@ class Look implements Looker {
 
   get readerLimits(): ReaderLimits {
     const { maxMembers: maxEntries, ...rest } = this.limits
-    return { ...rest, maxEntries, maxPixels: 0, maxDepth: 0, deadline: Number.POSITIVE_INFINITY }
+    return { ...rest, maxEntries, maxPictureBits: 0, maxDepth: 0, deadline: Number.POSITIVE_INFINITY }
   }
 
   get step(): () => void {

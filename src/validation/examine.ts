@@ -21,7 +21,7 @@ export type ReaderOverrides = Record<string, FormatReader>
 
 /** Looks at one file, in the order of the checks, and no further than the first that will fail. */
 export async function examine(source: RandomAccessSource, job: Job, overrides: ReaderOverrides = {}): Promise<Findings> {
-  const limits = limitsFor(job.size, job.deadlineMs)
+  const limits = limitsFor(job.deadlineMs)
   const recognition = await timed(() => recogniseAs(source, limits))
   const findings: Findings = {
     recognition: { ...recognition.result, durationMs: recognition.durationMs },
@@ -34,10 +34,8 @@ export async function examine(source: RandomAccessSource, job: Job, overrides: R
     findings.blankness = { blank: blank.result, durationMs: blank.durationMs }
     if (blank.result) return findings
   }
-  if (job.corrupt) {
-    const soundness = await timed(() => judge(source, recognition.result.recognised, limits, overrides))
-    findings.soundness = { ...soundness.result, durationMs: soundness.durationMs }
-  }
+  const soundness = await timed(() => judge(source, recognition.result.recognised, limits, overrides))
+  findings.soundness = { ...soundness.result, durationMs: soundness.durationMs }
   return findings
 }
 

@@ -9,9 +9,8 @@ export interface Job {
   size: number
   /** Of the name, lower-case. */
   extension: string
-  /** Whether to look for blankness, and for damage. */
+  /** Whether to look for blankness. */
   blank: boolean
-  corrupt: boolean
   /** Milliseconds that the look may take. */
   deadlineMs: number
 }

@@ -44,7 +44,6 @@ export class Look {
       size: sizeBytes,
       extension,
       blank: rules.rejectBlankFiles,
-      corrupt: rules.rejectCorruptFiles,
       deadlineMs,
     }
     const work = {
@@ -72,13 +71,12 @@ export class Look {
 /**
  * Up to here a content in memory is looked at where it is, on the event loop: at 32 KiB text, CSV and JSON take 0.1 to 0.5 ms of CPU and
  * the worst that was found to name 1.1 ms, which grows with the size; to hand a file to a worker takes 0.2 ms of this thread. XML takes
- * twice as long as the worst of these, everything else needs a worker's protection, but for telling what it is.
+ * twice as long as the worst of these, everything else needs a worker's protection, also where only traps are refused.
  */
 const quickBytes = 32 * 1024
 const quickTexts = new Set(['txt', 'html', 'csv', 'json', 'jsonl'])
 
-const isQuick = ({ size, extension, blank, corrupt }: Job): boolean =>
-  size <= quickBytes && ((!blank && !corrupt) || quickTexts.has(textTypeFor(extension) ?? ''))
+const isQuick = ({ size, extension }: Job): boolean => size <= quickBytes && quickTexts.has(textTypeFor(extension) ?? '')
 
 const images = new Set(['png', 'jpg', 'gif', 'webp', 'tif', 'bmp', 'heic', 'avif'])
 

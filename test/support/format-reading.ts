@@ -7,7 +7,7 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxRatio: 100,
   maxEntries: 10_000,
   maxNesting: 4,
-  maxPixels: 100_000_000,
+  maxPictureBits: 2 ** 31,
   maxDepth: 256,
   deadline: Date.now() + 20_000,
   ...changes,

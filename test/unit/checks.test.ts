@@ -1,9 +1,11 @@
+import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { blockReasons } from '../../src/block-reasons.js'
 import { scannerUnavailable } from '../../src/errors.js'
 import type { ValidationRules } from '../../src/validation/checks/check.js'
 import { createValidator } from '../../src/validation/validator.js'
 import * as basic from '../support/samples/basic.js'
+import { pngClaiming } from '../support/samples/image.js'
 import * as text from '../support/samples/text.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
@@ -53,6 +55,26 @@ describe('the report', () => {
     const report = await judge('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
     expect(report).toMatchObject({ outcome: 'accepted', engine: null })
+  })
+})
+
+describe('a context that accepts damaged files', () => {
+  const lenient = { rejectCorruptFiles: false }
+
+  test.each([
+    ['a bomb', 'a.gz', gzipSync(Buffer.alloc(64 * 1024 * 1024)), 'archive_ratio'],
+    ['a member that climbs out', 'a.zip', basic.zip({ '../../etc/passwd': 'root' }), 'archive_path'],
+    ['a pixel flood', 'a.png', pngClaiming(20_000, 20_000), 'pixel_flood'],
+    ['JSON a thousand levels deep', 'a.json', text.deepJson(1001), 'json_nesting'],
+  ])('refuses a trap all the same: %s', async (_, name, bytes, trap) => {
+    const report = await judge(name, bytes, lenient)
+    expect(report.reason).toBe('corrupt_file')
+    expect(report.checks[3]?.evidence).toMatchObject({ trap })
+  })
+
+  test('accepts what is only damaged', async () => {
+    expect(await reasonOf('a.zip', basic.zip({ a: 'a' }).subarray(0, 40), lenient)).toBeNull()
+    expect(await reasonOf('a.png', basic.png().subarray(0, 60), lenient)).toBeNull()
   })
 })
 

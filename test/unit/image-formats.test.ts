@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import sharp from 'sharp'
 import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/formats/format.js'
 import { readBmp } from '../../src/formats/image/bmp.js'
 import { readGif } from '../../src/formats/image/gif.js'
@@ -37,7 +38,7 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxRatio: 100,
   maxEntries: 10_000,
   maxNesting: 4,
-  maxPixels: 100_000_000,
+  maxPictureBits: 2 ** 31,
   maxDepth: 256,
   deadline: Date.now() + 25_000,
   ...changes,
@@ -104,7 +105,13 @@ describe.each(readers)('%s', (name, reader) => {
   })
 
   test('more pixels than allowed are refused from the header', async () => {
-    expect(await read(reader, sample(name), { maxPixels: 20 })).toMatchObject(flood)
+    // Pixels that are not compressed are all there.
+    expect(await read(reader, sample(name), { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? sound : flood)
+  })
+
+  test('padding allows no more pixels', async () => {
+    const padded = Buffer.concat([sample(name), Buffer.alloc(1024 * 1024)])
+    expect(await read(reader, padded, { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? sound : flood)
   })
 
   test('gives up at its deadline', async () => {
@@ -119,7 +126,7 @@ describe('png', () => {
     expect(bomb.length).toBeLessThan(200_000)
     expect(await read(readPng, bomb)).toMatchObject(flood)
     const before = process.memoryUsage.rss()
-    expect(await read(readPng, bomb, { maxPixels: 200_000_000 })).toMatchObject(sound)
+    expect(await read(readPng, bomb, { maxPictureBits: 2 ** 33 })).toMatchObject(sound)
     expect(process.memoryUsage.rss() - before).toBeLessThan(90 * 1024 * 1024)
   })
 
@@ -179,6 +186,15 @@ describe('webp', () => {
 })
 
 describe('tiff', () => {
+  test('a plan of the largest size in black and white is opened: bits count, not pixels', async () => {
+    const create = { width: 13_244, height: 18_724, channels: 3, background: 'white' } as const
+    const scan = await sharp({ create, limitInputPixels: false })
+      .toColourspace('b-w')
+      .tiff({ compression: 'ccittfax4', bitdepth: 1 })
+      .toBuffer()
+    expect(await read(readTiff, scan)).toMatchObject({ sound: true, evidence: { width: 13_244, height: 18_724 } })
+  })
+
   test.each(['none', 'lzw', 'deflate'] as const)('compression %s', async (compression) => {
     expect(await read(readTiff, await tiff(compression))).toMatchObject(sound)
   })

@@ -10,7 +10,7 @@ const limits = (deadline = Date.now() + 25_000): ReaderLimits => ({
   maxRatio: 100,
   maxEntries: 10_000,
   maxNesting: 4,
-  maxPixels: 100_000_000,
+  maxPictureBits: 2 ** 31,
   maxDepth: 256,
   deadline,
 })

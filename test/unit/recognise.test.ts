@@ -8,7 +8,7 @@ import * as basic from '../support/samples/basic.js'
 import * as text from '../support/samples/text.js'
 
 const typeOf = async (bytes: Buffer): Promise<string> => {
-  const found = await recognise(new MemorySource(bytes, ''), limitsFor(bytes.length, 5000))
+  const found = await recognise(new MemorySource(bytes, ''), limitsFor(5000))
   return found.kind === 'binary' ? found.type : found.kind
 }
 

@@ -28,9 +28,10 @@ export const readBmp: FormatReader = (source, limits) => {
   const evidence = { width: Math.abs(header.width), height: Math.abs(header.height), depth: header.depth }
   const fault = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : faultOf(header)
   if (fault) return broken(fault, evidence)
-  const flood = pixelFlood('BMP', header.width, Math.abs(header.height), limits)
-  if (flood) return flood
-  return checkPixels(source, limits, header, pixels, evidence)
+  const verdict = checkPixels(source, limits, header, pixels, evidence)
+  // Pixels that are not compressed have to be there: no more of them than the file has bytes for.
+  if (verdict.sound && header.compression !== 1 && header.compression !== 2) return verdict
+  return pixelFlood('BMP', { ...evidence, bits: header.depth }, limits) ?? verdict
 }
 
 const coreHeader = (bytes: Buffer): Header => ({

@@ -13,7 +13,7 @@ export const readGif: FormatReader = (source, limits) => {
     return broken('does not start with a whole GIF header')
   const width = head.readUInt16LE(6)
   const height = head.readUInt16LE(8)
-  const flood = pixelFlood('GIF', width, height, limits)
+  const flood = pixelFlood('GIF', { width, height, bits: 8 }, limits)
   if (flood) return flood
   const flags = head[10] as number
   return new GifWalk(source, limits, 13 + tableSize(flags), { width, height }).run()
@@ -71,7 +71,7 @@ class GifWalk {
     if (head.length < 9) return 'the GIF is cut off in the head of a picture'
     const width = head.readUInt16LE(4)
     const height = head.readUInt16LE(6)
-    const flood = pixelFlood('GIF', width, height, this.limits)
+    const flood = pixelFlood('GIF', { width, height, bits: 8 }, this.limits)
     if (flood) return flood
     const flags = head[8] as number
     this.at += 9 + tableSize(flags)

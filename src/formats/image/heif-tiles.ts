@@ -30,7 +30,7 @@ export async function tileFault(
     if (tile.type !== 'av01') continue
     if (++decoded > decodedTiles) return undefined
     const shown = [...changes, { at: primaryBox.start + 4, bytes: numberOf(id, wide ? 4 : 2) }, unhidden(source, tile)]
-    const decoding = await decode(source, limits, { failOn: 'error', maxPixels: limits.maxPixels, changes: shown })
+    const decoding = await decode(source, limits, { failOn: 'error', changes: shown })
     if (decoding.outcome === 'refused' && ofData.test(decoding.message))
       return `a part of its picture (item ${id}) cannot be decoded: ${decoding.message}`
   }

@@ -36,7 +36,7 @@ async function readHeif(
       : broken(`the ${name} has no picture in it`)
   const size = largestSize(source, limits, meta)
   const evidence = size ? { width: size.width, height: size.height } : {}
-  const flood = size && pixelFlood(name, size.width, size.height, limits)
+  const flood = size && pixelFlood(name, { ...size, bits: 24 }, limits)
   if (flood) return flood
   const changes = name === 'AVIF' ? brandChanges(source) : []
   const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await undecoded(source, limits, changes)
@@ -76,7 +76,7 @@ async function undecoded(
   limits: ReaderLimits,
   changes: Change[],
 ): Promise<string | FormatVerdict | undefined> {
-  const options = { failOn: 'error', maxPixels: limits.maxPixels } as const
+  const options = { failOn: 'error' } as const
   const decoding = await decode(source, limits, changes.length > 0 ? { ...options, changes } : options)
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'too_large') return 'too large to be decoded'

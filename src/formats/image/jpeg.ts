@@ -20,6 +20,9 @@ const leftOver = /(\d+) extraneous bytes before marker 0x(\w\w)/
 const unsupported =
   /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
 
+// Telephones take photographs of 200 megapixels.
+const cameraTimes = 2.25
+
 /** JPEG: the frame header, then every scan by libvips. A missing end and damaged scans are refused, bytes after the image pass. */
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
@@ -28,7 +31,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const frame = findFrame(source, limits)
   if (typeof frame === 'string') return broken(frame)
   const evidence = { width: frame.width, height: frame.height }
-  const flood = pixelFlood('JPEG', frame.width, frame.height, limits)
+  const flood = pixelFlood('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
   if (flood) return flood
   const maxPixels = frame.width * frame.height
   let decoding = await decode(source, limits, { failOn: 'warning', maxPixels })

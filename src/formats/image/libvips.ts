@@ -22,13 +22,14 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
-      limitInputPixels: Math.min(maxPixels, Number.MAX_SAFE_INTEGER),
+      // Readers have refused floods by the header.
+      limitInputPixels: maxPixels ?? false,
       ...(page === undefined ? {} : { page }),
       ...(pages === undefined ? {} : { pages }),
     })
       .timeout({ seconds: Math.min(seconds, 3600) })
       .extractChannel(0)
-    if (maxPixels <= keptPixels) await channel.raw().toBuffer()
+    if (maxPixels !== undefined && maxPixels <= keptPixels) await channel.raw().toBuffer()
     else await channel.png({ compressionLevel: 0, palette: false }).toFile(devNull)
     return { outcome: 'decoded' }
   } catch (error) {

@@ -1,8 +1,25 @@
 import { type FormatVerdict, type ReaderLimits, trapped } from '../format.js'
 
-/** Refuses, from the header alone, an image that would take more memory to show than its file size suggests to anybody. */
-export function pixelFlood(format: string, width: number, height: number, limits: ReaderLimits): FormatVerdict | undefined {
-  if (width * height <= limits.maxPixels) return undefined
-  const problem = `the ${format} claims ${width}x${height} pixels; at most ${limits.maxPixels} are opened (pixel flood)`
+export interface PictureSize {
+  width: number
+  height: number
+  /** Of a pixel, all its channels together. */
+  bits: number
+  /** How many times the usual bound holds, where decoders never have all of it at once. */
+  times?: number
+}
+
+/**
+ * Refuses, from the header alone, an image that would take more memory to show than anybody expects. The file's size does not
+ * count: padding costs nothing.
+ */
+export function pixelFlood(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
+  const { width, height, bits, times = 1 } = size
+  if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined
+  const most = Math.floor((limits.maxPictureBits * times) / shownBits(bits))
+  const problem = `the ${format} claims ${width}x${height} pixels; at most ${most} of ${bits} bits are opened (pixel flood)`
   return trapped('pixel_flood', problem, { width, height })
 }
+
+// Viewers hold scans in black and white and small palettes as they are, everything else in three colours of eight bits or more.
+const shownBits = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)

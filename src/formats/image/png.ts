@@ -9,10 +9,13 @@ const signature = Buffer.from('89504e470d0a1a0a', 'hex')
 /** Bit depths that each colour type allows. PNG specification §11.2.1 */
 const depths: Record<number, number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] }
 
+const channels: Record<number, number> = { 2: 3, 4: 2, 6: 4 }
+
 interface Header {
   width: number
   height: number
   colourType: number
+  bits: number
 }
 
 /** PNG and APNG: chunk order, the CRC of every chunk, and the pixels by libvips. Bytes after IEND pass. */
@@ -21,7 +24,7 @@ export const readPng: FormatReader = async (source, limits) => {
   const header = readHeader(source.read(8, 25))
   if (typeof header === 'string') return broken(header)
   const evidence = { width: header.width, height: header.height }
-  const flood = pixelFlood('PNG', header.width, header.height, limits)
+  const flood = pixelFlood('PNG', header, limits)
   if (flood) return flood
   const notes: string[] = []
   const problem = walkChunks(source, limits, header, notes)
@@ -61,7 +64,7 @@ function readHeader(chunk: Buffer): Header | string {
     return `the PNG header gives colour type ${colourType} at ${depth} bits, which does not exist`
   if (compression !== 0 || filter !== 0 || interlace > 1)
     return 'the PNG header names an unknown compression, filter or interlacing'
-  return { width, height, colourType }
+  return { width, height, colourType, bits: depth * (channels[colourType] ?? 1) }
 }
 
 /** What is wrong with the chunks after the header, if anything. */

@@ -4,6 +4,8 @@ import { pixelFlood } from './pixels.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decode, nothingSaid } from './vips.js'
 
+// Maps and scans are decoded strip by strip, tile by tile: with this, 268 million pixels of 24 bits.
+const stripTimes = 3
 /** Pages that are decoded; of the others the directories and the places of their data are looked at. */
 const decodedPages = 32
 
@@ -44,6 +46,8 @@ interface Page {
   height: number
   compression: number
   tiled: boolean
+  /** Of a pixel. */
+  bits: number
   /** What its pixels take where they are not compressed. */
   bytes: number
   fields: TiffFields
@@ -75,7 +79,7 @@ async function decodePage(
   page: Page,
   notes: string[],
 ): Promise<string | undefined> {
-  const options = { page: index, pages: 1, maxPixels: limits.maxPixels }
+  const options = { page: index, pages: 1 }
   // Of a tile that cannot be decoded libvips only warns. It warns without a word where something else is odd that does not matter.
   let decoding = await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
@@ -111,7 +115,7 @@ function readPages(
     if (!directory) return broken(`directory ${pages.length + 1} of the TIFF is missing or cut off`)
     const page = readPage(reader, directory.fields, source)
     if (typeof page === 'string') return broken(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
-    const flood = pixelFlood('TIFF', page.width, page.height, limits)
+    const flood = page.compression === 1 ? undefined : pixelFlood('TIFF', { ...page, times: stripTimes }, limits)
     if (flood) return flood
     pages.push(page)
     // A file that ends just before the pointer to a next page has none.
@@ -141,7 +145,7 @@ function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSo
   if (bits < 1 || bits > maxBits || samples < 1 || samples > maxSamples) return `it claims ${samples} samples of ${bits} bits`
   // Colours that are kept at half the width take less.
   const bytes = reader.value(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
-  return { width, height, compression, tiled: fields.has(tag.tileOffsets), bytes, fields }
+  return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }
 
 /** What is missing of the data by its own figures. Sparse files leave out a tile by placing it at 0. */

@@ -9,8 +9,8 @@ export interface DecodeOptions {
   /** First page to decode, and how many (-1: all of them). */
   page?: number
   pages?: number
-  /** Pages times pixels that may pass through; never held at once, so this bounds time and not memory. */
-  maxPixels: number
+  /** Where the header tells: of all its pages. More are refused, and few are kept while they are decoded. */
+  maxPixels?: number
   /** Bytes that stand elsewhere in the file than libvips is to see: what makes it decode a part that it would not show. */
   changes?: Change[]
 }

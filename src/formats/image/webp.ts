@@ -19,11 +19,14 @@ export const readWebp: FormatReader = async (source, limits) => {
   if (!('canvas' in chunks)) return chunks
   const { canvas, frames } = chunks
   const evidence = { ...canvas, frames: Math.max(frames, 1) }
-  const flood = pixelFlood('WebP', canvas.width, canvas.height, limits)
+  const flood = pixelFlood('WebP', { ...canvas, bits: 24 }, limits)
   if (flood) return flood
   const notes = end < source.size ? [`${source.size - end} bytes after the end of the image`] : []
-  const maxPixels = canvas.width * canvas.height * Math.max(frames, 1)
-  const decoding = await decode(source, limits, { failOn: 'error', pages: -1, maxPixels })
+  const decoding = await decode(source, limits, {
+    failOn: 'error',
+    pages: -1,
+    maxPixels: canvas.width * canvas.height * Math.max(frames, 1),
+  })
   if (decoding.outcome === 'refused') return broken(`the pixels cannot be decoded: ${decoding.message}`, evidence)
   if (decoding.outcome === 'too_large') notes.push('looked at its structure only: too large to be decoded')
   return sound(notes, evidence)

@@ -6,11 +6,13 @@ import type { Check, CheckVerdict } from './check.js'
 export const corrupt: Check = async (file) => {
   const { rules } = file.submission
   const findings = await file.findings()
-  // Whatever the context says about damage: a file that kills its reader is not kept.
+  // Whatever the context says about damage: a file that kills its reader is not kept, nor is a trap.
   if ('failure' in findings) return afterWorkerFailure(findings)
-  if (!rules.rejectCorruptFiles) return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts damaged files.` }
-  if (!findings.soundness) return { outcome: 'skipped', message: 'The content was not looked at.' }
-  return afterReading(findings.soundness, file.extension)
+  const { soundness } = findings
+  if (!soundness) return { outcome: 'skipped', message: 'The content was not looked at.' }
+  const trap = !soundness.verdict.sound && soundness.verdict.trap
+  if (rules.rejectCorruptFiles || trap) return afterReading(soundness, file.extension)
+  return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts damaged files; it is no trap.` }
 }
 
 function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {

@@ -10,7 +10,7 @@ export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxRatio: 200,
   maxEntries: 1000,
   maxNesting: 3,
-  maxPixels: 1e8,
+  maxPictureBits: 2 ** 31,
   maxDepth: 100,
   deadline: Date.now() + 20_000,
   ...changes,
