@@ -5,9 +5,7 @@ import { JsonAdmission } from './admission/json-admission.js'
 import { UploadAdmission } from './admission/upload-admission.js'
 import type { UploadSlots } from './admission/upload-slots.js'
 import type { AppParts } from './app.js'
-import { suspendedTenant } from './auth/authenticate.js'
 import type { Spool } from './body/spool.js'
-import { forbidden } from './errors.js'
 import { createExports } from './exports/exports.js'
 import type { UploadService } from './files/upload.service.js'
 import { buildSchema } from './graphql/schema.js'
@@ -63,7 +61,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
       onFault: onFault('A REST request failed for a reason of ours.'),
     }),
     graphql: graphql.handle,
-    download: downloadsOf(services),
+    download: downloadsOf(parts),
     exports: exportsOf(parts, schema, callers),
     documentation: (app) => mountDocumentation(app, schema),
     jwks: () => identity.sessions.jwks(),
@@ -96,15 +94,16 @@ function admissionOf({ config, services, slots, logger }: DoorParts): Admission 
   })
 }
 
-function downloadsOf({ storage, files }: Services): RequestHandler<{ fileId: string }> | undefined {
+function downloadsOf({ services, metrics, logger }: DoorParts): RequestHandler<{ fileId: string }> | undefined {
+  const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
   return serveBlob({
     storage,
-    findFile: async (fileId) => {
-      const file = await files.findForDownload(fileId)
-      // Every credential of a suspended tenant gets a clear 403, and a signed URL is one.
-      if (file?.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
-      return file
+    findFile: (signed) => downloads.find(signed),
+    spend: (signed) => downloads.spend(signed),
+    onDownload: (download) => {
+      metrics.downloads.inc({ outcome: download.outcome })
+      logger.info(download, 'A file was downloaded by its URL.')
     },
   })
 }

@@ -10,6 +10,7 @@ export class Metrics {
   readonly blocked: Counter<'reason'>
   readonly requests: Histogram<'edge' | 'status'>
   readonly refusedCredentials: Counter
+  readonly downloads: Counter<'outcome'>
   readonly bytesIn: Counter
   readonly bytesOut: Counter
   readonly scan: Histogram
@@ -45,6 +46,12 @@ export class Metrics {
     this.refusedCredentials = new Counter({
       name: 'assay_refused_credentials_total',
       help: 'Requests with a credential that was not accepted.',
+      registers,
+    })
+    this.downloads = new Counter({
+      name: 'assay_url_downloads_total',
+      help: 'Uses of download URLs of the local store, by outcome: served, refused, cut_off.',
+      labelNames: ['outcome'],
       registers,
     })
     this.bytesIn = new Counter({ name: 'assay_upload_bytes_total', help: 'Bytes of the files that were kept.', registers })

@@ -12,6 +12,7 @@ import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
 import { FileContextService } from './file-contexts/file-context.service.js'
 import { FileService } from './files/file.service.js'
+import { SignedDownloads } from './files/signed-downloads.js'
 import { IdempotencyService } from './ledger/idempotency.js'
 import { Ledger } from './ledger/ledger.js'
 import { LogHorizons } from './maintenance/log-horizons.js'
@@ -118,6 +119,7 @@ export async function openServices({
     signIns,
     secondFactors,
     sessions: new SessionService({ db: database, ledger, forget: forgetUser }),
+    downloads: new SignedDownloads(pool),
     files: new FileService({ db: database, ledger, storage, contexts }),
     callLogs: new CallLogService({ db: database, horizon: horizons.calls }),
     auditLogs: new AuditLogService({ db: database, horizon: horizons.audits }),

@@ -1,5 +1,5 @@
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
-import { currentTime } from '../clock.js'
+import { currentTime, now } from '../clock.js'
 import { AssayError, overloaded } from '../errors.js'
 import { isScope, type Scope } from './actor.js'
 import { ownIssuer, refuse } from './sessions.js'
@@ -75,10 +75,14 @@ export class OutsideTokens {
       issuer,
       audience,
       clockTolerance: skewSeconds,
-      requiredClaims: ['exp', 'sub'],
+      requiredClaims: ['exp', 'iat', 'sub'],
       currentDate: currentTime(),
     }
-    return (await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)).payload
+    const { payload, protectedHeader } = await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)
+    // RFC 8725 §3.11: what such a key signs for another purpose (a logout token, a DPoP proof) is no access token.
+    if (!isAccessTokenType(protectedHeader.typ)) throw new RefusedToken('This token is of another type.')
+    if (payload.iat! > now() / 1000 + skewSeconds) throw new RefusedToken('This token is not valid yet.')
+    return payload
   }
 
   // What fails here but for a key that is not there is the provider's fault, and says nothing about the token.
@@ -108,6 +112,10 @@ export class OutsideTokens {
     }
   }
 }
+
+// RFC 9068 asks for at+jwt; many providers say JWT or nothing.
+const isAccessTokenType = (type: string | undefined): boolean =>
+  type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
 
 function refuseUnlessOurs(error: unknown): never {
   if (error instanceof AssayError) throw error

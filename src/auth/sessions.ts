@@ -73,6 +73,7 @@ export class Sessions {
     if (!key) throw new RefusedToken('This token was signed with an unknown key.')
     const rules = {
       algorithms: ['EdDSA'],
+      typ: 'JWT',
       issuer: ownIssuer,
       audience: ownIssuer,
       requiredClaims: ['exp', 'sub', 'sid', 'tid'],
@@ -95,7 +96,7 @@ export class Sessions {
 /** Turns jose's faults into refusals that tell what is wrong with the token and nothing more. */
 export function refuse(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new RefusedToken('This token has expired.')
-  if (error instanceof errors.JWTClaimValidationFailed) throw new RefusedToken(claimFault(error.claim))
+  if (error instanceof errors.JWTClaimValidationFailed) throw new RefusedToken(claimFault(error))
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
     throw new RefusedToken('This token was signed with an unknown key.')
   if (error instanceof errors.JOSEAlgNotAllowed) throw new RefusedToken('This token is signed in a way that is not accepted.')
@@ -110,4 +111,5 @@ const claimFaults: Record<string, string> = {
   aud: 'This token is for another audience.',
 }
 
-const claimFault = (claim: string) => claimFaults[claim] ?? `The claim '${claim}' of this token is missing or wrong.`
+const claimFault = ({ claim, reason }: errors.JWTClaimValidationFailed) =>
+  (reason === 'missing' ? undefined : claimFaults[claim]) ?? `The claim '${claim}' of this token is missing or wrong.`

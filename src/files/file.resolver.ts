@@ -9,6 +9,7 @@ import type { FileService } from './file.service.js'
 import {
   DeletedFile,
   DownloadUrl,
+  DownloadUrlArgs,
   File,
   FileConnection,
   FilePage,
@@ -71,11 +72,8 @@ export class FileResolver {
 
   @Requires('download')
   @Mutation(() => DownloadUrl, { description: 'Makes a pre-signed, short-lived download URL (spec §4).' })
-  createDownloadUrl(
-    @CurrentAttempt() attempt: Attempt,
-    @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string,
-  ) {
-    return this.#files.createDownloadUrl(attempt, fileId)
+  createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
+    return this.#files.createDownloadUrl(attempt, fileId, once)
   }
 
   @Requires('delete')

@@ -1,7 +1,7 @@
 import type { Attempt } from '../admission/attempt.js'
 import { maySeeContext } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
-import { notFound } from '../errors.js'
+import { badUserInput, notFound } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { type Connection, connectionOf, idOfCursor, type Page, type PageArgs, pageOf, placeOf } from '../graphql/page.js'
@@ -109,10 +109,15 @@ export class FileService {
   }
 
   /** A pre-signed URL; counted, and in the log, before it is handed out (spec §4). */
-  async createDownloadUrl(attempt: Attempt, fileId: string): Promise<DownloadUrl> {
+  async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
+    if (once && this.#storage.kind === 'gcs')
+      throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
     const file = await this.get(attempt, fileId)
     const downloadUrl = await this.#storage.signDownload({
+      tenantId: file.tenantId,
       fileId,
+      by: attempt.actor.id,
+      once,
       path: file.blobPath,
       filename: file.originalFilename,
       contentType: file.contentType,
@@ -129,17 +134,6 @@ export class FileService {
     await this.#ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, fileId, contextId: file.contextId } })
     faultPoint('delete.committed')
     return { fileId }
-  }
-
-  /** For the door that serves local URLs: whatever the tenant, since the signature is the credential. */
-  async findForDownload(fileId: string): Promise<(File & { path: string; tenantStatus: string }) | null> {
-    if (!isId('file', fileId)) return null
-    const { rows } = await this.#db.pool.query<File & { path: string; tenantStatus: string }>({
-      name: 'file-for-download',
-      text: `SELECT ${fileColumns}, f.blob_path AS path, t.status AS "tenantStatus" FROM ${source} JOIN tenants t ON t.tenant_id = f.tenant_id WHERE f.file_id = $1`,
-      values: [fileId],
-    })
-    return rows[0] ?? null
   }
 
   /** Undefined where no file can match: an unknown context, or an id that is none (contract §1: an empty list). */

@@ -189,3 +189,14 @@ export class UploadFileArgs extends ValidateFileArgs {
   @Field(() => String, { nullable: true, description: 'The same upload twice under one key is one file.' })
   idempotencyKey?: string | null
 }
+
+@ArgsType()
+export class DownloadUrlArgs {
+  @Field(() => ID, { description: 'Shape file_….' })
+  fileId!: string
+  @Field(() => Boolean, {
+    defaultValue: false,
+    description: 'Whether the URL is to be of use once: its first GET, whole or a range, is its last. Not with a bucket.',
+  })
+  once!: boolean
+}

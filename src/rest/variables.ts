@@ -64,7 +64,10 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
       ? { value: number }
       : { fault: 'must be a whole number of at most 2147483647' }
   },
-  Boolean: (value) => (typeof value === 'boolean' ? { value } : { fault: 'must be true or false' }),
+  Boolean: (value, from) => {
+    const known = from === 'text' ? { true: true, false: false }[String(value)] : value
+    return typeof known === 'boolean' ? { value: known } : { fault: 'must be true or false' }
+  },
   String: (value) => (typeof value === 'string' ? { value } : { fault: 'must be text' }),
   JSONObject: (value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? { value } : { fault: 'must be a JSON object' },

@@ -3,7 +3,12 @@ import type { Content } from '../body/content.js'
 
 /** What a pre-signed download URL must carry. */
 export interface DownloadGrant {
+  tenantId: string
   fileId: string
+  /** The API key or the user that asks; a local store's URL dies with it. */
+  by: string
+  /** Of use once: a local store's URL alone can be. */
+  once?: boolean
   path: string
   /** Offered as `attachment` (RFC 6266). */
   filename: string

@@ -1,8 +1,10 @@
 import { stat } from 'node:fs/promises'
-import type { RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
+import { cleanUserAgent } from '../auth/actor.js'
 import { forbidden, notFound, shown, storageUnavailable } from '../errors.js'
 import { attachment } from './attachment.js'
 import type { LocalStorage } from './local/local.js'
+import type { SignedDownload } from './signed-url.js'
 
 /** What the database knows of a file that is being downloaded. */
 export interface ServedFile {
@@ -17,8 +19,25 @@ export interface ServedFile {
 
 export interface ServeBlobOptions {
   storage: LocalStorage
-  /** The file of that id, in whichever tenant: the signature is the permission. Null where it is gone. */
-  findFile: (fileId: string) => Promise<ServedFile | null>
+  /** The file that the URL is for, null where it is gone; throws where the URL died with its credential. */
+  findFile: (signed: SignedDownload) => Promise<ServedFile | null>
+  /** Throws where a URL that is of use once was used. */
+  spend: (signed: SignedDownload) => Promise<void>
+  /** For the log: by whose URL, from where, and how it ended. */
+  onDownload?: (download: Download) => void
+}
+
+/** One use of a download URL. */
+export interface Download {
+  req: string
+  tenant_id: string
+  file_id: string
+  /** The credential that made the URL. */
+  url_by: string
+  ip: string
+  user_agent: string
+  status: number
+  outcome: 'served' | 'refused' | 'cut_off'
 }
 
 // Read ahead of each client, however slow it is.
@@ -28,17 +47,19 @@ const chunkSize = 128 * 1024
  * `GET` and `HEAD /download/:fileId`: what local download URLs point to. Express's own `sendFile` does ranges and
  * conditional requests; this adds the signature, the names and the headers that keep a browser from running what it downloads.
  */
-export function serveBlob({ storage, findFile }: ServeBlobOptions): RequestHandler<{ fileId: string }> {
+export function serveBlob({ storage, findFile, spend, onDownload }: ServeBlobOptions): RequestHandler<{ fileId: string }> {
   return async (request, response, next) => {
     const { fileId } = request.params
     const verdict = await storage.urls.verify(fileId, request.query)
     if (verdict === 'invalid') throw forbidden('This download URL is not one of ours, or was changed; ask for a new one.')
     if (verdict === 'expired') throw forbidden('This download URL has expired; ask for a new one.')
-    // Looked up for every request, so that a URL dies with its file.
-    const file = await findFile(fileId)
+    if (onDownload) response.once('close', () => onDownload(downloadOf(request, response, verdict)))
+    // Looked up for every request, so that a URL dies with its file and with its credential.
+    const file = await findFile(verdict)
     if (!file) throw notFound('file', fileId)
     const path = storage.fileOf(file.path)
     await assertWhole(path, fileId, file)
+    if (request.method === 'GET') await spend(verdict)
     describe(response, file)
     // `fresh` takes a request's no-cache for "send it again"; it only means "ask the origin", which this is. fetch() always says it with a condition.
     delete request.headers['cache-control']
@@ -51,6 +72,24 @@ export function serveBlob({ storage, findFile }: ServeBlobOptions): RequestHandl
       if (status === 412 || status === 416) return refuse(response, { status, headers, size: file.sizeBytes })
       next(status === 404 ? notFound('file', fileId) : error)
     })
+  }
+}
+
+function downloadOf(
+  request: Request<{ fileId: string }>,
+  response: Response,
+  { tenantId, fileId, by }: SignedDownload,
+): Download {
+  const { statusCode: status } = response
+  return {
+    req: String(response.getHeader('X-Request-Id') ?? ''),
+    tenant_id: tenantId,
+    file_id: fileId,
+    url_by: by,
+    ip: request.ip ?? '',
+    user_agent: cleanUserAgent(request.headers['user-agent']),
+    status,
+    outcome: status >= 400 ? 'refused' : response.writableFinished ? 'served' : 'cut_off',
   }
 }
 

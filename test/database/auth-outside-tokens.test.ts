@@ -54,10 +54,15 @@ describe('an outside provider', () => {
     email: 'amy@x.org',
     name: 'Amy',
   })
-  const signed = (change: JWTPayload = {}, by: keyof typeof provider.keys = 'EdDSA', kid: string | undefined = by) => {
-    const payload: JWTPayload = { ...claims(), exp: now() + 600, ...change }
+  const signed = (
+    change: JWTPayload = {},
+    by: keyof typeof provider.keys = 'EdDSA',
+    kid: string | undefined = by,
+    header: { typ?: string } = {},
+  ) => {
+    const payload: JWTPayload = { ...claims(), iat: now(), exp: now() + 600, ...change }
     for (const name of Object.keys(payload)) if (payload[name] === undefined) delete payload[name]
-    return new SignJWT(payload).setProtectedHeader({ alg: by, ...(kid ? { kid } : {}) }).sign(provider.keys[by])
+    return new SignJWT(payload).setProtectedHeader({ alg: by, ...(kid ? { kid } : {}), ...header }).sign(provider.keys[by])
   }
 
   test.each(['RS256', 'ES256', 'EdDSA'] as const)('its tokens by %s are accepted', async (by) => {
@@ -86,6 +91,8 @@ describe('an outside provider', () => {
   test.each([
     ['expired, beyond the skew', { exp: now() - 90 }, 'This token has expired.'],
     ['not yet valid, beyond the skew', { nbf: now() + 600 }, 'This token is not valid yet.'],
+    ['made later than now, beyond the skew', { iat: now() + 600 }, 'This token is not valid yet.'],
+    ['that says nothing of when it was made', { iat: undefined }, "The claim 'iat' of this token is missing or wrong."],
     ['without an end', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
     ['of another audience', { aud: ['else', 'other'] }, 'This token is for another audience.'],
     ['of no subject', { sub: undefined }, "The claim 'sub' of this token is missing or wrong."],
@@ -96,8 +103,19 @@ describe('an outside provider', () => {
     expect(await present(here, await signed(change as JWTPayload))).toEqual({ outcome: 'refused', message })
   })
 
+  test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])('of type %s are access tokens', async (typ) => {
+    expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'actor' })
+  })
+
+  test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('of type %j are none, though the key is right', async (typ) => {
+    const message = 'This token is of another type.'
+    expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toEqual({ outcome: 'refused', message })
+  })
+
   test('within the skew of 60 s both ways', async () => {
-    expect(await present(here, await signed({ exp: now() - 40, nbf: now() + 40 }))).toMatchObject({ outcome: 'actor' })
+    expect(await present(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
+      outcome: 'actor',
+    })
   })
 
   test('an unknown kid is refused, and asks the provider no more than once in a while', async () => {

@@ -78,7 +78,15 @@ async function inTheEnd<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const onMetadataServer = async () => void (process.env.GCE_METADATA_HOST = identity.host)
-const grant = { fileId: newId('file'), path: 'a/large', filename: 'a.pdf', contentType: 'application/pdf', expiresInSeconds: 300 }
+const grant = {
+  tenantId: 'ten_1',
+  by: 'key_1',
+  fileId: newId('file'),
+  path: 'a/large',
+  filename: 'a.pdf',
+  contentType: 'application/pdf',
+  expiresInSeconds: 300,
+}
 const calls = (call: IdentityCall) => identity.calls.filter((made) => made === call).length
 const get = async (url: string) => {
   const answer = await fetch(url, { headers: { connection: 'close' } })

@@ -24,7 +24,9 @@ const script = `
       await storage.put('a/' + size, memoryContent(bytes), { contentType: 'application/pdf' })
       const read = Buffer.concat(await (await storage.open('a/' + size)).toArray())
       if (!read.equals(bytes)) throw new Error('other bytes')
-      const grant = { fileId: 'file_1', path: 'a/' + size, filename: 'a.pdf', contentType: 'application/pdf', expiresInSeconds: 300 }
+      const grant = {
+  tenantId: 'ten_1',
+  by: 'key_1', fileId: 'file_1', path: 'a/' + size, filename: 'a.pdf', contentType: 'application/pdf', expiresInSeconds: 300 }
       const answer = await fetch(await storage.signDownload(grant))
       if (!Buffer.from(await answer.arrayBuffer()).equals(bytes)) throw new Error('other bytes by the signed URL')
     }

@@ -176,6 +176,8 @@ describe('reads', () => {
 
 describe('signed URLs', () => {
   const grant = {
+    tenantId: 'ten_1',
+    by: 'key_1',
     fileId: newId('file'),
     path: 'ten_a/a b/ü+%20/file_1',
     filename: 'Straße "1".pdf',

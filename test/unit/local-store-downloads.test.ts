@@ -45,7 +45,10 @@ describe('downloads', () => {
       createdAt: new Date('2026-11-20T10:00:00.500Z'),
     }
     const app = express()
-    app.get('/download/:fileId', serveBlob({ storage: store, findFile: async (id) => (id === fileId ? file : null) }))
+    app.get(
+      '/download/:fileId',
+      serveBlob({ storage: store, findFile: async (signed) => (signed.fileId === fileId ? file : null), spend: async () => {} }),
+    )
     app.use(((error, _request, response, _next) => {
       const { code, message } = publicError(error)
       response.status(httpStatus[code]).json({ error: { code }, message })
@@ -60,7 +63,9 @@ describe('downloads', () => {
   })
 
   async function get(headers: Record<string, string> = {}, method = 'GET', seconds = 300) {
-    const url = new URL(await store.urls.sign(fileId, seconds))
+    const url = new URL(
+      await store.urls.sign({ tenantId: newId('ten'), by: newId('key'), fileId: fileId, expiresInSeconds: seconds }),
+    )
     const answer = await fetch(base + url.pathname + url.search, { method, headers: { connection: 'close', ...headers } })
     return { status: answer.status, headers: answer.headers, body: Buffer.from(await answer.arrayBuffer()) }
   }
@@ -142,7 +147,9 @@ describe('downloads', () => {
     expect([forged.status, await forged.json()]).toMatchObject([403, { error: { code: 'forbidden' } }])
     file = null
     expect((await get()).status).toBe(404)
-    expect(await store.urls.sign(fileId, 300)).toMatch(/^http:\/\/127\.0\.0\.1\/download\//)
+    expect(await store.urls.sign({ tenantId: newId('ten'), by: newId('key'), fileId: fileId, expiresInSeconds: 300 })).toMatch(
+      /^http:\/\/127\.0\.0\.1\/download\//,
+    )
   })
 
   test('a blob that is missing or cut is never served as the file', async () => {
@@ -162,7 +169,9 @@ describe('downloads', () => {
   test('a client that hangs up leaves no file open', async () => {
     await store.put('t/c/large', inMemory(noise(20_000_000)), type)
     file = { ...(file as ServedFile), path: 't/c/large', sizeBytes: 20_000_000 }
-    const url = new URL(await store.urls.sign(fileId, 300))
+    const url = new URL(
+      await store.urls.sign({ tenantId: newId('ten'), by: newId('key'), fileId: fileId, expiresInSeconds: 300 }),
+    )
     await new Promise<void>((resolve) => {
       const request = httpRequest(base + url.pathname + url.search, (response) => {
         response.once('data', () => request.destroy())

@@ -14,10 +14,10 @@ function ring(...keys: SigningSecret[]) {
   }
 }
 
-const fileId = newId('file')
+const [fileId, tenantId, by] = [newId('file'), newId('ten'), newId('key')]
 
-async function signed(urls: DownloadUrls, seconds = 300) {
-  const url = new URL(await urls.sign(fileId, seconds))
+async function signed(urls: DownloadUrls, seconds = 300, once = false) {
+  const url = new URL(await urls.sign({ tenantId, fileId, by, once, expiresInSeconds: seconds }))
   return { url, query: Object.fromEntries(url.searchParams) as Record<string, string> }
 }
 
@@ -25,7 +25,7 @@ describe('local download URLs', () => {
   test('have the configured address, the file and an expiry as promised', async () => {
     const { url, query } = await signed(new DownloadUrls('https://files.example/base/', ring(key('sig_1', 1))))
     expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
-    expect(Object.keys(query)).toEqual(['expires', 'key', 'signature'])
+    expect(Object.keys(query)).toEqual(['expires', 'tenant', 'by', 'key', 'signature'])
     const left = Number(query.expires) - Date.now() / 1000
     expect(left).toBeGreaterThan(295)
     expect(left).toBeLessThanOrEqual(301)
@@ -34,7 +34,13 @@ describe('local download URLs', () => {
   test('verify as they were signed', async () => {
     const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
     const { query } = await signed(urls)
-    expect(await urls.verify(fileId, query)).toEqual({ fileId, expires: new Date(Number(query.expires) * 1000) })
+    expect(await urls.verify(fileId, query)).toEqual({
+      tenantId,
+      fileId,
+      by,
+      nonce: undefined,
+      expires: new Date(Number(query.expires) * 1000),
+    })
   })
 
   test('live on while their key is retired, and die with it', async () => {
@@ -66,6 +72,12 @@ describe('local download URLs', () => {
       { ...query, expires: `${query.expires}.0` },
       { ...query, expires: undefined },
       { ...query, expires: [query.expires, query.expires] },
+      { ...query, tenant: newId('ten') },
+      { ...query, tenant: undefined },
+      { ...query, by: newId('key') },
+      { ...query, by: tenantId },
+      { ...query, by: undefined },
+      { ...query, once: 'x'.repeat(22) },
       { ...query, key: 'sig_1' },
       { ...query, key: 'sig_3' },
       { ...query, key: undefined },
@@ -79,5 +91,14 @@ describe('local download URLs', () => {
     expect(await urls.verify(newId('file'), query)).toBe('invalid')
     expect(await urls.verify('../../etc/passwd', query)).toBe('invalid')
     expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
+  })
+
+  test('of use once carry a word of their own, which cannot be taken away', async () => {
+    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
+    const [one, other] = [(await signed(urls, 300, true)).query, (await signed(urls, 300, true)).query]
+    expect(await urls.verify(fileId, one)).toMatchObject({ nonce: one.once })
+    expect(one.once).not.toBe(other.once)
+    for (const once of [undefined, other.once, '', [one.once]])
+      expect(await urls.verify(fileId, { ...one, once })).toBe('invalid')
   })
 })

@@ -108,3 +108,8 @@ export type StorageFinding = Prisma.StorageFindingModel
  * Small facts of the service itself, such as how far the reconciler has come.
  */
 export type ServiceState = Prisma.ServiceStateModel
+/**
+ * Model SpentDownload
+ * Download URLs of use once that were used, until they expire.
+ */
+export type SpentDownload = Prisma.SpentDownloadModel

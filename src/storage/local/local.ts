@@ -117,7 +117,7 @@ export class LocalStorage implements BlobStorage {
   }
 
   signDownload(grant: DownloadGrant): Promise<string> {
-    return this.urls.sign(grant.fileId, grant.expiresInSeconds)
+    return this.urls.sign(grant)
   }
 
   async ready(): Promise<void> {

@@ -414,7 +414,8 @@ export const ModelName = {
   IdempotencyKey: 'IdempotencyKey',
   RateLimit: 'RateLimit',
   StorageFinding: 'StorageFinding',
-  ServiceState: 'ServiceState'
+  ServiceState: 'ServiceState',
+  SpentDownload: 'SpentDownload'
 } as const
 
 export type ModelName = (typeof ModelName)[keyof typeof ModelName]
@@ -430,7 +431,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "callLog" | "auditLog" | "usageCounter" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState"
+    modelProps: "tenant" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "callLog" | "auditLog" | "usageCounter" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1766,6 +1767,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    SpentDownload: {
+      payload: Prisma.$SpentDownloadPayload<ExtArgs>
+      fields: Prisma.SpentDownloadFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.SpentDownloadFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.SpentDownloadFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>
+        }
+        findFirst: {
+          args: Prisma.SpentDownloadFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.SpentDownloadFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>
+        }
+        findMany: {
+          args: Prisma.SpentDownloadFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>[]
+        }
+        create: {
+          args: Prisma.SpentDownloadCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>
+        }
+        createMany: {
+          args: Prisma.SpentDownloadCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.SpentDownloadCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>[]
+        }
+        delete: {
+          args: Prisma.SpentDownloadDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>
+        }
+        update: {
+          args: Prisma.SpentDownloadUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>
+        }
+        deleteMany: {
+          args: Prisma.SpentDownloadDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.SpentDownloadUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.SpentDownloadUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>[]
+        }
+        upsert: {
+          args: Prisma.SpentDownloadUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SpentDownloadPayload>
+        }
+        aggregate: {
+          args: Prisma.SpentDownloadAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateSpentDownload>
+        }
+        groupBy: {
+          args: Prisma.SpentDownloadGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.SpentDownloadGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.SpentDownloadCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.SpentDownloadCountAggregateOutputType> | number
+        }
+      }
+    }
   }
 } & {
   other: {
@@ -2090,6 +2165,15 @@ export const ServiceStateScalarFieldEnum = {
 } as const
 
 export type ServiceStateScalarFieldEnum = (typeof ServiceStateScalarFieldEnum)[keyof typeof ServiceStateScalarFieldEnum]
+
+
+export const SpentDownloadScalarFieldEnum = {
+  tenantId: 'tenantId',
+  nonce: 'nonce',
+  expiresAt: 'expiresAt'
+} as const
+
+export type SpentDownloadScalarFieldEnum = (typeof SpentDownloadScalarFieldEnum)[keyof typeof SpentDownloadScalarFieldEnum]
 
 
 export const SortOrder = {
@@ -2573,6 +2657,7 @@ export type GlobalOmitConfig = {
   rateLimit?: Prisma.RateLimitOmit
   storageFinding?: Prisma.StorageFindingOmit
   serviceState?: Prisma.ServiceStateOmit
+  spentDownload?: Prisma.SpentDownloadOmit
 }
 
 /* Types for Logging */

@@ -68,7 +68,8 @@ export const ModelName = {
   IdempotencyKey: 'IdempotencyKey',
   RateLimit: 'RateLimit',
   StorageFinding: 'StorageFinding',
-  ServiceState: 'ServiceState'
+  ServiceState: 'ServiceState',
+  SpentDownload: 'SpentDownload'
 } as const
 
 export type ModelName = (typeof ModelName)[keyof typeof ModelName]
@@ -372,6 +373,15 @@ export const ServiceStateScalarFieldEnum = {
 } as const
 
 export type ServiceStateScalarFieldEnum = (typeof ServiceStateScalarFieldEnum)[keyof typeof ServiceStateScalarFieldEnum]
+
+
+export const SpentDownloadScalarFieldEnum = {
+  tenantId: 'tenantId',
+  nonce: 'nonce',
+  expiresAt: 'expiresAt'
+} as const
+
+export type SpentDownloadScalarFieldEnum = (typeof SpentDownloadScalarFieldEnum)[keyof typeof SpentDownloadScalarFieldEnum]
 
 
 export const SortOrder = {

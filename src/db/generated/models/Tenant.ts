@@ -247,6 +247,7 @@ export type TenantWhereInput = {
   users?: Prisma.UserListRelationFilter
   apiKeys?: Prisma.ApiKeyListRelationFilter
   contexts?: Prisma.FileContextListRelationFilter
+  spentDownloads?: Prisma.SpentDownloadListRelationFilter
 }
 
 export type TenantOrderByWithRelationInput = {
@@ -261,6 +262,7 @@ export type TenantOrderByWithRelationInput = {
   users?: Prisma.UserOrderByRelationAggregateInput
   apiKeys?: Prisma.ApiKeyOrderByRelationAggregateInput
   contexts?: Prisma.FileContextOrderByRelationAggregateInput
+  spentDownloads?: Prisma.SpentDownloadOrderByRelationAggregateInput
 }
 
 export type TenantWhereUniqueInput = Prisma.AtLeast<{
@@ -278,6 +280,7 @@ export type TenantWhereUniqueInput = Prisma.AtLeast<{
   users?: Prisma.UserListRelationFilter
   apiKeys?: Prisma.ApiKeyListRelationFilter
   contexts?: Prisma.FileContextListRelationFilter
+  spentDownloads?: Prisma.SpentDownloadListRelationFilter
 }, "tenantId">
 
 export type TenantOrderByWithAggregationInput = {
@@ -322,6 +325,7 @@ export type TenantCreateInput = {
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
 }
 
 export type TenantUncheckedCreateInput = {
@@ -336,6 +340,7 @@ export type TenantUncheckedCreateInput = {
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
 }
 
 export type TenantUpdateInput = {
@@ -350,6 +355,7 @@ export type TenantUpdateInput = {
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateInput = {
@@ -364,6 +370,7 @@ export type TenantUncheckedUpdateInput = {
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantCreateManyInput = {
@@ -513,6 +520,20 @@ export type TenantUpdateOneRequiredWithoutContextsNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutContextsInput, Prisma.TenantUpdateWithoutContextsInput>, Prisma.TenantUncheckedUpdateWithoutContextsInput>
 }
 
+export type TenantCreateNestedOneWithoutSpentDownloadsInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutSpentDownloadsInput, Prisma.TenantUncheckedCreateWithoutSpentDownloadsInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutSpentDownloadsInput
+  connect?: Prisma.TenantWhereUniqueInput
+}
+
+export type TenantUpdateOneRequiredWithoutSpentDownloadsNestedInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutSpentDownloadsInput, Prisma.TenantUncheckedCreateWithoutSpentDownloadsInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutSpentDownloadsInput
+  upsert?: Prisma.TenantUpsertWithoutSpentDownloadsInput
+  connect?: Prisma.TenantWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutSpentDownloadsInput, Prisma.TenantUpdateWithoutSpentDownloadsInput>, Prisma.TenantUncheckedUpdateWithoutSpentDownloadsInput>
+}
+
 export type TenantCreateWithoutUsersInput = {
   tenantId: string
   name: string
@@ -524,6 +545,7 @@ export type TenantCreateWithoutUsersInput = {
   updatedAt: Date | string
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutUsersInput = {
@@ -537,6 +559,7 @@ export type TenantUncheckedCreateWithoutUsersInput = {
   updatedAt: Date | string
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutUsersInput = {
@@ -566,6 +589,7 @@ export type TenantUpdateWithoutUsersInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutUsersInput = {
@@ -579,6 +603,7 @@ export type TenantUncheckedUpdateWithoutUsersInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantCreateWithoutApiKeysInput = {
@@ -592,6 +617,7 @@ export type TenantCreateWithoutApiKeysInput = {
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutApiKeysInput = {
@@ -605,6 +631,7 @@ export type TenantUncheckedCreateWithoutApiKeysInput = {
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutApiKeysInput = {
@@ -634,6 +661,7 @@ export type TenantUpdateWithoutApiKeysInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutApiKeysInput = {
@@ -647,6 +675,7 @@ export type TenantUncheckedUpdateWithoutApiKeysInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantCreateWithoutContextsInput = {
@@ -660,6 +689,7 @@ export type TenantCreateWithoutContextsInput = {
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutContextsInput = {
@@ -673,6 +703,7 @@ export type TenantUncheckedCreateWithoutContextsInput = {
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutContextsInput = {
@@ -702,6 +733,7 @@ export type TenantUpdateWithoutContextsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutContextsInput = {
@@ -715,6 +747,79 @@ export type TenantUncheckedUpdateWithoutContextsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+}
+
+export type TenantCreateWithoutSpentDownloadsInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: $Enums.TenantStatus
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+}
+
+export type TenantUncheckedCreateWithoutSpentDownloadsInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: $Enums.TenantStatus
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+}
+
+export type TenantCreateOrConnectWithoutSpentDownloadsInput = {
+  where: Prisma.TenantWhereUniqueInput
+  create: Prisma.XOR<Prisma.TenantCreateWithoutSpentDownloadsInput, Prisma.TenantUncheckedCreateWithoutSpentDownloadsInput>
+}
+
+export type TenantUpsertWithoutSpentDownloadsInput = {
+  update: Prisma.XOR<Prisma.TenantUpdateWithoutSpentDownloadsInput, Prisma.TenantUncheckedUpdateWithoutSpentDownloadsInput>
+  create: Prisma.XOR<Prisma.TenantCreateWithoutSpentDownloadsInput, Prisma.TenantUncheckedCreateWithoutSpentDownloadsInput>
+  where?: Prisma.TenantWhereInput
+}
+
+export type TenantUpdateToOneWithWhereWithoutSpentDownloadsInput = {
+  where?: Prisma.TenantWhereInput
+  data: Prisma.XOR<Prisma.TenantUpdateWithoutSpentDownloadsInput, Prisma.TenantUncheckedUpdateWithoutSpentDownloadsInput>
+}
+
+export type TenantUpdateWithoutSpentDownloadsInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+}
+
+export type TenantUncheckedUpdateWithoutSpentDownloadsInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
 }
 
 
@@ -726,12 +831,14 @@ export type TenantCountOutputType = {
   users: number
   apiKeys: number
   contexts: number
+  spentDownloads: number
 }
 
 export type TenantCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   users?: boolean | TenantCountOutputTypeCountUsersArgs
   apiKeys?: boolean | TenantCountOutputTypeCountApiKeysArgs
   contexts?: boolean | TenantCountOutputTypeCountContextsArgs
+  spentDownloads?: boolean | TenantCountOutputTypeCountSpentDownloadsArgs
 }
 
 /**
@@ -765,6 +872,13 @@ export type TenantCountOutputTypeCountContextsArgs<ExtArgs extends runtime.Types
   where?: Prisma.FileContextWhereInput
 }
 
+/**
+ * TenantCountOutputType without action
+ */
+export type TenantCountOutputTypeCountSpentDownloadsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.SpentDownloadWhereInput
+}
+
 
 export type TenantSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   tenantId?: boolean
@@ -778,6 +892,7 @@ export type TenantSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   users?: boolean | Prisma.Tenant$usersArgs<ExtArgs>
   apiKeys?: boolean | Prisma.Tenant$apiKeysArgs<ExtArgs>
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
+  spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["tenant"]>
 
@@ -819,6 +934,7 @@ export type TenantInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   users?: boolean | Prisma.Tenant$usersArgs<ExtArgs>
   apiKeys?: boolean | Prisma.Tenant$apiKeysArgs<ExtArgs>
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
+  spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type TenantIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -830,6 +946,7 @@ export type $TenantPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     users: Prisma.$UserPayload<ExtArgs>[]
     apiKeys: Prisma.$ApiKeyPayload<ExtArgs>[]
     contexts: Prisma.$FileContextPayload<ExtArgs>[]
+    spentDownloads: Prisma.$SpentDownloadPayload<ExtArgs>[]
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     tenantId: string
@@ -1237,6 +1354,7 @@ export interface Prisma__TenantClient<T, Null = never, ExtArgs extends runtime.T
   users<T extends Prisma.Tenant$usersArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$usersArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$UserPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   apiKeys<T extends Prisma.Tenant$apiKeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$apiKeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$ApiKeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   contexts<T extends Prisma.Tenant$contextsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$contextsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$FileContextPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  spentDownloads<T extends Prisma.Tenant$spentDownloadsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$spentDownloadsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SpentDownloadPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1736,6 +1854,30 @@ export type Tenant$contextsArgs<ExtArgs extends runtime.Types.Extensions.Interna
   take?: number
   skip?: number
   distinct?: Prisma.FileContextScalarFieldEnum | Prisma.FileContextScalarFieldEnum[]
+}
+
+/**
+ * Tenant.spentDownloads
+ */
+export type Tenant$spentDownloadsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the SpentDownload
+   */
+  select?: Prisma.SpentDownloadSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the SpentDownload
+   */
+  omit?: Prisma.SpentDownloadOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.SpentDownloadInclude<ExtArgs> | null
+  where?: Prisma.SpentDownloadWhereInput
+  orderBy?: Prisma.SpentDownloadOrderByWithRelationInput | Prisma.SpentDownloadOrderByWithRelationInput[]
+  cursor?: Prisma.SpentDownloadWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.SpentDownloadScalarFieldEnum | Prisma.SpentDownloadScalarFieldEnum[]
 }
 
 /**

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { dataOf, faultyFields, graphqlCode } from '../support/answers.js'
+import { openBucketWorld } from '../support/bucket/world-env.js'
+import { until } from '../support/identity-world.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let fileId: string
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+  fileId = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
+})
+afterAll(() => world.close())
+
+const urlBy = async (by: Caller, query = '') =>
+  dataOf(await by.get(`/files/${fileId}${query}`), { timestamp: false }).download_url as string
+const status = async (url: string, init: RequestInit = {}) => {
+  const answer = await fetch(url, init)
+  await answer.text()
+  return answer.status
+}
+
+describe('a download URL dies with', () => {
+  test.each(['disable', 'revoke'])('the key that made it: %s', async (move) => {
+    const key = await tenant.key(['download'])
+    const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
+    expect(await status(url)).toBe(200)
+    await tenant.admin.post(`/api-keys/${key.id}/${move}`)
+    const refused = await fetch(url)
+    expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
+      403,
+      expect.stringContaining('was ended'),
+    ])
+    expect(await status(others)).toBe(200)
+    if (move === 'revoke') return
+    await tenant.admin.post(`/api-keys/${key.id}/enable`)
+    expect(await status(url)).toBe(200)
+  })
+
+  test('a key that expires', async () => {
+    const key = await tenant.key(['download'])
+    const url = await urlBy(key)
+    await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
+      key.id,
+    ])
+    expect(await status(url)).toBe(403)
+  })
+
+  test('the user that made it, and lives on when its key is rotated', async () => {
+    const user = await tenant.user(['download'])
+    const url = await urlBy(user)
+    expect(await status(url)).toBe(200)
+    const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
+    await tenant.admin.graphql('mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
+    expect(await status(url)).toBe(403)
+
+    const key = await tenant.key(['download'])
+    const rotated = await urlBy(key)
+    await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 0 })
+    expect(await status(rotated)).toBe(200)
+  })
+})
+
+describe('a download URL of use once', () => {
+  test('gives the file once, to one of many that come at once, and to a HEAD beforehand', async () => {
+    const url = await urlBy(tenant.admin, '?once=true')
+    expect(await status(url, { method: 'HEAD' })).toBe(200)
+    const all = await Promise.all(Array.from({ length: 8 }, () => status(url)))
+    expect(all.sort()).toEqual([200, ...Array(7).fill(403)])
+    const { message } = (await (await fetch(url)).json()) as { message: string }
+    expect(message).toContain('was of use once')
+    expect(await status(await urlBy(tenant.admin, '?once=true'))).toBe(200)
+  })
+
+  test('is not one where it is not asked for, and exists in GraphQL', async () => {
+    for (const query of ['', '?once=false']) {
+      const url = await urlBy(tenant.admin, query)
+      expect([await status(url), await status(url)]).toEqual([200, 200])
+    }
+    expect(faultyFields(await tenant.admin.get(`/files/${fileId}?once=yes`))).toEqual(['once'])
+    const { body } = await tenant.admin.graphql(
+      'mutation ($id: ID!) { createDownloadUrl(fileId: $id, once: true) { downloadUrl } }',
+      { id: fileId },
+    )
+    const { downloadUrl } = body.data.createDownloadUrl
+    expect([await status(downloadUrl), await status(downloadUrl)]).toEqual([200, 403])
+  })
+
+  test('is told not to be had where a bucket serves its own URLs', async () => {
+    const bucket = await openBucketWorld()
+    const other = await World.open(bucket.env)
+    try {
+      const there = await other.tenant()
+      const { body } = await there.admin.graphql('mutation { createDownloadUrl(fileId: "file_x", once: true) { downloadUrl } }')
+      expect(graphqlCode({ body } as never)).toBe('BAD_USER_INPUT')
+      const refused = await there.admin.get('/files/file_x?once=true')
+      expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('of use until they expire')])
+    } finally {
+      await other.close()
+      await bucket.close()
+    }
+  })
+})
+
+test('every use is in our log with its address and agent, and in the metrics, and the URL in neither', async () => {
+  const key = await tenant.key(['download'])
+  const url = await urlBy(key)
+  const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
+  await until(() => world.log.lines.some((line) => line.includes(requestId!) && line.includes('by its URL')))
+  const lines = world.log.lines.filter((line) => line.includes(requestId!)).map((line) => JSON.parse(line))
+  expect(lines.find(({ msg }) => msg === 'A file was downloaded by its URL.')).toMatchObject({
+    req: requestId,
+    tenant_id: tenant.tenantId,
+    file_id: fileId,
+    url_by: key.id,
+    ip: '127.0.0.1',
+    user_agent: 'courier/7',
+    status: 200,
+    outcome: 'served',
+  })
+  expect(JSON.stringify(lines)).not.toContain(new URL(url).searchParams.get('signature'))
+  expect((await world.stranger.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="served"\} [1-9]/)
+  expect((await world.stranger.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
+})
