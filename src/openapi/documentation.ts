@@ -1,22 +1,25 @@
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Express, RequestHandler } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { AssayError, notFound } from '../errors.js'
+import { Compressed } from './compressed.js'
 import { apiPrefix, openApiDocument } from './openapi.js'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 const ours = fileURLToPath(new URL('./docs', import.meta.url))
 
 /** What the page is made of, and nothing else of Swagger UI's package. */
-const assets = new Map([
-  ['swagger-ui.css', swaggerUi],
-  ['swagger-ui-bundle.js', swaggerUi],
-  ['favicon-32x32.png', swaggerUi],
-  ['start.js', ours],
-])
+const assets = new Map(
+  Object.entries({
+    'swagger-ui.css': swaggerUi,
+    'swagger-ui-bundle.js': swaggerUi,
+    'favicon-32x32.png': swaggerUi,
+    'start.js': ours,
+  }).map(([file, folder]) => [file, Compressed.file(join(folder, file))]),
+)
 
 // Swagger UI sets styles on elements by script, which needs no leave; its pictures are data: URLs in its stylesheet.
 const pagePolicy = [
@@ -30,23 +33,42 @@ const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us. For anybody. */
+const frontPolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us, and a front page that links to both interfaces. For anybody. */
 export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
   const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
+  const document = new Compressed(() => Promise.resolve(json))
+  const page = Compressed.file(join(ours, 'index.html'))
+  const front = Compressed.file(join(ours, 'front.html'))
   const etag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"`
   app
     .route(`${apiPrefix}/openapi.json`)
     .get((request, response) => {
       response.set({ ETag: etag, 'Cache-Control': 'no-cache' })
       if (request.fresh) response.status(304).end()
-      else response.type('application/json').send(json)
+      else return document.send(request, response.type('application/json'))
     })
     .all(onlyGet)
   app
+    .route('/')
+    .get((request, response) => {
+      response.set('Content-Security-Policy', frontPolicy)
+      return front.send(request, response.type('html').set('Cache-Control', 'no-cache'))
+    })
+    .all(onlyGet)
+  app
+    .route('/favicon.ico')
+    .get((request, response) =>
+      assets.get('favicon-32x32.png')!.send(request, response.type('png').set('Cache-Control', 'public, max-age=86400')),
+    )
+    .all(onlyGet)
+  app
     .route('/docs')
-    .get((_request, response) => {
+    .get((request, response) => {
       response.set('Content-Security-Policy', pagePolicy)
-      response.sendFile('index.html', { root: ours, cacheControl: false })
+      return page.send(request, response.type('html'))
     })
     .all(onlyGet)
   // With a slash at its end the page's relative addresses would lead elsewhere.
@@ -54,9 +76,9 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
   app
     .route('/docs/:file')
     .get((request, response) => {
-      const root = assets.get(request.params.file)
-      if (root === undefined) throw notFound('page', request.path)
-      response.sendFile(request.params.file, { root, maxAge: '1h' })
+      const asset = assets.get(request.params.file)
+      if (asset === undefined) throw notFound('page', request.path)
+      return asset.send(request, response.type(request.params.file).set('Cache-Control', 'public, max-age=3600'))
     })
     .all(onlyGet)
 }

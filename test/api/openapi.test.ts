@@ -192,6 +192,37 @@ test('nothing else of the packages is served below /docs', async () => {
   expect([redirect.status, new URL(redirect.headers.get('location')!, `${world.url}/docs/`).pathname]).toEqual([308, '/docs'])
 })
 
+test('the front page links to both interfaces, without a script, and there is an icon', async () => {
+  const page = await world.stranger.raw('/')
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; (?!.*script-src)/)
+  expect(page.body).not.toMatch(/<script|https?:/)
+  for (const address of ['docs', 'graphql', 'api/v1/openapi.json']) expect(page.body).toContain(`href="${address}"`)
+  const icon = await fetch(`${world.url}/favicon.ico`)
+  expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/png'])
+  expect((await world.stranger.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
+})
+
+test.each(['br', 'gzip'])('what /docs is made of comes compressed by %s to whom takes that', async (encoding) => {
+  for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/api/v1/openapi.json']) {
+    const sizes = await Promise.all(
+      ['identity', encoding].map(async (accepted) => {
+        const asked = get(`${world.url}${path}`, { headers: { 'accept-encoding': accepted }, agent: false })
+        const [response] = (await once(asked, 'response')) as [IncomingMessage]
+        expect([response.statusCode, response.headers['content-encoding']]).toEqual([
+          200,
+          accepted === encoding ? encoding : undefined,
+        ])
+        expect(response.headers.vary).toContain('Accept-Encoding')
+        let size = 0
+        for await (const chunk of response) size += chunk.length
+        return size
+      }),
+    )
+    expect(sizes[1]! * (path === '/docs' ? 1 : 3)).toBeLessThan(sizes[0]!)
+  }
+})
+
 test('a browser is given Apollo Sandbox at /graphql, under a policy that names its hosts', async () => {
   const page = await world.stranger.raw('/graphql', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
