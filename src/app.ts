@@ -40,6 +40,8 @@ export interface App {
   descriptions: { storage: string; scanner: string }
   services: Services
   slots: UploadSlots
+  /** Begins what the service does by itself: sweeps, partitions, retention. Tests do each of them when they want it. */
+  startMaintenance(): void
   /** After the server has drained. */
   close(): Promise<void>
 }
@@ -66,7 +68,6 @@ export async function createApp(parts: AppParts): Promise<App> {
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const doors = await openDoors({ ...parts, services, uploads, metrics, spool, slots, scanner })
   const firstRun = await bootstrap(config, database, services)
-  maintenance.start()
   return {
     httpServer: httpServer(doors.express),
     metricsServer: config.metricsPort === undefined ? undefined : httpServer(metricsApp(metrics, config.metricsToken)),
@@ -74,6 +75,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     descriptions: { storage: services.storage.description, scanner: await describeScanner(scanner) },
     services,
     slots,
+    startMaintenance: () => maintenance.start(),
     close: async () => {
       await maintenance.close()
       await doors.close()

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { systemActor } from '../../src/auth/actor.js'
 import { graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { inOneWindow } from '../support/clock.js'
 import { multipart } from '../support/multipart.js'
 import { parsed, RawHttp } from '../support/raw-exchange.js'
 import { type Caller, World } from '../support/world.js'
@@ -20,13 +21,6 @@ async function variant(env: Record<string, string>): Promise<World> {
   const other = await World.open(env, world)
   others.push(other)
   return other
-}
-
-// A window may end between two calls of a test: then it begins again in the next.
-async function inOneMinute<T>(work: () => Promise<T>): Promise<T> {
-  const left = 60 - ((Date.now() / 1000) % 60)
-  if (left < 20) await sleep(left * 1000 + 50)
-  return work()
 }
 
 const body = multipart([
@@ -56,7 +50,7 @@ describe('calls a minute', () => {
   const at = (caller: Caller) => limited.as(caller.credential)
 
   test('by a key: 429 with Retry-After and the IETF headers, logged as the failure that it is; other keys go on', () =>
-    inOneMinute(async () => {
+    inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, neighbour] = [await tenant.key(['metadata']), await tenant.key(['metadata'])]
       for (let left = 4; left >= 0; left--) {
@@ -78,7 +72,7 @@ describe('calls a minute', () => {
     }))
 
   test('a 403 and a 404 count as well; by GraphQL each root field does', () =>
-    inOneMinute(async () => {
+    inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, other] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
       for (let time = 0; time < 5; time++) expect((await at(key).get('/files')).status).toBe(403)
@@ -93,7 +87,7 @@ describe('calls a minute', () => {
     }))
 
   test('beyond it nothing of a body is read', () =>
-    inOneMinute(async () => {
+    inOneWindow(60, async () => {
       const tenant = await world.tenant()
       await tenant.context('inbox')
       const key = await tenant.key(['upload'])
@@ -109,7 +103,7 @@ describe('calls a minute', () => {
     }))
 
   test('by a user; by all of a tenant, five times as many', () =>
-    inOneMinute(async () => {
+    inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const user = await tenant.user(['metadata'])
       for (let time = 0; time < 5; time++) expect((await at(user).get('/files')).status).toBe(200)
@@ -128,7 +122,7 @@ describe('calls a minute', () => {
 })
 
 test('failed credentials are slowed down by their address, and never block good ones', () =>
-  inOneMinute(async () => {
+  inOneWindow(60, async () => {
     const tenant = await world.tenant()
     const { limits } = world.app.services
     const nobody = world.as(`assay_${'x'.repeat(43)}`)

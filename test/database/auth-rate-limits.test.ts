@@ -10,6 +10,7 @@ import { addressGroup } from '../../src/auth/address-group.js'
 import { openRateLimits, type RateLimits, type RateLimitsOptions, rateLimitHeaders } from '../../src/auth/rate-limits.js'
 import { SharedCounts } from '../../src/auth/shared-counts.js'
 import { ProcessCounter } from '../../src/auth/window-counter.js'
+import { inOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
 import { until } from '../support/identity-world.js'
 import { describeWith, partPath } from '../support/real-parts.js'
@@ -38,16 +39,9 @@ const outcomes = async (count: number, work: () => Promise<unknown>) => {
   return seen
 }
 
-// A window may end between two calls of a test: then it begins again in the next.
-const withinOneWindow = async (seconds: number, work: () => Promise<void>) => {
-  const left = seconds - ((Date.now() / 1000) % seconds)
-  if (left < 5) await new Promise((resolve) => setTimeout(resolve, left * 1000 + 20))
-  await work()
-}
-
 describe('calls', () => {
   test('by one key: so many a minute, then 429 with the time to wait; another key goes on', () =>
-    withinOneWindow(60, async () => {
+    inOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 3 })
       const first = await limits.call(actor('key_1'))
       expect(first).toMatchObject({ policy: 'key', limit: 3, remaining: 2, windowSeconds: 60 })
@@ -61,7 +55,7 @@ describe('calls', () => {
     }))
 
   test('by all keys of a tenant: five times as many; another tenant goes on', () =>
-    withinOneWindow(60, async () => {
+    inOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
         expect(await outcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
@@ -70,7 +64,7 @@ describe('calls', () => {
     }))
 
   test('a key that goes on beyond its limit takes nothing from the others of its tenant', () =>
-    withinOneWindow(60, async () => {
+    inOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       await outcomes(50, () => limits.call(actor('key_mad')))
       for (let key = 0; key < 4; key++)
@@ -85,7 +79,7 @@ describe('calls', () => {
 
 describe('refused credentials', () => {
   test('failures of one address are told to slow down, and only failures are counted', () =>
-    withinOneWindow(60, async () => {
+    inOneWindow(60, async () => {
       const limits = await limitsOf({ failedCredentialsPerMinute: 2 })
       expect(await outcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
       expect(await outcomes(1, () => limits.failedCredential('198.51.100.2'))).toEqual(['passed'])
@@ -127,7 +121,7 @@ describe('replicas', () => {
   }
 
   test('add up what they counted, in one row and one statement', () =>
-    withinOneWindow(3600, async () => {
+    inOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')
       for (let call = 0; call < 12; call++) await two.counter.add('k')
@@ -171,7 +165,7 @@ describe('replicas', () => {
   })
 
   test('a limit holds for all of them together', () =>
-    withinOneWindow(60, async () => {
+    inOneWindow(60, async () => {
       const one = await limitsOf({ perMinute: 10, pool })
       const two = await limitsOf({ perMinute: 10, pool })
       await outcomes(8, () => one.call(actor('key_shared')))

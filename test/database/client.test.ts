@@ -68,7 +68,8 @@ describe('an outage', () => {
   })
 
   test('of a server that takes connections and says nothing fails each call, and reads as an outage', async () => {
-    const mute = createServer(() => {}).listen(0, '127.0.0.1')
+    // One that reads notices when its client is gone; one that does not stays open for ever.
+    const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const { port } = mute.address() as { port: number }
     const lame = createDatabase(`postgresql://me@127.0.0.1:${port}/x`, { poolSize: 2, logger })

@@ -73,6 +73,8 @@ export class StandInBucket {
     const answer: http.RequestListener = (request, response) => void this.#answer(request, response)
     const { tls } = this.options
     const server = tls ? https.createServer(tls, answer) : http.createServer(answer)
+    // One that closes a connection between two requests would be a fault of its own, which no test has planned.
+    server.keepAliveTimeout = 0
     server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))

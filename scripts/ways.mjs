@@ -1,0 +1,84 @@
+// npm run ways: how many files of src/ a read and an upload pass through, as in docs/architecture.md.
+// No package: V8 itself counts the functions that ran, by its inspector; this asks it before and after one request.
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { orFail, prepare } from './prepare.mjs'
+
+await orFail(() => prepare())
+const dist = fileURLToPath(new URL('../dist/', import.meta.url))
+const dataDir = mkdtempSync(join(tmpdir(), 'assay-ways-'))
+const key = randomBytes(24).toString('base64url')
+Object.assign(process.env, {
+  DATA_DIR: dataDir,
+  PORT: '0',
+  HOST: '127.0.0.1',
+  SCANNER_URL: 'yara:',
+  LOG_LEVEL: 'warn',
+  BOOTSTRAP_API_KEY: key,
+})
+
+const url = await started()
+const call = (path, init = {}) =>
+  fetch(`${url}/api/v1${path}`, { ...init, headers: { authorization: `Bearer ${key}`, ...init.headers } })
+await call('/contexts', {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ context_key: 'notes', display_name: 'Notes', allowed_extensions: ['csv'], max_file_size_mb: 1 }),
+})
+const upload = async () => {
+  const form = new FormData()
+  form.append('context', 'notes')
+  form.append('file', new Blob(['id,amount\n1,12.50\n']), 'a.csv')
+  return (await call('/files/upload', { method: 'POST', body: form })).json()
+}
+const read = async () => (await call('/files?page_size=1')).json()
+
+// What runs only the first time is not the way.
+for (let time = 0; time < 3; time++) await Promise.all([upload(), read()])
+
+const session = new Session()
+session.connect()
+await session.post('Profiler.enable')
+await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+const idle = await filesOf(() => new Promise((resolve) => setTimeout(resolve, 1000)))
+for (const [name, way] of Object.entries({ read, upload })) {
+  const files = [...(await filesOf(way))].filter((file) => !idle.has(file)).sort()
+  console.log(`${name}: ${files.length} files\n  ${files.join('\n  ')}`)
+}
+process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
+process.kill(process.pid, 'SIGTERM')
+
+/** Files of dist/ of which a function ran while `work` did; workers' own threads are not seen. */
+async function filesOf(work) {
+  await session.post('Profiler.takePreciseCoverage')
+  await work()
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const ran = result.filter(
+    ({ url, functions }) =>
+      url.startsWith('file:') && functions.some(({ functionName, ranges }) => functionName !== '' && ranges[0].count > 0),
+  )
+  return new Set(
+    ran
+      .map(({ url }) => relative(dist, fileURLToPath(url)))
+      .filter((path) => !path.startsWith('..') && !path.includes('generated')),
+  )
+}
+
+/** The service's own banner names its port. */
+async function started() {
+  const said = new Promise((resolve) => {
+    const log = console.log
+    console.log = (text) => {
+      const found = /Assay listens on ([\d.]+:\d+)/.exec(text)
+      if (!found) return
+      console.log = log
+      resolve(`http://${found[1]}`)
+    }
+  })
+  await import('../dist/main.js')
+  return said
+}
