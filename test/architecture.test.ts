@@ -47,6 +47,7 @@ const wiring = ['app', 'doors', 'services', 'resolvers', 'bootstrap', 'banner', 
 const exceptions: Record<string, string> = {
   'files/upload.service -> file-contexts/storage-path': 'the template is the context’s, and so is how it is filled in',
   'cli/storage-commands -> maintenance/sweeper': 'the operator sweeps now what the sweeper sweeps in time',
+  'cli/storage-commands -> maintenance/sweep-pause': 'and may tell it not to',
 }
 
 interface Import {

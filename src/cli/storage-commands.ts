@@ -1,11 +1,17 @@
+import { isSweepPaused, pauseSweep, resumeSweep } from '../maintenance/sweep-pause.js'
 import { Sweeper } from '../maintenance/sweeper.js'
-import type { Command } from './command.js'
+import { type Command, UsageFault } from './command.js'
 
 export const storageCommands: Record<string, Command> = {
   sweep: {
-    usage: 'sweep',
-    options: {},
-    run: async ({ database, services }) => {
+    usage: 'sweep [--pause | --resume]',
+    options: { pause: { type: 'boolean' }, resume: { type: 'boolean' } },
+    run: async ({ database, services }, { pause, resume }) => {
+      if (pause && resume) throw new UsageFault('--pause and --resume exclude each other.')
+      if (pause || resume) await (pause ? pauseSweep : resumeSweep)(database.pool)
+      const paused = await isSweepPaused(database.pool)
+      if (pause || resume) return { result: { paused } }
+      if (paused) return { result: { paused }, fault: 'The sweep is paused; `sweep --resume` ends that.' }
       let why = ''
       const noteReason = (blob: string, reason: unknown) => {
         why ||= ` The first, '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`

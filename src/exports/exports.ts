@@ -4,6 +4,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { GraphQLSchema } from 'graphql'
 import type { Attempt } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
+import { TenantSlots } from '../admission/tenant-slots.js'
 import type { AuditLogService } from '../audit-logs/audit-log.service.js'
 import { AuditLogsArgs } from '../audit-logs/audit-log.type.js'
 import type { Actor } from '../auth/actor.js'
@@ -14,7 +15,6 @@ import { AssayError } from '../errors.js'
 import { targetOf } from '../http/target.js'
 import { writers } from './export-format.js'
 import { ExportList } from './export-list.js'
-import { ExportSlots } from './export-slots.js'
 
 interface Parts {
   schema: GraphQLSchema
@@ -43,7 +43,7 @@ const stalledMs = 60_000
 /** The exports of the logs: streams of whole lists, in constant memory, each on a database connection of its own. */
 export function createExports(parts: Parts): RequestHandler {
   const { schema, callLogs, auditLogs } = parts
-  const slots = new ExportSlots({ inAll: 8, byTenant: 2 })
+  const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
   const router = Router({ caseSensitive: true, strict: true })
   const mount = <Args extends object>(exported: Exported<Args>) => {
     router.get(exported.path, (request, response) => answer(parts, slots, exported, request, response))
@@ -66,7 +66,7 @@ export function createExports(parts: Parts): RequestHandler {
 
 async function answer<Args extends object>(
   parts: Parts,
-  slots: ExportSlots,
+  slots: TenantSlots,
   exported: Exported<Args>,
   request: Request,
   response: Response,

@@ -11,7 +11,7 @@ import {
   Source,
   TokenKind,
 } from 'graphql'
-import { type ComplexityEstimatorArgs, getComplexity } from 'graphql-query-complexity'
+import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity } from 'graphql-query-complexity'
 import { badUserInput } from '../errors.js'
 import { faultOfBreadth } from './breadth.js'
 
@@ -24,7 +24,7 @@ const mostIntrospections = 2
 const mostDirectives = 50
 /** Of braces, brackets and parentheses: a parser's stack. */
 const mostNesting = 100
-/** Objects and values that an answer may have, as far as the document tells: nested lists of 100 multiply. */
+/** Objects and values that an answer may have, as far as the document tells: nested lists of 100 multiply. A field may name a price of its own. */
 const mostCost = 50_000
 /** What is long belongs into variables. */
 const mostCharacters = 50_000
@@ -203,7 +203,7 @@ function costOf(schema: GraphQLSchema, { document, operationName, variables }: P
       query: document,
       ...(operationName && { operationName }),
       variables: variables ?? {},
-      estimators: [estimate],
+      estimators: [fieldExtensionsEstimator(), estimate],
     })
   } catch {
     // A variable at fault: executing it tells so, by its name, and costs nothing.

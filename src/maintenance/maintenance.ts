@@ -13,6 +13,7 @@ import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
 import { dropExpired } from './retention.js'
 import type { StorageHealth } from './storage-health.js'
+import { isSweepPaused } from './sweep-pause.js'
 import { Sweeper } from './sweeper.js'
 
 const minute = 60_000
@@ -36,7 +37,9 @@ export class Maintenance {
   readonly #parts: Parts
   readonly #reconciler: Reconciler
   readonly #timers: NodeJS.Timeout[] = []
-  #running: Promise<unknown> = Promise.resolve()
+  readonly #running = { done: Promise.resolve() as Promise<unknown> }
+  // By itself: its turns last as long as the time between them.
+  readonly #reconciling = { done: Promise.resolve() as Promise<unknown> }
   #closed = false
 
   constructor(parts: Parts) {
@@ -49,7 +52,8 @@ export class Maintenance {
     const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
       logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
     )
-    this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(() => sweeper.sweep()))
+    const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
+    this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(() => sweeper.sweep(goOn)))
     this.#every(minute, 'file ranges', () => splitFileRanges(database.pool))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
@@ -57,7 +61,7 @@ export class Maintenance {
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
     if (config.reconcileIntervalHours > 0)
-      this.#every(5 * minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
+      this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
   }
 
   async close(): Promise<void> {
@@ -65,18 +69,22 @@ export class Maintenance {
     for (const timer of this.#timers) clearInterval(timer)
     this.#reconciler.stop()
     this.#parts.tenants.deletion.stop()
-    await this.#running
+    await Promise.all([this.#running.done, this.#reconciling.done])
     // Nobody else knows of them.
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 
   // One task after another: none of them is in a hurry, and together they hold one connection.
   #every(ms: number, what: string, task: () => Promise<unknown>): void {
+    this.#repeat(this.#running, ms, what, task)
+  }
+
+  #repeat(queue: { done: Promise<unknown> }, ms: number, what: string, task: () => Promise<unknown>): void {
     let queued = false
     const turn = () => {
       if (queued) return
       queued = true
-      this.#running = this.#running
+      queue.done = queue.done
         .then(() => (this.#closed ? undefined : task()))
         .catch((error) => this.#parts.logger.warn({ err: error, task: what }, 'Maintenance failed; it is tried again.'))
         .finally(() => {

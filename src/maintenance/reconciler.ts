@@ -59,7 +59,7 @@ export class Reconciler {
       const state = await this.#state()
       if (state.finishedAt && now() - Date.parse(state.startedAt) < intervalHours * 3_600_000) return
       const begun: State = state.finishedAt ? { after: '', startedAt: currentTime().toISOString(), finishedAt: null } : state
-      await this.#pass(begun, Date.now() + forMs)
+      await this.#pass(begun, performance.now() + forMs)
     } finally {
       await client.end()
     }
@@ -68,6 +68,7 @@ export class Reconciler {
   async #pass(state: State, until: number): Promise<void> {
     const { pathsPerSecond, sample } = this.#pace
     let paths = 0
+    const began = performance.now()
     // The last path that has been looked at to its end: where this turn, or a replica after it, goes on.
     let done = state.after
     let current = state.after
@@ -75,11 +76,11 @@ export class Reconciler {
     const onPath = async (path: string) => {
       done = current
       // One at least, however little time there is: a turn without progress would be repeated for ever.
-      if (this.#stopped || (paths > 0 && Date.now() > until)) throw enough
+      if (this.#stopped || (paths > 0 && performance.now() > until)) throw enough
       current = path
       if (++paths % pathsPerSecond !== 0) return
       await this.#save({ ...state, after: done })
-      await sleep(1000)
+      await sleep(Math.max(0, began + (paths / pathsPerSecond) * 1000 - performance.now()))
     }
     try {
       for await (const finding of this.#health.findings({ after: state.after, sample, onPath })) await this.#keep(finding)

@@ -1,4 +1,5 @@
 import { Field, ObjectType, Query, Resolver } from 'type-graphql'
+import { TenantSlots } from '../admission/tenant-slots.js'
 import type { Actor } from '../auth/actor.js'
 import { By, Requires } from '../graphql/requires.js'
 import { LongScalar } from '../graphql/scalars.js'
@@ -21,6 +22,8 @@ export class StorageHealthType {
 @Resolver(() => StorageHealthType)
 export class StorageHealthResolver {
   readonly #storageHealth: StorageHealth
+  // A recount reads all that the tenant has, on a connection of its own.
+  readonly #slots = new TenantSlots('recounts', { inAll: 2, byTenant: 1 })
 
   constructor(storageHealth: StorageHealth) {
     this.#storageHealth = storageHealth
@@ -28,10 +31,16 @@ export class StorageHealthResolver {
 
   @Requires('admin')
   @Query(() => StorageHealthType, {
+    complexity: 30_000,
     description:
-      'Compares the tenant’s counters, rows and blobs now. Blobs’ bytes are read by the operator’s verify --deep alone.',
+      'Compares the tenant’s counters, rows and blobs now. Blobs’ bytes are read by the operator’s verify --deep alone. One at a time, and once in a request.',
   })
-  storageHealth(@By() actor: Actor) {
-    return this.#storageHealth.verify({ tenantId: actor.tenantId })
+  async storageHealth(@By() actor: Actor) {
+    const leave = this.#slots.enter(actor.tenantId)
+    try {
+      return await this.#storageHealth.verify({ tenantId: actor.tenantId })
+    } finally {
+      leave()
+    }
   }
 }

@@ -20,10 +20,14 @@ export class Sweeper {
     this.#onFailed = onFailed
   }
 
-  /** Until nothing is due any more; gives how many blobs were removed and how many the store refused to remove. */
-  async sweep(): Promise<{ removed: number; failed: number }> {
+  /**
+   * Until nothing is due any more, or `goOn` (asked before each batch) says no; gives how many blobs were removed and how many the store
+   * refused to remove.
+   */
+  async sweep(goOn: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
     const total = { removed: 0, failed: 0 }
     for (;;) {
+      if (!(await goOn())) return total
       const { removed, failed } = await this.#sweepBatch()
       total.removed += removed
       total.failed += failed

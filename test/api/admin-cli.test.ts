@@ -96,6 +96,9 @@ describe('beside a running service', () => {
     })
     expect((await caller.get('/files')).status).toBe(401)
     expect((await fetch(url)).status).toBe(404)
+    expect((await admin(env, 'sweep', '--pause')).result).toEqual({ paused: true })
+    expect(await admin(env, 'sweep')).toMatchObject({ status: 1, result: { paused: true } })
+    expect((await admin(env, 'sweep', '--resume')).result).toEqual({ paused: false })
     expect((await admin(env, 'sweep')).result).toMatchObject({ removed: 1, failed: 0 })
     expect((await admin(env, 'tenant', 'list')).result.tenants.map((tenant: { name: string }) => tenant.name)).not.toContain(
       'Acme & Söhne',

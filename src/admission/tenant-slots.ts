@@ -1,11 +1,14 @@
 import { overloaded } from '../errors.js'
 
-/** How many exports run at once, in all and of one tenant: each holds a database connection. */
-export class ExportSlots {
+/** How many of something run at once, in all and of one tenant: each holds a database connection. */
+export class TenantSlots {
+  readonly #what: string
   readonly #most: { inAll: number; byTenant: number }
   readonly #running = new Map<string, number>()
 
-  constructor(most: { inAll: number; byTenant: number }) {
+  /** `what`: their name, for who is refused. */
+  constructor(what: string, most: { inAll: number; byTenant: number }) {
+    this.#what = what
     this.#most = most
   }
 
@@ -15,7 +18,7 @@ export class ExportSlots {
     const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
     if (own >= this.#most.byTenant || all >= this.#most.inAll)
       throw overloaded(
-        `Too many exports run already (at most ${this.#most.byTenant} of one tenant, ${this.#most.inAll} in all); try again when one has ended.`,
+        `Too many ${this.#what} run already (at most ${this.#most.byTenant} of one tenant, ${this.#most.inAll} in all); try again when one has ended.`,
       )
     this.#running.set(tenantId, own + 1)
     let left = false

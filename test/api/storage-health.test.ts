@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+const fields = '{ countersDrift filesWithoutBlob blobsWithoutFile corrupted }'
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+
+test('a request that asks for it under several names is refused by its price', async () => {
+  const { admin } = await world.tenant()
+  const answer = await admin.graphql(`{ a: storageHealth ${fields} b: storageHealth ${fields} }`)
+  expect(answer.body.errors).toMatchObject([{ message: expect.stringContaining('50000 are the most') }])
+  expect((await admin.graphql(`{ storageHealth ${fields} }`)).body.data).toEqual({ storageHealth: healthy })
+})
+
+test('one at a time runs for a tenant, and two in all', async () => {
+  const [one, other, third] = [await world.tenant(), await world.tenant(), await world.tenant()]
+  const { storageHealth } = world.app.services
+  const { verify } = storageHealth
+  let end = () => {}
+  const held = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  let running = 0
+  let arrived = () => {}
+  const both = new Promise<void>((resolve) => {
+    arrived = resolve
+  })
+  storageHealth.verify = async (options) => {
+    if (++running === 2) arrived()
+    await held
+    return verify.call(storageHealth, options)
+  }
+  const ask = async (tenant: typeof one) => (await tenant.admin.graphql(`{ storageHealth ${fields} }`)).body
+  const asked = [ask(one), ask(other)]
+  await both
+  for (const tenant of [one, third]) expect((await ask(tenant)).errors).toMatchObject([{ extensions: { code: 'OVERLOADED' } }])
+  end()
+  for (const { data } of await Promise.all(asked)) expect(data).toEqual({ storageHealth: healthy })
+  storageHealth.verify = verify
+})
