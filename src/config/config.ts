@@ -153,12 +153,15 @@ function readScannerUrl(read: EnvReader): string | undefined {
   const urls = read.list('SCANNER_URL')
   if (urls.length === 0) return undefined
   const known = (url: string) =>
-    url === 'yara:' || url === 'none:' || /^clamd:\/\/(\/\S+|[^\s/:]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?)$/.test(url)
-  if (urls.every(known) && !(urls.includes('none:') && urls.length > 1)) return urls.join(',')
+    url === 'yara:' ||
+    url === 'none:' ||
+    /^clamscan:(\?\S+)?$/.test(url) ||
+    /^clamd:\/\/(\/\S+|[^\s/:]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?)$/.test(url)
+  if (urls.every(known) && (urls.length === 1 || urls.every((url) => url.startsWith('clamd:')))) return urls.join(',')
   return read.fault(
     'SCANNER_URL',
     urls.join(','),
-    'clamd://host:3310, clamd:///path/to.sock (several with commas between), yara: or none:',
+    'clamd://host:3310, clamd:///path/to.sock (several with commas between), clamscan:, yara: or none:',
   )
 }
 

@@ -4,6 +4,7 @@ import { Beside } from './beside.js'
 import { type ClamdAddress, parseClamdUrl } from './clamd/address.js'
 import { type ClamdOptions, ClamdScanner } from './clamd/clamd.js'
 import { askClamd } from './clamd/commands.js'
+import { openClamscan } from './clamscan/clamscan.js'
 import type { ScannerLogger } from './logger.js'
 import { NoScanner } from './none.js'
 import type { VirusScanner } from './virus-scanner.js'
@@ -22,7 +23,7 @@ export interface ScannerOptions {
 }
 
 /**
- * The scanner that `SCANNER_URL` names: `clamd://host:3310` and `clamd:///path/to.sock` (several, comma-separated), `yara:`, `none:`.
+ * The scanner that `SCANNER_URL` names: `clamd://host:3310` and `clamd:///path/to.sock` (several, comma-separated), `clamscan:`, `yara:`, `none:`.
  * A clamd that is down does not keep the service from starting: it may come up later, and readiness tells. Throws a sentence on a bad URL or faulty rules.
  */
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
@@ -35,15 +36,17 @@ export async function openScanner(url: string, options: ScannerOptions = {}): Pr
     })
   if (url === 'none:') return new NoScanner()
   if (url === 'yara:') return yara()
-  const clamd = new ClamdScanner(parseScannerUrl(url), { ...options.clamd, ...logger })
-  return options.rulesDir ? new Beside(clamd, await yara()) : clamd
+  const clamav = url.startsWith('clamscan:')
+    ? await openClamscan(url, logger)
+    : new ClamdScanner(parseScannerUrl(url), { ...options.clamd, ...logger })
+  return options.rulesDir ? new Beside(clamav, await yara()) : clamav
 }
 
 function parseScannerUrl(url: string): ClamdAddress[] {
   const urls = url.split(',').map((each) => each.trim())
   if (urls.every((each) => each.startsWith('clamd:'))) return urls.map(parseClamdUrl)
   throw new Error(
-    `SCANNER_URL '${url}' names no scanner; it should be clamd://host:3310, clamd:///path/to.sock (several, comma-separated), yara: or none:.`,
+    `SCANNER_URL '${url}' names no scanner; it should be clamd://host:3310, clamd:///path/to.sock (several, comma-separated), clamscan:, yara: or none:.`,
   )
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { openScanner } from '../../src/scanner/index.js'
 import { hasNativeEngine } from '../../src/scanner/yara/engine.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
-import { startRealClamd } from '../support/real-clamd.js'
+import { eicarSignature, startRealClamd } from '../support/real-clamd.js'
 import { describeWhere, describeWith } from '../support/real-parts.js'
 import { startScriptedClamd } from '../support/scripted-clamd.js'
 import { virusScannerContract } from './virus-scanner.contract.js'
@@ -40,6 +40,23 @@ describeWith('clamd')('on a real clamd', () => {
     })
   }
 })
+
+describeWith('clamscan')('on the real command line', () =>
+  virusScannerContract('clamscan', async () => {
+    const database = await mkdtemp(join(tmpdir(), 'assay-clamscan-'))
+    await writeFile(join(database, 'test.ndb'), eicarSignature)
+    const release = once(() => rm(database, { recursive: true }))
+    return { scanner: await openScanner(`clamscan:?database=${database}`), release }
+  }),
+)
+
+describeWith('clamdscan')('on the real command line of a daemon', () =>
+  virusScannerContract('clamdscan --fdpass', async () => {
+    const daemon = await startRealClamd()
+    const scanner = await openScanner(`clamscan:?program=clamdscan&config=${daemon.configFile}`)
+    return { scanner, release: once(() => daemon.close()) }
+  }),
+)
 
 describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('on the native engine', () =>
   virusScannerContract('yara, native', async () => ({

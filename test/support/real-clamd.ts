@@ -12,6 +12,8 @@ import { partPath } from './real-parts.js'
 export interface RealClamd {
   tcpUrl: string
   unixUrl: string
+  /** Its clamd.conf. */
+  configFile: string
   /** Resolves when it has ended. */
   kill(signal: NodeJS.Signals): Promise<void>
   /** Stops it where it is, as an overloaded machine would. */
@@ -23,6 +25,9 @@ export interface RealClamd {
   close(): Promise<void>
 }
 
+/** A database of one line, as an .ndb file: the EICAR string. */
+export const eicarSignature = `Test.EICAR:0:0:${eicar.toString('hex')}\n`
+
 /** A real clamd of our own, with a database of one line: the EICAR string. `settings` as in clamd.conf. */
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
   const clamd = partPath('clamd')
@@ -31,7 +36,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
   const socket = join(folder, 'clamd.sock')
   await mkdir(join(folder, 'db'))
   const database = join(folder, 'db', 'test.ndb')
-  await writeFile(database, `Test.EICAR:0:0:${eicar.toString('hex')}\n`)
+  await writeFile(database, eicarSignature)
   const config = [
     `DatabaseDirectory ${join(folder, 'db')}`,
     // One that is killed leaves what it was scanning.
@@ -75,6 +80,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
   }
   return {
     unixUrl,
+    configFile: join(folder, 'clamd.conf'),
     tcpUrl: `clamd://127.0.0.1:${port}`,
     kill,
     freeze: () => void daemon.kill('SIGSTOP'),

@@ -27,7 +27,19 @@ const judge = async (reader: FormatReader, bytes: Buffer, changes = {}, extensio
   reader(sourceOf(bytes, extension), limits(changes))
 const zeros = (size: number) => Buffer.alloc(size)
 
+const emptyZip = Buffer.from(`504b0506${'00'.repeat(18)}`, 'hex')
+
+function withComment(archive: Buffer, comment: Buffer): Buffer {
+  const bytes = Buffer.concat([archive, comment])
+  bytes.writeUInt16LE(comment.length, archive.length - 2)
+  return bytes
+}
+
 describe('zip', () => {
+  test('empty it is sound', async () => {
+    expect(await judge(readZip, emptyZip)).toMatchObject({ sound: true })
+  })
+
   test.each<[string, Buffer]>([
     ['stored, deflated and streamed members', zip(plain)],
     ['no members', zip([])],
@@ -114,6 +126,8 @@ describe('zip', () => {
       [1, 2, 3, 4].reduce((inner) => zip([{ name: 'inner.zip', data: inner }]), zip(plain)),
       'nesting',
     ],
+    ['an empty directory behind members', Buffer.concat([zip(plain), emptyZip]), 'hidden_members'],
+    ['an empty directory before members', withComment(emptyZip, zip(plain).subarray(0, 3_000)), 'hidden_members'],
   ])('with %s is a trap', async (_, bytes, trap) => {
     expect(await judge(readZip, bytes)).toMatchObject({ sound: false, trap })
   })
@@ -237,6 +251,9 @@ describe('tar', () => {
     ['a long name that climbs', [{ name: 'a', data: 'x', pax: { path: '../x' } }], 'archive_path'],
     ['a sparse file of a terabyte', [{ name: 'a', data: 'x', pax: { 'GNU.sparse.realsize': '1099511627776' } }], 'archive_size'],
     ['a bomb inside', [{ name: 'a.zip', data: zip([{ name: 'a', data: zeros(20_000_000) }]) }], 'archive_ratio'],
+    ['a character device', [{ name: 'zero', type: 'character-device' }], 'archive_device'],
+    ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
+    ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],
   ])('with %s it is a trap', async (_, members, trap) => {
     expect(await judge(readTar, await tarOf(members))).toMatchObject({ sound: false, trap })
   })

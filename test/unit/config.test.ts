@@ -71,6 +71,7 @@ describe('what is set is taken', () => {
     [{ STORAGE_URL: 'gs://bucket/prefix' }, { storageUrl: 'gs://bucket/prefix' }],
     [{ STORAGE_URL: 'file:///var/lib/assay' }, { storageUrl: 'file:///var/lib/assay' }],
     [{ SCANNER_URL: 'clamd://a:3310, clamd:///run/clamd.sock' }, { scannerUrl: 'clamd://a:3310,clamd:///run/clamd.sock' }],
+    [{ SCANNER_URL: 'clamscan:' }, { scannerUrl: 'clamscan:' }],
     [{ SCANNER_URL: 'yara:' }, { scannerUrl: 'yara:' }],
     [{ NODE_ENV: 'production' }, { production: true, graphqlExplorer: false }],
     [{ NODE_ENV: 'production', GRAPHQL_EXPLORER: 'on' }, { graphqlExplorer: true }],
@@ -113,7 +114,7 @@ describe('what is wrong is told in one sentence, with its name and what would be
     [{ STORAGE_URL: 's3://bucket' }, "STORAGE_URL is 's3://bucket'; it must be gs://bucket or file:///directory."],
     [
       { SCANNER_URL: 'clamav' },
-      "SCANNER_URL is 'clamav'; it must be clamd://host:3310, clamd:///path/to.sock (several with commas between), yara: or none:.",
+      "SCANNER_URL is 'clamav'; it must be clamd://host:3310, clamd:///path/to.sock (several with commas between), clamscan:, yara: or none:.",
     ],
     [
       { PUBLIC_URL: 'files.example.com' },

@@ -1,13 +1,13 @@
 import type { Content } from '../../body/content.js'
 import { AssayError, scannerUnavailable } from '../../errors.js'
 import type { ScannerLogger } from '../logger.js'
-import { scanCoverage } from '../scan-coverage.js'
+import { type Needs, scanCoverage } from '../scan-coverage.js'
 import type { EngineIdentity, ScanVerdict, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
 import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
-import { sendToClamd } from './commands.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdDeadlines, ClamdFault } from './exchange.js'
+import { type ClamLine, socketLine } from './line.js'
 import { type ClamdProof, ClamdProofs, Unproved } from './proof.js'
 import { ClamdReach } from './reach.js'
 
@@ -19,6 +19,10 @@ export interface ClamdOptions {
   deadlines?: Partial<ClamdDeadlines>
   /** False: believe that the daemons' limits are beyond any upload. True (the default): have them prove it. */
   proveReach?: boolean
+  /** How far they look, where that is known: then nothing is proved. */
+  declared?: Needs
+  /** Another way to them than their socket. */
+  line?: ClamLine
   logger?: ScannerLogger
 }
 
@@ -30,7 +34,8 @@ const identityMs = 60_000
 /** One or more clamd, asked by INSTREAM. Any doubt about whether a file was looked at is `scannerUnavailable`, never a verdict. */
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
-  readonly #deadlines: ClamdDeadlines
+  readonly #line: ClamLine
+  readonly #declared: Needs | undefined
   readonly #reach: ClamdReach | undefined
   readonly #proofs: ClamdProofs
   readonly #logger: ScannerLogger | undefined
@@ -40,19 +45,19 @@ export class ClamdScanner implements VirusScanner {
 
   constructor(addresses: ClamdAddress[], options: ClamdOptions = {}) {
     this.#daemons = new Daemons(addresses, options.connections ?? 8, options.waiting ?? { most: 512, ms: 30_000 })
-    this.#deadlines = { ...patience, ...options.deadlines }
+    this.#line = options.line ?? socketLine({ ...patience, ...options.deadlines })
+    this.#declared = options.declared
     this.#logger = options.logger
-    if (options.proveReach ?? true) {
-      this.#reach = new ClamdReach((daemon, probe, signal) => sendToClamd(daemon.address, probe, this.#deadlines, signal))
-    }
-    this.#proofs = new ClamdProofs(this.#closed.signal, (daemon, version) => this.#reach?.knows(daemon, version))
+    if (!options.declared && (options.proveReach ?? true))
+      this.#reach = new ClamdReach((daemon, probe, signal) => this.#line.scan(daemon.address, probe, signal))
+    this.#proofs = new ClamdProofs(this.#line, this.#closed.signal, (daemon, version) => this.#reach?.knows(daemon, version))
   }
 
   async scan(content: Content, options: { signal: AbortSignal }): Promise<ScanVerdict> {
     return this.#untilClosed(options.signal, (signal) =>
       this.#withDaemon(signal, async (daemon) => {
         const proof = await this.#proofs.of(daemon, signal)
-        const answer = readAnswer(await sendToClamd(daemon.address, content, this.#deadlines, signal))
+        const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
         if (answer.kind !== 'clean') return { ...verdictOf(answer, daemon), provedAt: proof.at }
         return this.#lookedAtAll(daemon, content, await this.#proofs.confirm(daemon, proof, signal), signal)
       }),
@@ -102,7 +107,7 @@ export class ClamdScanner implements VirusScanner {
   async #lookedAtAll(daemon: Daemon, content: Content, { at: provedAt }: ClamdProof, signal: AbortSignal): Promise<ScanVerdict> {
     const blind = await scanCoverage(content)
     const reach = blind.incomplete ? undefined : await this.#reach?.check(daemon, blind.needs, signal)
-    const reason = blind.incomplete ?? reach?.incomplete
+    const reason = blind.incomplete ?? reach?.incomplete ?? (this.#declared && beyondDeclared(blind.needs, this.#declared))
     if (reason) return { verdict: 'incomplete', reason, provedAt }
     const note = [blind.note, reach?.note].filter((each) => each !== undefined).join('; ')
     return { verdict: 'clean', provedAt, ...(note && { note }) }
@@ -167,6 +172,12 @@ export class ClamdScanner implements VirusScanner {
 }
 
 const unprovedMessage = 'A clamd does not find the EICAR test string.'
+
+function beyondDeclared(needs: Needs, declared: Needs): string | undefined {
+  const within = needs.largest <= declared.largest && needs.total <= declared.total
+  return within ? undefined : 'it holds more than ClamAV looks at'
+}
+
 const closing = () => scannerUnavailable('The scanner is being closed.')
 
 function verdictOf(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): ScanVerdict {

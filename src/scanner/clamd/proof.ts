@@ -1,9 +1,9 @@
 import { eicar } from '../eicar.js'
 import { memoryContent } from '../memory-content.js'
 import { readAnswer, readVersion } from './answer.js'
-import { askClamd, sendToClamd } from './commands.js'
 import type { Daemon } from './daemons.js'
-import { type ClamdDeadlines, ClamdFault } from './exchange.js'
+import { ClamdFault } from './exchange.js'
+import type { ClamLine } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
 
 /** That a daemon found the EICAR test string, with which VERSION, and when. */
@@ -17,7 +17,6 @@ export class Unproved extends ClamdFault {}
 
 /** For so long a daemon is believed to have its signatures still. */
 const freshMs = 60_000
-const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
 
 /**
  * A clamd whose signatures are gone calls everything clean. So none is believed but on a proof: it found the EICAR test string within the
@@ -26,11 +25,13 @@ const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
   readonly #running = new Map<Daemon, Promise<ClamdProof>>()
+  readonly #line: ClamLine
   readonly #closed: AbortSignal
   readonly #learnt: (daemon: Daemon, version: string) => void
 
   /** `learnt` is called with every VERSION that a daemon gives. */
-  constructor(closed: AbortSignal, learnt: (daemon: Daemon, version: string) => void) {
+  constructor(line: ClamLine, closed: AbortSignal, learnt: (daemon: Daemon, version: string) => void) {
+    this.#line = line
     this.#closed = closed
     this.#learnt = learnt
   }
@@ -62,7 +63,7 @@ export class ClamdProofs {
 
   async version(daemon: Daemon, signal: AbortSignal): Promise<string> {
     const { address } = daemon
-    const version = await askClamd(address, 'VERSION', patience, signal)
+    const version = await this.#line.version(address, signal)
     if (!readVersion(version))
       throw new ClamdFault(`${address.label} gave '${version.slice(0, 60)}' as its version: it is no clamd`)
     if (this.#known.get(daemon)?.version !== version) this.forget(daemon)
@@ -80,7 +81,7 @@ export class ClamdProofs {
     const { address } = daemon
     const at = new Date()
     const version = await this.version(daemon, this.#closed)
-    const answer = readAnswer(await sendToClamd(address, memoryContent(eicar), patience, this.#closed))
+    const answer = readAnswer(await this.#line.scan(address, memoryContent(eicar), this.#closed))
     if (answer.kind === 'error')
       throw new Unproved(`${address.label} gave ${answer.message} when asked about the EICAR test string`)
     if (answer.kind !== 'infected')

@@ -154,7 +154,7 @@ function zipMember(member: SampleMember, at: number): { local: Buffer[]; central
 export interface TarSample {
   name: string
   data?: Buffer | string
-  type?: 'file' | 'symlink' | 'link' | 'directory'
+  type?: 'file' | 'symlink' | 'link' | 'directory' | 'character-device' | 'block-device' | 'fifo'
   linkname?: string
   pax?: Record<string, string>
 }

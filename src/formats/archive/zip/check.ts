@@ -1,8 +1,10 @@
+import { checkDeadline } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
-import { named } from '../refusal.js'
+import { named, trap } from '../refusal.js'
 import { readZipDirectory, type ZipEntry } from './directory.js'
+import { unknownOffsets } from './hidden.js'
 import { locateMembers, type ZipMember } from './local.js'
 import { type PartSink, readSmallMember, verifyMember } from './member.js'
 
@@ -29,6 +31,7 @@ export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, wa
   if (directory.prefix > 0)
     nest.note(`${directory.prefix} bytes come before the zip archive (self-extracting programs have them)`)
   if (directory.commentTruncated) nest.note('the comment of the zip archive is cut off')
+  if (directory.entries.length === 0) refuseHidden(source, nest)
   nest.budget.addEntries(directory.entries.length)
   judgeHeaders(directory.entries, nest)
   const members = locateMembers(source, directory, nest.limits)
@@ -39,6 +42,12 @@ export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, wa
   if (facts.encrypted > 0)
     nest.note(`${facts.encrypted} of ${facts.entries} members are encrypted: only their headers were checked`)
   return facts
+}
+
+/** Programs that unpack from the front see what the directory does not name. */
+function refuseHidden(source: RandomAccessSource, nest: ArchiveNest): void {
+  const [at] = unknownOffsets(source, new Map(), { most: 1, step: () => checkDeadline(nest.limits) })
+  if (at !== undefined) throw trap('hidden_members', `the zip directory is empty, but a member stands at byte ${at}`)
 }
 
 function judgeHeaders(entries: ZipEntry[], nest: ArchiveNest): void {

@@ -1,0 +1,77 @@
+import NodeClam from 'clamscan'
+import { ClamdScanner } from '../clamd/clamd.js'
+import type { ScannerLogger } from '../logger.js'
+import { findProgram } from './find-program.js'
+import { programLine } from './program.js'
+
+const wanted = "'clamscan:', 'clamscan:?database=/path' or 'clamscan:?program=clamdscan&config=/path/to/clamd.conf'"
+const parameters = new Set(['program', 'database', 'config'])
+
+interface ClamscanUrl {
+  program: 'clamscan' | 'clamdscan'
+  database?: string
+  config?: string
+}
+
+/** Throws a sentence that names the value. */
+export function parseClamscanUrl(url: string): ClamscanUrl {
+  const [, query = ''] = /^clamscan:(?:\?(.*))?$/.exec(url) ?? []
+  const told = new URLSearchParams(query)
+  const program = told.get('program') ?? 'clamscan'
+  const known = /^clamscan:(\?|$)/.test(url) && [...told.keys()].every((key) => parameters.has(key))
+  const fits = program === 'clamscan' ? !told.has('config') : program === 'clamdscan' && !told.has('database')
+  if (!known || !fits) throw new Error(`SCANNER_URL '${url}' names no command line of ClamAV; it should be ${wanted}.`)
+  const [database, config] = [told.get('database'), told.get('config')]
+  return { program: program as ClamscanUrl['program'], ...(database && { database }), ...(config && { config }) }
+}
+
+const mebibyte = 1024 * 1024
+/** What `clamscan` is called with, so that it looks as far as it can and says where it does not. ClamAV takes no file beyond 2 GB. */
+const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
+const limitFlags = [
+  '--alert-encrypted=yes',
+  '--alert-exceeds-max=yes',
+  `--max-filesize=${limits.largest / mebibyte}M`,
+  `--max-scansize=${limits.total / mebibyte}M`,
+]
+// Each process of `clamscan` loads the database, which takes a gigabyte; `clamdscan` leaves that to the daemon.
+const atOnce = { clamscan: 2, clamdscan: 8 }
+
+/**
+ * ClamAV by its command line, for machines on which no daemon runs or none can be reached: `clamscan`, or `clamdscan --fdpass`. Judged as
+ * clamd is: on a fresh proof, by what its OK leaves open, and never further than it looks.
+ */
+export async function openClamscan(url: string, { logger }: { logger?: ScannerLogger | undefined } = {}): Promise<ClamdScanner> {
+  const { program, database, config } = parseClamscanUrl(url)
+  const path = await findProgram(program)
+  // It keeps and changes the objects that it is handed, and takes a clamscan that is there for a clamdscan that is not.
+  const clam = await new NodeClam().init({
+    preference: program,
+    removeInfected: false,
+    clamscan: { path, active: program === 'clamscan', db: database ?? null, scanArchives: true },
+    clamdscan: {
+      path,
+      active: program === 'clamdscan',
+      configFile: config ?? null,
+      multiscan: false,
+      socket: false,
+      host: false,
+      port: false,
+      localFallback: true,
+    },
+  } as never)
+  const own = program === 'clamscan' ? limitFlags : []
+  const { clamFlags } = clam as unknown as { clamFlags: string[] }
+  // A database that is not there it leaves out without a word: then the usual one would be asked.
+  for (const [flag, value] of [
+    ['--database', database],
+    ['--config-file', config],
+  ])
+    if (value && !clamFlags.includes(`${flag}=${value}`)) throw new Error(`SCANNER_URL names '${value}', which cannot be read.`)
+  return new ClamdScanner([{ label: program, connect: { path } }], {
+    line: programLine({ path, flags: [...clamFlags, ...own] }),
+    connections: atOnce[program],
+    ...(program === 'clamscan' && { declared: limits }),
+    ...(logger && { logger }),
+  })
+}

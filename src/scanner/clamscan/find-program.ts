@@ -1,0 +1,20 @@
+import { access, constants } from 'node:fs/promises'
+import { join } from 'node:path'
+
+// Where packages put ClamAV; the service's own PATH may be short.
+const folders = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin']
+
+/** The path of a program of ClamAV's. Throws a sentence where it is not installed. */
+export async function findProgram(name: string): Promise<string> {
+  for (const folder of folders) {
+    const path = join(folder, name)
+    const found = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (found) return path
+  }
+  throw new Error(
+    `SCANNER_URL wants ${name}, which is not installed in ${folders.join(', ')}; on Debian it is in the package ${name === 'clamscan' ? 'clamav' : name}.`,
+  )
+}

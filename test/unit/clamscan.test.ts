@@ -1,0 +1,132 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { parseClamscanUrl } from '../../src/scanner/clamscan/clamscan.js'
+import { programLine } from '../../src/scanner/clamscan/program.js'
+import { openScanner } from '../../src/scanner/index.js'
+import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { eicarSignature } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
+
+const never = () => ({ signal: new AbortController().signal })
+const text = inMemory('Nothing to be seen here.\n')
+const unavailable = { code: 'scanner_unavailable' }
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'assay-clamscan-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+describe('the addresses of a command line', () => {
+  test.each([
+    ['clamscan:', { program: 'clamscan' }],
+    ['clamscan:?database=/var/lib/clamav', { program: 'clamscan', database: '/var/lib/clamav' }],
+    ['clamscan:?program=clamdscan&config=/etc/clamd.conf', { program: 'clamdscan', config: '/etc/clamd.conf' }],
+  ])('%s', (url, parsed) => {
+    expect(parseClamscanUrl(url)).toEqual(parsed)
+  })
+
+  test.each([
+    'clamscan:/usr/bin',
+    'clamscan:?program=rm',
+    'clamscan:?config=/a',
+    'clamscan:?program=clamdscan&database=/a',
+    'clamscan:?x=1',
+  ])("'%s' is refused with a sentence", async (url) => {
+    await expect(openScanner(url)).rejects.toThrow(/it should be/)
+  })
+})
+
+/** A program that says so. */
+async function programThat(script: string): Promise<string> {
+  const path = join(folder, `program-${Math.random().toString(36).slice(2)}`)
+  await writeFile(path, `#!/bin/sh\n${script}\n`)
+  await chmod(path, 0o755)
+  return path
+}
+const ask = async (script: string, content = text) =>
+  programLine({ path: await programThat(script), flags: [] }).scan({ label: 'x', connect: { path: '' } }, content, never().signal)
+
+describe('what a program says', () => {
+  test.each([
+    ['echo "stdin: OK"', 'stream: OK'],
+    ['cat >/dev/null; echo "stdin: Eicar FOUND"; exit 1', 'stream: Eicar FOUND'],
+  ])('%s', async (script, answer) => {
+    expect(await ask(script)).toBe(answer)
+  })
+
+  test.each([
+    ['nothing', 'exit 0'],
+    ['OK with the code of a virus', 'echo "stdin: OK"; exit 1'],
+    ['a virus with the code of OK', 'echo "stdin: Eicar FOUND"'],
+    ['OK after an error', 'echo "LibClamAV Error: no memory"; echo "stdin: OK"'],
+    ['OK about another file', 'echo "/etc/passwd: OK"'],
+    ['OK with an error behind it', 'echo "stdin: OK"; exit 2'],
+    ['that the file is empty, which it is not', 'echo "stdin: Empty file"'],
+    ['an error', 'echo "stdin: Can not open file ERROR"; exit 2'],
+    ['more than anyone reads', 'yes'],
+    ['half, and dies', 'printf "stdin: O"; kill -9 $$'],
+  ])('%s is neither clean nor a virus', async (_, script) => {
+    await expect(ask(script)).rejects.toThrow(/ended with status|talks without an end/)
+  })
+
+  test('one that hangs is ended when the scan is aborted', async () => {
+    const controller = new AbortController()
+    const path = await programThat('echo $$ >"$0.pid"; exec sleep 1000')
+    const scanned = programLine({ path, flags: [] }).scan({ label: 'x', connect: { path: '' } }, text, controller.signal)
+    const pid = await pidIn(`${path}.pid`)
+    controller.abort(new Error('gone'))
+    await expect(scanned).rejects.toThrow('gone')
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+  })
+})
+
+describeWith('clamscan')('the real clamscan', () => {
+  let scanner: VirusScanner
+  let database: string
+  beforeAll(async () => {
+    database = join(folder, 'test.ndb')
+    await writeFile(database, eicarSignature)
+    scanner = await openScanner(`clamscan:?database=${database}`)
+  })
+  afterAll(() => scanner?.close())
+
+  test('scans a file where it lies, and memory', async () => {
+    const file = await inFile(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
+    try {
+      expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
+      expect(await scanner.scan(text, never())).toEqual(clean)
+    } finally {
+      await file.remove()
+    }
+  })
+
+  test('a zip that claims more than it looks at is incomplete', async () => {
+    const zip = zipOf({ name: 'a', bytes: Buffer.from('text'), told: 3_000_000_000 })
+    expect(await scanner.scan(inMemory(zip), never())).toMatchObject({ verdict: 'incomplete' })
+  })
+
+  test('without its signatures it calls nothing clean', async () => {
+    const other = join(folder, 'other.ndb')
+    await writeFile(other, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
+    const blind = await openScanner(`clamscan:?database=${other}`)
+    await expect(blind.scan(text, never())).rejects.toMatchObject(unavailable)
+    await expect(blind.prove()).rejects.toMatchObject(unavailable)
+    await blind.close()
+  })
+
+  test('a database that is not there is told at the start', async () => {
+    await expect(openScanner('clamscan:?database=/nowhere/db')).rejects.toThrow("'/nowhere/db'")
+  })
+})
+
+async function pidIn(path: string): Promise<number> {
+  for (;;) {
+    const pid = Number(await readFile(path, 'utf8').catch(() => ''))
+    if (pid > 0) return pid
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
