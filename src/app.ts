@@ -75,7 +75,10 @@ export async function createApp(parts: AppParts): Promise<App> {
     descriptions: { storage: services.storage.description, scanner: await describeScanner(scanner) },
     services,
     slots,
-    startMaintenance: () => maintenance.start(),
+    startMaintenance: () => {
+      maintenance.start()
+      services.fold.start()
+    },
     close: async () => {
       await maintenance.close()
       await doors.close()

@@ -2,8 +2,8 @@
 export const faultPoints = [
   // An upload, in the order of its steps; `store.` is the local store's part of it, `bucket.` a bucket's, `commit.` the ledger's.
   'upload.spooled',
-  'upload.journaling',
   'upload.judged',
+  'upload.journaling',
   'upload.journaled',
   'store.durable',
   'store.placed',
@@ -12,7 +12,6 @@ export const faultPoints = [
   'bucket.stored',
   'upload.stored',
   'commit.begun',
-  'commit.written',
   'commit.durable',
   'upload.committed',
   // A delete, which goes through `commit.` as well.
@@ -24,7 +23,6 @@ export const faultPoints = [
   'bucket.removed',
   'sweep.removed',
   'sweep.forgotten',
-  'sweep.committed',
 ] as const
 export type FaultPoint = (typeof faultPoints)[number]
 

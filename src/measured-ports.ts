@@ -11,7 +11,8 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
 })
 
 /** What an upload needs of the store, with its times in the metrics. */
-export const measuredStorage = (storage: BlobStorage, metrics: Metrics): Pick<BlobStorage, 'put'> => ({
+export const measuredStorage = (storage: BlobStorage, metrics: Metrics): Pick<BlobStorage, 'put' | 'remove'> => ({
+  remove: (path) => timed(metrics.store.startTimer({ operation: 'remove' }), storage.remove(path)),
   put: (path, content, options) => timed(metrics.store.startTimer({ operation: 'put' }), storage.put(path, content, options)),
 })
 

@@ -13,8 +13,10 @@ import type { Database } from './db/client.js'
 import { FileContextService } from './file-contexts/file-context.service.js'
 import { FileService } from './files/file.service.js'
 import { SignedDownloads } from './files/signed-downloads.js'
+import { Fold } from './ledger/fold.js'
 import { IdempotencyService } from './ledger/idempotency.js'
 import { Ledger } from './ledger/ledger.js'
+import { PathLeases } from './ledger/path-leases.js'
 import { LogHorizons } from './maintenance/log-horizons.js'
 import { StorageHealth } from './maintenance/storage-health.js'
 import { Charts } from './stats/charts.js'
@@ -45,7 +47,9 @@ export async function openServices({
   await learnTime(pool)
   const stopTime = keepTime(pool)
   const onError = (error: Error) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
-  const ledger = new Ledger(database)
+  const fold = new Fold(database.writes, (error) => onError(error as Error))
+  const ledger = new Ledger(database, { fold })
+  const paths = new PathLeases(database.writes)
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,
     previous: [...config.previousMasterKeys],
@@ -108,6 +112,8 @@ export async function openServices({
   })
   return {
     ledger,
+    fold,
+    paths,
     identity,
     masterKey,
     limits,
@@ -131,6 +137,8 @@ export async function openServices({
     close: async () => {
       stopTime()
       await ledger.drain()
+      await paths.close()
+      await fold.close()
       await limits.close()
       await identity.close()
       await storage.close()

@@ -47,6 +47,11 @@ export class Attempt {
     return { call: row && failed(row, error, validation) }
   }
 
+  /** What was to be written was not, and the caller is not told so: its call is still to be logged. */
+  reopen(): void {
+    this.#settled = false
+  }
+
   #row(): CallRow | undefined {
     const { actor, refusal, origin } = this.call
     const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : refusal?.known

@@ -1,4 +1,4 @@
-import type { Actor } from '../auth/actor.js'
+import type { Actor, Scope } from '../auth/actor.js'
 import { announce } from '../auth/identity-listener.js'
 import { hashOf, keyPrefixOf, newApiKeySecret } from '../auth/secrets.js'
 import { now } from '../clock.js'
@@ -49,7 +49,7 @@ export class ApiKeyService {
     const now = idTime(apiKeyId)
     const expiresAt = input.expiresInDays ? new Date(now.getTime() + input.expiresInDays * day) : null
     const scopes = [...new Set(input.scopes)]
-    return this.#ledger.change(async (tx) => {
+    return this.#ledger.change(actor.tenantId, async (tx) => {
       await tx.apiKey.create({
         data: {
           apiKeyId,
@@ -124,7 +124,7 @@ export class ApiKeyService {
   /** A new secret for the same key; the old one lives on for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
     const secret = newApiKeySecret()
-    const row = await this.#ledger.change(async (tx) => {
+    const row = await this.#ledger.change(actor.tenantId, async (tx) => {
       const before = await this.#lock(tx, actor, apiKeyId)
       if (before.status === 'revoked')
         throw conflict(`API key '${apiKeyId}' is revoked, which is final.`, { api_key_id: apiKeyId, status: before.status })
@@ -156,7 +156,7 @@ export class ApiKeyService {
       }
     })
     this.#forget(apiKeyId)
-    return { apiKeyId, apiKey: secret, name: row.name, scopes: row.scopes, expiresAt: row.expiresAt }
+    return { apiKeyId, apiKey: secret, name: row.name, scopes: row.scopes as Scope[], expiresAt: row.expiresAt }
   }
 
   async #move(
@@ -164,7 +164,7 @@ export class ApiKeyService {
     apiKeyId: string,
     move: { to: Row['status']; from: Row['status'][]; action: AuditRow['action'] },
   ): Promise<ApiKey> {
-    const row = await this.#ledger.change(async (tx) => {
+    const row = await this.#ledger.change(actor.tenantId, async (tx) => {
       const before = await this.#lock(tx, actor, apiKeyId)
       if (!move.from.includes(before.status))
         throw conflict(

@@ -104,8 +104,8 @@ export class AuditLogService {
     }
     const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<{ entries: number }>(
-      `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND audit_type = $2 AND action = $3 AND grain = $4::usage_grain AND bucket >= $5`,
-      [tenantId, filter.auditType ?? '', filter.action ?? '', horizon ? 'day' : 'total', horizon ?? totalBucket],
+      `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = $4 AND bucket >= $5`,
+      [tenantId, filter.auditType ?? null, filter.action ?? null, horizon ? 'day' : 'total', horizon ?? totalBucket],
     )
     return Number(rows[0]!.entries)
   }
@@ -129,8 +129,8 @@ export class AuditLogService {
     let skipped = 0
     for (let before: Date | null = null; ; ) {
       const { rows }: { rows: { bucket: Date; entries: number }[] } = await this.#db.pool.query(
-        `SELECT bucket, entries FROM audit_counters WHERE tenant_id = $1 AND audit_type = $2 AND action = $3 AND grain = 'day' AND ($4::timestamptz IS NULL OR bucket < $4) ORDER BY bucket DESC LIMIT 400`,
-        [tenantId, filter.auditType ?? '', filter.action ?? '', before],
+        `SELECT bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = 'day' AND ($4::timestamptz IS NULL OR bucket < $4) GROUP BY bucket ORDER BY bucket DESC LIMIT 400`,
+        [tenantId, filter.auditType ?? null, filter.action ?? null, before],
       )
       for (const row of rows) {
         if (skipped + Number(row.entries) > offset)
@@ -146,14 +146,17 @@ export class AuditLogService {
     const values: unknown[] = [tenantId]
     const conditions = ['tenant_id = $1']
     const horizon = this.#horizon()
-    if (filter.auditType && byEntity(filter)) conditions.push(`audit_type = $${values.push(filter.auditType)}::audit_type`)
-    if (filter.action && byEntity(filter)) conditions.push(`action = $${values.push(filter.action)}::audit_action`)
+    if (filter.auditType && byEntity(filter)) conditions.push(`audit_type = $${values.push(filter.auditType)}`)
+    if (filter.action && byEntity(filter)) conditions.push(`action = $${values.push(filter.action)}`)
     if (filter.entityId) conditions.push(`entity_id = $${values.push(filter.entityId)}`)
     if (filter.entityType) conditions.push(`entity_type = $${values.push(filter.entityType)}`)
     if (horizon) conditions.push(`audit_id >= $${values.push(firstIdAt('aud', horizon))}`)
     return { conditions, values }
   }
 }
+
+// One row for each type and action: a filter by neither, or one, adds them up.
+const counted = '($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'
 
 // Text that no id ever is cannot match, and must not reach SQL.
 const isImpossible = ({ entityId }: AuditFilter): boolean =>
@@ -172,6 +175,6 @@ function source(filter: AuditFilter, conditions: string[], most: string): string
   const pairs = types
     .filter((type) => !filter.auditType || type === filter.auditType)
     .flatMap((type) => actions.filter((action) => !filter.action || action === filter.action).map((action) => [type, action]))
-  return `(VALUES ${pairs.map(([type, action]) => `('${type}'::audit_type, '${action}'::audit_action)`).join(', ')}) AS pair(ty, ac)
+  return `(VALUES ${pairs.map(([type, action]) => `('${type}', '${action}')`).join(', ')}) AS pair(ty, ac)
     CROSS JOIN LATERAL ${rows(' AND audit_type = pair.ty AND action = pair.ac')}`
 }

@@ -1,6 +1,6 @@
 import type { Queries } from '../db/client.js'
 import { firstIdAt } from '../ids.js'
-import { dayOf, hourOf, totalBucket } from '../ledger/counters.js'
+import { dayOf, hourOf, totalBucket, usageNow } from '../ledger/counters.js'
 import type { Operation } from '../ledger/entry.js'
 import { type Span, spansOf } from './call-log-spans.js'
 import type { CallLogFilter, Window } from './call-log-window.js'
@@ -85,7 +85,7 @@ export class CallLogCounts {
   /** The day on which the oldest call of a tenant lies that the counters know of. */
   async oldest(tenantId: string): Promise<Date | null> {
     const { rows } = await this.#database.query<{ bucket: Date }>(
-      `SELECT bucket FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = 'day' ORDER BY bucket LIMIT 1`,
+      `SELECT min(bucket) AS bucket FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = 'day'`,
       [tenantId],
     )
     return rows[0]?.bucket ?? null
@@ -95,7 +95,7 @@ export class CallLogCounts {
   async newestDays(tenantId: string, apiKeyIds: readonly string[], most: number): Promise<Date | null> {
     const { rows } = await this.#database.query<{ bucket: Date | null }>(
       `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT bucket FROM usage_counters WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOf({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
+         SELECT DISTINCT bucket FROM ${usageNow} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOf({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
       [tenantId, apiKeyIds, most],
     )
     return rows[0]?.bucket ?? null
@@ -135,9 +135,9 @@ export class CallLogCounts {
     const length = by === 'hour' ? hourMs : dayMs
     for (let before = until; ; ) {
       const { rows } = await this.#database.query<{ bucket: Date; calls: number }>(
-        `SELECT bucket, (${sumOf(filter)}) AS calls FROM usage_counters
+        `SELECT bucket, sum(${sumOf(filter)})::bigint AS calls FROM ${usageNow} u
          WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket < coalesce($3::timestamptz, 'infinity') AND bucket >= coalesce($4::timestamptz, '-infinity')
-         ORDER BY bucket DESC LIMIT ${bucketsAtOnce}`,
+         GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsAtOnce}`,
         [tenantId, filter.apiKeyId ?? '', before, from],
       )
       for (const { bucket, calls } of rows)
@@ -159,7 +159,7 @@ function bucketsOf(
   filter: CallLogFilter,
   values: unknown[],
 ): string {
-  return `(SELECT coalesce(sum(${sumOf(filter)}), 0) FROM usage_counters WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
+  return `(SELECT coalesce(sum(${sumOf(filter)}), 0) FROM ${usageNow} u WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 
@@ -171,8 +171,8 @@ function rowsOf({ from, until }: { from: Date; until: Date }, filter: CallLogFil
     `call_id < $${values.push(firstIdAt('call', until))}`,
   ]
   if (filter.apiKeyId) conditions.push(`api_key_id = $${values.push(filter.apiKeyId)}`)
-  if (filter.operation) conditions.push(`operation = $${values.push(filter.operation)}::operation`)
-  if (filter.status) conditions.push(`status = $${values.push(filter.status)}::call_status`)
+  if (filter.operation) conditions.push(`operation = $${values.push(filter.operation)}`)
+  if (filter.status) conditions.push(`status = $${values.push(filter.status)}`)
   return `(SELECT count(*) FROM call_logs WHERE ${conditions.join(' AND ')})`
 }
 

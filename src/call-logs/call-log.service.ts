@@ -165,7 +165,7 @@ async function select(
 function source(filter: CallLogFilter, { key, bounds, most }: { key: string | null; bounds: string; most: string }): string {
   if (!key && !filter.operation && !filter.status)
     return `(SELECT * FROM call_logs WHERE tenant_id = $1 ${bounds} ORDER BY call_id DESC LIMIT ${most}) calls`
-  const pairs = pairsOf(filter).map(({ operation, status }) => `('${operation}'::operation, '${status}'::call_status)`)
+  const pairs = pairsOf(filter).map(({ operation, status }) => `('${operation}', '${status}')`)
   // LATERAL, and not a union: planned once, whatever the number of pairs and partitions.
   return `(VALUES ${pairs.join(', ')}) AS pair(op, st) CROSS JOIN LATERAL (
     SELECT * FROM call_logs WHERE tenant_id = $1 ${key ? `AND api_key_id = ${key}` : ''} AND operation = pair.op AND status = pair.st ${bounds}

@@ -19,8 +19,11 @@ export interface Queries {
 }
 
 export interface Database {
+  /** For reading, and for small writes that wait for no lock. */
   readonly pool: pg.Pool
-  /** On the very same pool: one limit on connections, one place where an outage shows. */
+  /** The ledger's own connections: whatever its transactions wait for, readers do not. */
+  readonly writes: pg.Pool
+  /** Reads on the one, transactions on the other. */
   readonly prisma: PrismaClient
   /**
    * A connection of its own, outside the pool and without a limit on a statement's time: for LISTEN, exports and
@@ -38,37 +41,56 @@ export interface DatabaseOptions {
 }
 
 const connectTimeoutMs = 4000
+// Six groups or changes of different tenants, one group that only adds, and the fold.
+const mostWriters = 8
+// A transaction that waits longer for a lock makes room for others, and is tried again.
+const lockTimeoutMs = 1000
 
 /** Opens nothing yet: connections are made when they are wanted, and a database that is down fails each call within 5 s. */
 export function createDatabase(url: string, { poolSize, logger, statementTimeoutMs = 30_000 }: DatabaseOptions): Database {
-  const pool = new pg.Pool({
+  const pooled = {
     ...connection(url, 'assay'),
-    max: poolSize,
     idleTimeoutMillis: 60_000,
     statement_timeout: statementTimeoutMs,
     // A server that froze never times out by itself; a little later than it would, we do.
     query_timeout: statementTimeoutMs + 2000,
     // A transaction that its process forgot must not hold its locks.
     idle_in_transaction_session_timeout: 60_000,
-  })
+  }
+  const pool = new pg.Pool({ ...pooled, max: poolSize })
+  const writes = new pg.Pool({ ...pooled, application_name: 'assay writes', max: mostWriters, lock_timeout: lockTimeoutMs })
   // Without a listener, losing an idle connection would end the process.
   // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.
   const lost = ({ message, code }: Error & { code?: string }) =>
     logger.warn({ reason: message, code }, 'A database connection was lost.')
-  pool.on('error', lost)
-  pool.on('connect', (client) => client.on('error', () => {}))
+  for (const each of [pool, writes]) each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
 
-  const adapter = new PrismaPg(pool, { statementNameGenerator: statementNames(), onConnectionError: lost })
+  const adapter = new PrismaPg(withTransactionsOn(pool, writes), {
+    statementNameGenerator: statementNames(),
+    onConnectionError: lost,
+  })
   const prisma = new PrismaClient({ adapter })
   return {
     pool,
+    writes,
     prisma,
     dedicated: (applicationName) => openDedicated(url, applicationName),
     close: async () => {
       await prisma.$disconnect()
-      await pool.end()
+      await Promise.all([pool.end(), writes.end()])
     },
   }
+}
+
+/** For Prisma, which queries the pool itself and takes a connection out of it for a transaction alone. */
+function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
+  return new Proxy(pool, {
+    get(target, name) {
+      if (name === 'connect') return () => writes.connect()
+      const value = Reflect.get(target, name, target) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }
 
 async function openDedicated(url: string, applicationName: string): Promise<pg.Client> {

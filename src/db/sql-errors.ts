@@ -3,7 +3,7 @@
  * `missing_partition` wants the month's partition made; `duplicate` met a unique key; `hardship` is a server that is there and cannot
  * do it now; `unreachable` is one that is not there. `other` is the statement's own fault.
  */
-export type SqlFault = 'contention' | 'missing_partition' | 'duplicate' | 'hardship' | 'unreachable' | 'other'
+export type SqlFault = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html and https://www.prisma.io/docs/orm/reference/error-reference
 const faults: [SqlFault, RegExp][] = [
@@ -14,9 +14,10 @@ const faults: [SqlFault, RegExp][] = [
     'unreachable',
     /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)|08...|57P0[1-5]|P100[128]|P1017)$/,
   ],
-  // Resources are short, the statement or the transaction took too long or waited too long for a lock, a connection was not to be
-  // had in time, the server is read-only since it is no longer the first.
-  ['hardship', /^(53...|57014|55P03|25006|25P0[34]|58...|P2024|P2028)$/],
+  ['locked', /^55P03$/],
+  // Resources are short, the statement or the transaction took too long, a connection was not to be had in time, the server is
+  // read-only since it is no longer the first.
+  ['hardship', /^(53...|57014|25006|25P0[34]|58...|P2024|P2028)$/],
 ]
 const unreachableMessages =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/
@@ -36,7 +37,7 @@ export function sqlFault(error: unknown): SqlFault {
 /** True where the database, and not the request, is at fault. */
 export function isDatabaseOutage(error: unknown): boolean {
   const fault = sqlFault(error)
-  return fault === 'unreachable' || fault === 'hardship' || fault === 'contention'
+  return ['unreachable', 'hardship', 'locked', 'contention'].includes(fault)
 }
 
 interface Failed {

@@ -5,6 +5,7 @@ import { sqlFault } from '../db/sql-errors.js'
 import { conflict, type FieldFault, notFound } from '../errors.js'
 import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/page.js'
 import { idTime, newId } from '../ids.js'
+import { usageColumns, usageNow } from '../ledger/counters.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
@@ -41,7 +42,7 @@ export class FileContextService {
     const contextId = newId('ctx')
     const now = idTime(contextId)
     try {
-      return await this.#ledger.change(async (tx) => {
+      return await this.#ledger.change(actor.tenantId, async (tx) => {
         const row = await tx.fileContext.create({
           data: {
             ...input,
@@ -53,7 +54,7 @@ export class FileContextService {
             updatedAt: now,
           },
         })
-        await tx.fileTotal.create({ data: { tenantId: actor.tenantId, contextId, uploadedBy: '' } })
+        await tx.fileTotal.create({ data: { tenantId: actor.tenantId, contextId } })
         const details = {
           allowed_extensions: row.allowedExtensions,
           max_file_size_mb: row.maxFileSizeMb,
@@ -85,7 +86,7 @@ export class FileContextService {
           c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
           c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
           c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
-        FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id AND t.uploaded_by = ''
+        FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
         WHERE c.tenant_id = $1 AND c.context_key = $2`,
       values: [actor.tenantId, contextKey],
     })
@@ -115,8 +116,9 @@ export class FileContextService {
          greatest(0, c.storage_quota_mb * 1048576::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
          coalesce(${blockReasons.map((reason) => `u.${reason}`).join(' + ')}, 0)::bigint AS "filesBlocked",
          coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
-       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id AND t.uploaded_by = ''
-       LEFT JOIN usage_counters u ON u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total'
+       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+       LEFT JOIN LATERAL (SELECT ${usageColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')}
+         FROM ${usageNow} u WHERE u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total') u ON true
        WHERE c.tenant_id = $1 AND c.context_id = ANY($2)`,
       [tenantId, contextIds],
     )
@@ -144,13 +146,10 @@ export class FileContextService {
   async update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
     const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as UpdateContextInput
     if (changes.allowedExtensions) changes.allowedExtensions = normalExtensions(changes.allowedExtensions)
-    return this.#ledger.change(async (tx) => {
+    return this.#ledger.change(actor.tenantId, async (tx) => {
       const where = {
         tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
       }
-      // Locked, so that what the audit entry calls previous is what this change replaced. Not against the foreign keys of files:
-      // the ledger holds counters while it inserts them, and this waits for counters while it holds the context.
-      await tx.$queryRaw`SELECT 1 FROM file_contexts WHERE tenant_id = ${actor.tenantId} AND context_key = ${where.tenantId_contextKey.contextKey} FOR NO KEY UPDATE`
       const before = await tx.fileContext.findUnique({ where })
       if (!before || !maySeeContext(actor, before.contextId)) throw notFound('context', contextKey)
       const row = await tx.fileContext.update({
@@ -158,7 +157,7 @@ export class FileContextService {
         data: { ...changes, ...(changes.metadata && { metadata: changes.metadata as object }), updatedAt: new Date() },
       })
       const used = await tx.fileTotal.findUnique({
-        where: { tenantId_contextId_uploadedBy: { tenantId: actor.tenantId, contextId: row.contextId, uploadedBy: '' } },
+        where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: row.contextId } },
       })
       return { result: toContext(row, Number(used?.bytes ?? 0)), entry: { audit: auditsOf(actor, before, row, changes) } }
     })
@@ -166,15 +165,15 @@ export class FileContextService {
 
   /** Throws 409 while it holds files. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
-    return this.#ledger.change(async (tx) => {
+    return this.#ledger.change(actor.tenantId, async (tx) => {
       const found = contextKeyShape.test(contextKey)
         ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
         : null
       if (!found || !maySeeContext(actor, found.contextId)) throw notFound('context', contextKey)
-      // The lock that uploads admit files under: none can slip in between this look and the deletion.
-      const [held] = await tx.$queryRaw<
-        { files: bigint }[]
-      >`SELECT files FROM file_totals WHERE tenant_id = ${actor.tenantId} AND context_id = ${found.contextId} AND uploaded_by = '' FOR UPDATE`
+      // Under the tenant's lock: no upload can slip in between this look and the deletion.
+      const held = await tx.fileTotal.findUnique({
+        where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: found.contextId } },
+      })
       const files = Number(held?.files ?? 0)
       if (files > 0)
         throw conflict(`Context '${contextKey}' holds ${files} files; delete them first.`, { context_key: contextKey, files })
@@ -187,7 +186,7 @@ export class FileContextService {
 
   async #withUsage(tenantId: string, rows: Row[]): Promise<FileContext[]> {
     const totals = await this.#db.prisma.fileTotal.findMany({
-      where: { tenantId, contextId: { in: rows.map((row) => row.contextId) }, uploadedBy: '' },
+      where: { tenantId, contextId: { in: rows.map((row) => row.contextId) } },
     })
     const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))
     return rows.map((row) => toContext(row, used.get(row.contextId) ?? 0))

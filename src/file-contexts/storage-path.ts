@@ -23,18 +23,12 @@ export function templateFault(template: string): string | null {
   return null
 }
 
-/** The path of a file's blob: the tenant, the filled template, the file's id. Nothing of it was chosen by a client. */
-export function blobPathOf(file: {
-  tenantId: string
-  fileId: string
-  contextKey: string
-  template: string
-  createdAt: Date
-}): string {
+/** Where a context's blobs lie: the tenant and the filled template. Nothing of it was chosen by a client. */
+export function blobPlaceOf(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
   const values: Record<string, string> = {
-    context_key: file.contextKey,
-    year: String(file.createdAt.getUTCFullYear()),
-    month: String(file.createdAt.getUTCMonth() + 1).padStart(2, '0'),
+    context_key: at.contextKey,
+    year: String(at.createdAt.getUTCFullYear()),
+    month: String(at.createdAt.getUTCMonth() + 1).padStart(2, '0'),
   }
-  return `${file.tenantId}/${file.template.replace(placeholder, (_, name: string) => values[name]!)}/${file.fileId}`
+  return `${at.tenantId}/${at.template.replace(placeholder, (_, name: string) => values[name]!)}`
 }

@@ -2,10 +2,14 @@ import type { Queries } from '../db/client.js'
 import { type Page, type PagePlace, pageOf } from '../graphql/page.js'
 import type { File } from './file.type.js'
 
-/** A file's columns, of `files f` and its context `c`. */
+/** A file's columns, of `files f` with `fileJoins`. Downloads that are not folded yet are added, in the snapshot of the statement. */
 export const fileColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by AS "uploadedBy", f.uploaded_by_name AS "uploadedByName",
-  f.download_count AS "downloadCount", f.last_downloaded_at AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
+  f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
+
+/** Its context, and its downloads that are not folded yet. */
+export const fileJoins = `JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+  LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = f.tenant_id AND d.file_id = f.file_id) d ON true`
 
 /** Which files of a tenant. */
 export interface FileFilter {
@@ -98,8 +102,7 @@ export class FileList {
   }
 }
 
-const joined =
-  'JOIN files f ON f.file_id = ids.file_id JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id ORDER BY f.file_id DESC'
+const joined = `JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id ${fileJoins} ORDER BY f.file_id DESC`
 
 /** One name, and one plan, for each shape of the filter. */
 const shapeOf = ({ contextIds, uploadedBy }: FileFilter): string =>
@@ -125,10 +128,10 @@ function idsOf(
   if (untilId !== null) conditions.push(`f.file_id < $${values.push(untilId)}`)
   // Not the parameter itself: its value would be planned for, anew each time.
   const offset = skip > 0 ? `OFFSET (SELECT $${values.push(skip)}::bigint)` : ''
-  const newest = `SELECT f.file_id FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id DESC`
-  if (!several) return `SELECT file_id FROM (${newest} ${offset} LIMIT ${mostRows}) newest`
+  const newest = `SELECT f.tenant_id, f.file_id FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id DESC`
+  if (!several) return `SELECT tenant_id, file_id FROM (${newest} ${offset} LIMIT ${mostRows}) newest`
   const most = skip > 0 ? `(SELECT $${values.push(skip + mostRows)}::bigint)` : String(mostRows)
-  return `SELECT file_id FROM (
-    SELECT each.file_id FROM unnest($${values.push(contextIds)}::text[]) context(id) CROSS JOIN LATERAL (${newest} LIMIT ${most}) each
+  return `SELECT tenant_id, file_id FROM (
+    SELECT each.tenant_id, each.file_id FROM unnest($${values.push(contextIds)}::text[]) context(id) CROSS JOIN LATERAL (${newest} LIMIT ${most}) each
     ORDER BY each.file_id DESC ${offset} LIMIT ${mostRows}) newest`
 }

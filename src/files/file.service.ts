@@ -10,7 +10,7 @@ import type { Ledger } from '../ledger/ledger.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
 import type { DownloadUrl, File, Uploader } from './file.type.js'
-import { type FileFilter, FileList, fileColumns } from './file-list.js'
+import { type FileFilter, FileList, fileColumns, fileJoins } from './file-list.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
@@ -20,7 +20,7 @@ interface Asked {
   uploadedBy?: string | null
 }
 
-const source = 'files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
+const source = `files f ${fileJoins}`
 
 /** Files that are kept: found, listed, handed out, deleted. How they come in is upload.service.ts. */
 export class FileService {
@@ -64,11 +64,12 @@ export class FileService {
   }
 
   async validations(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
-    const rows = await this.#db.prisma.file.findMany({
-      where: { tenantId, fileId: { in: [...fileIds] } },
-      select: { fileId: true, validation: true },
+    const { rows } = await this.#db.pool.query<{ fileId: string; report: ValidationReport }>({
+      name: 'reports-by-file',
+      text: `SELECT DISTINCT ON (file_id) file_id AS "fileId", report FROM validation_reports WHERE tenant_id = $1 AND file_id = ANY($2) ORDER BY file_id, validated_at DESC`,
+      values: [tenantId, fileIds],
     })
-    return new Map(rows.map((row) => [row.fileId, row.validation as unknown as ValidationReport]))
+    return new Map(rows.map((row) => [row.fileId, row.report]))
   }
 
   /** Several at once, by id, for relations. */
@@ -123,7 +124,8 @@ export class FileService {
       contentType: file.contentType,
       expiresInSeconds: downloadSeconds,
     })
-    await this.#ledger.commit({ ...attempt.succeed(), download: { tenantId: file.tenantId, fileId, sizeBytes: file.sizeBytes } })
+    const { tenantId, contextId, sizeBytes } = file
+    await this.#ledger.commit({ ...attempt.succeed(), download: { tenantId, fileId, contextId, sizeBytes } })
     return { fileId, downloadUrl, expiresInSeconds: downloadSeconds, originalFilename: file.originalFilename }
   }
 
@@ -131,7 +133,7 @@ export class FileService {
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const file = await this.get(attempt, fileId)
     faultPoint('delete.found')
-    await this.#ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, fileId, contextId: file.contextId } })
+    await this.#ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
     faultPoint('delete.committed')
     return { fileId }
   }

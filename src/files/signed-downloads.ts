@@ -3,7 +3,7 @@ import type { Queries } from '../db/client.js'
 import { forbidden } from '../errors.js'
 import type { SignedDownload } from '../storage/signed-url.js'
 import type { File } from './file.type.js'
-import { fileColumns } from './file-list.js'
+import { fileColumns, fileJoins } from './file-list.js'
 
 type ServedRow = File & { path: string; tenantStatus: string; isGranted: boolean }
 
@@ -22,7 +22,7 @@ export class SignedDownloads {
       text: `SELECT ${fileColumns}, f.blob_path AS path, t.status AS "tenantStatus",
           EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = $3 AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
           OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = $3 AND u.status = 'active') AS "isGranted"
-        FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id JOIN tenants t ON t.tenant_id = f.tenant_id
+        FROM files f ${fileJoins} JOIN tenants t ON t.tenant_id = f.tenant_id
         WHERE f.tenant_id = $1 AND f.file_id = $2`,
       values: [tenantId, fileId, by],
     })

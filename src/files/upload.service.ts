@@ -1,23 +1,26 @@
 import type { Attempt } from '../admission/attempt.js'
+import type { Content } from '../body/content.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import type { Spooled } from '../body/spool.js'
-import { type AssayError, conflict, notFound, rejected } from '../errors.js'
+import { type AssayError, conflict, notFound, rejected, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import type { FileContext } from '../file-contexts/file-context.type.js'
-import { blobPathOf } from '../file-contexts/storage-path.js'
+import { blobPlaceOf } from '../file-contexts/storage-path.js'
 import { idTime, newId } from '../ids.js'
 import type { IdempotentAnswer, UploadedFile } from '../ledger/entry.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { Ledger } from '../ledger/ledger.js'
+import type { PathLeases } from '../ledger/path-leases.js'
+import { Outrun } from '../ledger/refusals.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import { megabyte } from '../units.js'
 import type { ValidationReport, Validator } from '../validation/checks/check.js'
 import type { File } from './file.type.js'
 import { cleanFilename } from './filename.js'
 
-// Longer than validation and any store's deadline together: until then a sweep takes the upload to be under way.
-const uploadMs = 60 * 60 * 1000
+// A store that is so slow that the lease of a path runs out is not tried for ever.
+const mostPaths = 2
 
 interface UploadInput {
   file: IncomingFile
@@ -30,21 +33,24 @@ interface UploadInput {
 export class UploadService {
   readonly #contexts: FileContextService
   readonly #validator: Validator
-  readonly #storage: Pick<BlobStorage, 'put'>
+  readonly #storage: Pick<BlobStorage, 'put' | 'remove'>
   readonly #ledger: Ledger
+  readonly #paths: PathLeases
   readonly #idempotency: IdempotencyService
 
   constructor(parts: {
     contexts: FileContextService
     validator: Validator
-    storage: Pick<BlobStorage, 'put'>
+    storage: Pick<BlobStorage, 'put' | 'remove'>
     ledger: Ledger
+    paths: PathLeases
     idempotency: IdempotencyService
   }) {
     this.#contexts = parts.contexts
     this.#validator = parts.validator
     this.#storage = parts.storage
     this.#ledger = parts.ledger
+    this.#paths = parts.paths
     this.#idempotency = parts.idempotency
   }
 
@@ -105,49 +111,63 @@ export class UploadService {
     }: { context: FileContext; filename: string; spooled: Spooled; metadata: Record<string, unknown> },
     answer?: (response: Record<string, unknown>) => IdempotentAnswer,
   ): Promise<File> {
+    const report = await this.#judge(attempt, context, filename, spooled)
+    faultPoint('upload.judged')
+    if (report.outcome === 'rejected' || !spooled.content) throw await this.#reject(attempt, report)
+    const { content } = spooled
     const { actor } = attempt
+    const contentType = report.detectedContentType ?? 'application/octet-stream'
     const fileId = newId('file')
     const createdAt = idTime(fileId)
-    const blobPath = blobPathOf({
-      tenantId: actor.tenantId,
-      fileId,
-      contextKey: context.contextKey,
-      template: context.storagePathTemplate,
-      createdAt,
-    })
-    faultPoint('upload.journaling')
-    // Before the blob: whatever happens from here on, its path is known and will be swept. It need not wait for the verdict.
-    const journaled = spooled.content
-      ? this.#ledger.commit({ journal: [{ blobPath, dueAt: new Date(Date.now() + uploadMs) }] })
-      : Promise.resolve()
-    journaled.catch(() => {})
-    const report = await this.#judge(attempt, context, filename, spooled).finally(() => journaled.catch(() => {}))
-    faultPoint('upload.judged')
-    if (report.outcome === 'rejected' || !spooled.content) throw await this.#reject(attempt, report, blobPath)
-    await journaled
-    faultPoint('upload.journaled')
-    const contentType = report.detectedContentType ?? 'application/octet-stream'
-    await this.#storage.put(blobPath, spooled.content, { contentType, signal: attempt.call.signal })
-    faultPoint('upload.stored')
-    const file: UploadedFile = {
-      fileId,
-      tenantId: actor.tenantId,
-      contextId: context.contextId,
-      contextKey: context.contextKey,
-      originalFilename: filename,
-      contentType,
-      sizeBytes: spooled.content.size,
-      checksum: spooled.content.sha256,
-      blobPath,
-      metadata,
-      validation: report,
-      createdAt,
+    const { contextKey, storagePathTemplate: template } = context
+    const place = blobPlaceOf({ tenantId: actor.tenantId, contextKey, template, createdAt })
+    for (let paths = 1; ; paths++) {
+      const blobPath = await this.#store(attempt, place, { content, contentType })
+      const file: UploadedFile = {
+        fileId,
+        tenantId: actor.tenantId,
+        contextId: context.contextId,
+        contextKey,
+        originalFilename: filename,
+        contentType,
+        sizeBytes: content.size,
+        checksum: content.sha256,
+        blobPath,
+        metadata,
+        validation: report,
+        createdAt,
+      }
+      attempt.involve({ fileId })
+      const accepted = toFile(file, actor)
+      try {
+        await this.#ledger.commit({ ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) })
+      } catch (error) {
+        if (!(error instanceof Outrun)) throw error
+        attempt.reopen()
+        if (error.by === 'answer') throw error
+        this.#paths.forget(place)
+        // The journal has it again; gone at once, it takes no room while its content is stored elsewhere.
+        await this.#storage.remove(blobPath).catch(() => {})
+        if (paths === mostPaths) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
+        continue
+      }
+      faultPoint('upload.committed')
+      return accepted
     }
-    attempt.involve({ fileId })
-    const accepted = toFile(file, actor)
-    await this.#ledger.commit({ ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) })
-    faultPoint('upload.committed')
-    return accepted
+  }
+
+  /** Under a path that the garbage journal has: whatever happens from here on, a sweep finds it. Gives that path. */
+  async #store(
+    attempt: Attempt,
+    place: string,
+    { content, contentType }: { content: Content; contentType: string },
+  ): Promise<string> {
+    faultPoint('upload.journaling')
+    const blobPath = await this.#paths.take(attempt.actor.tenantId, place)
+    faultPoint('upload.journaled')
+    await this.#storage.put(blobPath, content, { contentType, signal: attempt.call.signal })
+    faultPoint('upload.stored')
+    return blobPath
   }
 
   #judge(attempt: Attempt, context: FileContext, originalFilename: string, spooled: Spooled): Promise<ValidationReport> {
@@ -162,7 +182,7 @@ export class UploadService {
   }
 
   /** Counted and in the log, with its report, before the caller hears of it. */
-  async #reject(attempt: Attempt, report: ValidationReport, blobPath: string): Promise<AssayError> {
+  async #reject(attempt: Attempt, report: ValidationReport): Promise<AssayError> {
     const { actor } = attempt
     const reason = report.reason ?? 'corrupt_file'
     const decisive = report.checks.find((check) => check.outcome === 'failed' || check.outcome === 'incomplete')
@@ -171,7 +191,7 @@ export class UploadService {
       reason === 'scan_incomplete'
         ? undefined
         : { tenantId: actor.tenantId, contextId: attempt.contextId, apiKeyId: actor.kind === 'api_key' ? actor.id : null, reason }
-    await this.#ledger.commit({ ...attempt.fail(error, report), blocked, unjournal: [blobPath] })
+    await this.#ledger.commit({ ...attempt.fail(error, report), blocked })
     return error
   }
 }

@@ -1,6 +1,5 @@
-import type { BlockReason } from '../errors.js'
-import type { RemovedFile } from './admission.js'
-import type { AuditRow, CallRow, UploadedFile } from './entry.js'
+import { type BlockReason, blockReasons } from '../errors.js'
+import type { Entry } from './entry.js'
 
 const callColumns = [
   'upload_success',
@@ -12,23 +11,18 @@ const callColumns = [
   'delete_success',
   'delete_failure',
 ] as const
-const otherColumns = [
+const fileColumns = [
   'files_uploaded',
   'bytes_uploaded',
   'files_deleted',
   'bytes_deleted',
   'downloads',
   'bytes_downloaded',
-  'invalid_extension',
-  'size_exceeded',
-  'blank_file',
-  'corrupt_file',
-  'virus_detected',
 ] as const
 
-/** The columns of usage_counters that count. */
-export const usageColumns = [...callColumns, ...otherColumns]
-export type UsageColumn = (typeof usageColumns)[number]
+/** The columns that count, in `usage_counters` and in `usage_deltas`. */
+export const usageColumns = [...callColumns, ...fileColumns, ...blockReasons]
+export type UsageColumn = (typeof callColumns)[number] | (typeof fileColumns)[number] | BlockReason
 
 /** The bucket of running totals: no time at all. */
 export const totalBucket = new Date(0)
@@ -36,96 +30,66 @@ export const totalBucket = new Date(0)
 export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 3_600_000) * 3_600_000)
 export const dayOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 86_400_000) * 86_400_000)
 
-type Row = Record<string, unknown>
+/** What one delta counts for: the tenant, its key, its context; and in the hour, its day and the total. */
+export const spread = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
+  CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
-/** The sums of one group: what it adds to each counter, one row per counter however many calls it had. */
-export class Counters {
-  readonly #usage = new Map<string, Row>()
-  readonly #fileTotals = new Map<string, Row & { files: number; bytes: number }>()
-  readonly #audit = new Map<string, Row & { entries: number }>()
+/**
+ * The counters as they are at this moment: folded, and not yet folded, in the snapshot of the statement that reads it. Several rows
+ * may stand for one bucket: readers add them up.
+ */
+export const usageNow = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
+  UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}
+  FROM usage_deltas d ${spread} WHERE s.subject IS NOT NULL)`
 
-  call(call: CallRow, at: Date): void {
-    const column = `${call.operation}_${call.status}` as UsageColumn
-    this.#count(call.tenantId, [call.apiKeyId, call.contextId], at, { [column]: 1 })
+export type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: string | null; hour: string } & Partial<
+  Record<UsageColumn, number>
+>
+
+/** What an entry adds to the counters, `at` being the moment of its call: one row, or two where its file is of another hour. */
+export function usageOf({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
+  const rows: UsageDelta[] = []
+  const count = (
+    subject: { tenantId: string; apiKeyId: string | null; contextId: string | null },
+    moment: Date,
+    counts: Partial<Record<UsageColumn, number>>,
+  ) => {
+    const hour = hourOf(moment).toISOString()
+    const same = rows.find(
+      (row) => row.hour === hour && row.api_key_id === subject.apiKeyId && row.context_id === subject.contextId,
+    )
+    if (same) Object.assign(same, counts)
+    else rows.push({ tenant_id: subject.tenantId, api_key_id: subject.apiKeyId, context_id: subject.contextId, hour, ...counts })
   }
-
-  blocked(blocked: { tenantId: string; contextId: string | null; apiKeyId: string | null; reason: BlockReason }, at: Date): void {
-    this.#count(blocked.tenantId, [blocked.apiKeyId, blocked.contextId], at, { [blocked.reason]: 1 })
-  }
-
-  uploaded(file: UploadedFile, uploadedBy: string, at: Date): void {
-    this.#count(file.tenantId, [keyOnly(uploadedBy), file.contextId], at, { files_uploaded: 1, bytes_uploaded: file.sizeBytes })
-    this.#held(file.tenantId, file.contextId, uploadedBy, 1, file.sizeBytes)
-  }
-
-  deleted(file: RemovedFile, at: Date): void {
-    this.#count(file.tenant_id, [file.context_id], at, { files_deleted: 1, bytes_deleted: file.size_bytes })
-    this.#held(file.tenant_id, file.context_id, file.uploaded_by, -1, -file.size_bytes)
-  }
-
-  downloaded(file: { tenantId: string; contextId: string | null; apiKeyId: string | null; sizeBytes: number }, at: Date): void {
-    this.#count(file.tenantId, [file.apiKeyId, file.contextId], at, { downloads: 1, bytes_downloaded: file.sizeBytes })
-  }
-
-  audited(row: AuditRow, at: Date): void {
-    for (const type of [row.auditType, ''])
-      for (const action of [row.action, ''])
-        for (const [grain, bucket] of [
-          ['day', dayOf(at)],
-          ['total', totalBucket],
-        ] as const) {
-          const key = `${row.tenantId}|${type}|${action}|${grain}|${bucket.getTime()}`
-          const known = this.#audit.get(key)
-          if (known) known.entries++
-          else
-            this.#audit.set(key, {
-              tenant_id: row.tenantId,
-              audit_type: type,
-              action,
-              grain,
-              bucket: bucket.toISOString(),
-              entries: 1,
-            })
-        }
-  }
-
-  // Sorted by primary key, so that writers on several replicas lock rows in one order and never in a circle.
-  usageRows = (): Row[] => sorted(this.#usage)
-  fileTotalRows = (): Row[] => sorted(this.#fileTotals)
-  auditRows = (): Row[] => sorted(this.#audit)
-
-  #count(tenantId: string, subjects: (string | null)[], at: Date, counts: Partial<Record<UsageColumn, number>>): void {
-    const hour = hourOf(at)
-    const day = dayOf(at)
-    for (const subject of ['', ...subjects]) {
-      if (subject === null) continue
-      for (const [grain, bucket] of [
-        ['hour', hour],
-        ['day', day],
-        ['total', totalBucket],
-      ] as const) {
-        const key = `${tenantId}|${subject}|${grain}|${bucket.getTime()}`
-        let row = this.#usage.get(key)
-        if (!row) this.#usage.set(key, (row = { tenant_id: tenantId, subject, grain, bucket: bucket.toISOString() }))
-        for (const column in counts) row[column] = ((row[column] as number | undefined) ?? 0) + counts[column as UsageColumn]!
-      }
-    }
-  }
-
-  #held(tenantId: string, contextId: string, uploadedBy: string, files: number, bytes: number): void {
-    for (const context of ['', contextId])
-      for (const uploader of ['', uploadedBy]) {
-        const key = `${tenantId}|${context}|${uploader}`
-        const row = this.#fileTotals.get(key)
-        if (row) {
-          row.files += files
-          row.bytes += bytes
-        } else this.#fileTotals.set(key, { tenant_id: tenantId, context_id: context, uploaded_by: uploader, files, bytes })
-      }
-  }
+  if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
+  if (blocked) count(blocked, at, { [blocked.reason]: 1 })
+  // By the time that the file's row shows, so that a recount of the rows gives the same hours.
+  if (upload)
+    count({ ...upload.file, apiKeyId: keyOnly(upload.actor.id) }, upload.file.createdAt, {
+      files_uploaded: 1,
+      bytes_uploaded: upload.file.sizeBytes,
+    })
+  if (deletion)
+    count({ tenantId: deletion.actor.tenantId, apiKeyId: keyOnly(deletion.actor.id), contextId: deletion.file.contextId }, at, {
+      files_deleted: 1,
+      bytes_deleted: deletion.file.sizeBytes,
+    })
+  if (download)
+    count({ ...download, apiKeyId: call?.apiKeyId ?? null }, at, { downloads: 1, bytes_downloaded: download.sizeBytes })
+  return rows
 }
 
-/** Users are no subject of the usage counters: what they do is not a call (contract §5). */
+/** Users are no subject of the counters: what they do is not a call (contract §5). */
 const keyOnly = (id: string): string | null => (id.startsWith('key_') ? id : null)
 
-const sorted = <T>(rows: Map<string, T>): T[] => [...rows.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+/** One row for each tenant, key, context and hour of a group. */
+export function added(deltas: UsageDelta[]): UsageDelta[] {
+  const sums = new Map<string, UsageDelta>()
+  for (const delta of deltas) {
+    const place = `${delta.tenant_id}|${delta.api_key_id}|${delta.context_id}|${delta.hour}`
+    const sum = sums.get(place)
+    if (!sum) sums.set(place, { ...delta })
+    else for (const column of usageColumns) if (delta[column] !== undefined) sum[column] = (sum[column] ?? 0) + delta[column]
+  }
+  return [...sums.values()]
+}

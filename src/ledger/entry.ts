@@ -51,11 +51,18 @@ export interface UploadedFile {
   createdAt: Date
 }
 
+/** A file that is to go: what never changes of it, as it was read. */
+export type RemovedFile = Pick<UploadedFile, 'fileId' | 'contextId' | 'originalFilename' | 'sizeBytes' | 'blobPath'> & {
+  uploadedBy: string
+}
+
 /** What was answered to a request with an Idempotency-Key: replayed for 24 hours. */
 export interface IdempotentAnswer {
   tenantId: string
   actorId: string
   key: string
+  /** Of whoever holds the key. */
+  token: string
   response: unknown
 }
 
@@ -66,15 +73,15 @@ export interface Entry {
   /** An upload that a check refused. */
   blocked?: { tenantId: string; contextId: string | null; apiKeyId: string | null; reason: BlockReason } | undefined
   upload?: { actor: Actor; file: UploadedFile } | undefined
-  deletion?: { actor: Actor; fileId: string; contextId: string } | undefined
-  download?: { tenantId: string; fileId: string; sizeBytes: number } | undefined
+  deletion?: { actor: Actor; file: RemovedFile } | undefined
+  download?: { tenantId: string; fileId: string; contextId: string; sizeBytes: number } | undefined
   audit?: AuditRow[] | undefined
   answer?: IdempotentAnswer | undefined
-  /** Paths to put into the garbage journal, due at that time. */
-  journal?: { blobPath: string; dueAt: Date }[] | undefined
-  /** Paths to take out of it, because nothing was ever written there. */
-  unjournal?: string[] | undefined
 }
+
+/** The tenant whose lock the entry needs; undefined where it only adds. */
+export const movedTenant = ({ upload, deletion, audit, answer }: Entry): string | undefined =>
+  upload?.file.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId
 
 /** The same call, refused. */
 export const failed = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({

@@ -1,79 +1,102 @@
-import type { Pool, PoolClient } from 'pg'
-import type { Prisma, PrismaClient } from '../db/generated/client.js'
+import type { Database } from '../db/client.js'
+import type { Prisma } from '../db/generated/client.js'
 import { sqlFault } from '../db/sql-errors.js'
-import { AssayError, databaseUnavailable, overloaded } from '../errors.js'
-import type { Outcome } from './admission.js'
-import { type Entry, failed } from './entry.js'
-import { commitGroup, RolledBack } from './group.js'
-import { ensurePartitionsOn } from './partitions.js'
-import { writeEntry } from './write.js'
+import { AppendLane } from './append-lane.js'
+import type { Waiting } from './commit-group.js'
+import { type Entry, failed, movedTenant } from './entry.js'
+import type { Fold } from './fold.js'
+import { moveStatement } from './move.js'
+import { MoveLanes } from './move-lanes.js'
+import { Outrun, type Refusal, refusalOf } from './refusals.js'
 
 export type Transaction = Prisma.TransactionClient
-
-interface Waiting {
-  entry: Entry
-  resolve: () => void
-  reject: (error: unknown) => void
-}
 
 const mostAttempts = 5
 const settledAtOnce = 16
 
 /**
- * The one writer of calls, counters, files, quotas and audit entries. Entries that arrive while a group is being committed
- * go in the next one, so that the cost of a durable commit is shared; nobody waits on a timer. `commit` resolves when its
- * group is durable, and rejects when the entry was refused (which is then in the log) or could not be written (which is not).
+ * The one writer of calls, counters, files, quotas and audit entries, in five sentences.
+ *
+ * Every call leaves behind rows that are only ever added (its log line, its counts, its download): those need no lock, so entries of
+ * any tenants go down together, in one statement and one commit (append-lane.ts).
+ * What moves files (an upload's acceptance, a deletion) and every change that is audited takes the lock of its own tenant, in a group
+ * of that tenant alone, in one round trip and one commit (move-lanes.ts).
+ * Whatever guards a promise (a quota, a claim on a blob's path, an Idempotency-Key) is a row that this transaction reads and writes;
+ * no connection, clock or process keeps it (prisma/migrations, `ledger_move_1`).
+ * Counters are folded from what was added, a moment later, by whichever replica comes to it first, and readers add what is not folded
+ * yet, so that every number is exact at any moment (fold.ts, counters.ts).
+ * Connections of writers are not those of readers, and a tenant whose lock is held elsewhere waits beside the others.
  */
 export class Ledger {
-  /** Told of each entry when it is durable; for the metrics. */
+  /** Called with each entry when it is durable; for the metrics. */
   onCommitted: (entry: Entry) => void = () => {}
-  /** Told of each entry whose `commit` rejects: refused, not written, or nobody knows. */
+  /** Called with each entry whose `commit` rejects: refused, not written, or in doubt. */
   onFailed: (entry: Entry) => void = () => {}
-  readonly #pool: Pool
-  readonly #prisma: PrismaClient
-  readonly #maxGroup: number
-  readonly #maxWaiting: number
-  #waiting: Waiting[] = []
-  #running = false
-  #idle: (() => void)[] = []
+  readonly #prisma: Database['prisma']
+  readonly #appends: AppendLane
+  readonly #moves: MoveLanes
+  readonly #fold: Pick<Fold, 'note'> | undefined
   readonly #answering = new Set<Promise<void>>()
 
-  constructor({ pool, prisma }: { pool: Pool; prisma: PrismaClient }, options: { maxGroup?: number; maxWaiting?: number } = {}) {
-    this.#pool = pool
+  constructor(
+    { writes, prisma }: Pick<Database, 'writes' | 'prisma'>,
+    { maxGroup = 512, maxWaiting = 20_000, fold }: { maxGroup?: number; maxWaiting?: number; fold?: Pick<Fold, 'note'> } = {},
+  ) {
     this.#prisma = prisma
-    this.#maxGroup = options.maxGroup ?? 512
-    this.#maxWaiting = options.maxWaiting ?? 20_000
+    this.#fold = fold
+    this.#appends = new AppendLane({ pool: writes, maxGroup, maxWaiting, onWritten: (group) => this.#settle(group, []) })
+    this.#moves = new MoveLanes({ pool: writes, maxGroup, onWritten: (group, refusals) => this.#settle(group, refusals) })
   }
 
   /** How many entries wait for their group. */
   get waiting(): number {
-    return this.#waiting.length
+    return this.#appends.waiting + this.#moves.waiting
   }
 
+  /**
+   * Resolves when the entry is durable, and rejects when it was refused (which is then in the log), when it could not be written
+   * (which is not), and with `Outrun` where what it rests on was taken meanwhile.
+   */
   commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {
         this.onFailed(entry)
         reject(error)
       }
-      if (this.#waiting.length >= this.#maxWaiting)
-        return fail(overloaded('Too many calls wait to be recorded; try again in a moment.'))
-      this.#waiting.push({ entry, resolve, reject: fail })
-      if (!this.#running) void this.#run()
+      const tenantId = movedTenant(entry)
+      if (tenantId === undefined) this.#appends.push({ entry, resolve, reject: fail })
+      else this.#moves.push(tenantId, { entry, resolve, reject: fail })
     })
   }
 
   /**
-   * A change of tenants, keys, contexts or users: `work` makes it and gives the entry that goes with it (its audit rows),
-   * written in the same transaction by the same statement as every other. Run again where PostgreSQL undid it to end a deadlock.
+   * A change of a tenant, its keys, contexts or users, under the tenant's lock: `work` makes it and gives the entry that goes with
+   * it (its audit rows), written in the same transaction. So it is answered only when nothing that was decided before can still commit.
    */
-  async change<T>(work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
+  change<T>(tenantId: string, work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#moves.push(tenantId, { run: async () => resolve(await this.#change(tenantId, work)), reject })
+    })
+  }
+
+  /** Resolves when nothing waits any more. */
+  async drain(): Promise<void> {
+    while (!this.#appends.idle || !this.#moves.idle || this.#answering.size > 0) {
+      await Promise.all(this.#answering)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+
+  async #change<T>(tenantId: string, work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#prisma.$transaction(
           async (tx) => {
+            await tx.$queryRaw`SELECT 1 FROM tenant_heads WHERE tenant_id = ${tenantId} FOR UPDATE`
             const { result, entry } = await work(tx)
-            await writeEntry({ query: ({ text, values }) => tx.$executeRawUnsafe(text, ...values) }, entry)
+            const { text, values } = moveStatement(tenantId, [entry])
+            const [moved] = await tx.$queryRawUnsafe<{ refusals: Refusal[] }[]>(text, ...values)
+            if (moved!.refusals[0]) throw refusalOf(moved!.refusals[0], entry)
             return result
           },
           { maxWait: 5_000, timeout: 10_000 },
@@ -84,90 +107,38 @@ export class Ledger {
     }
   }
 
-  /** Resolves when nothing waits any more. */
-  async drain(): Promise<void> {
-    if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve))
-    await Promise.all(this.#answering)
-  }
-
   /** The next group does not wait for the answers of this one. */
-  #settling(answers: Promise<void>): void {
+  #settle(group: Waiting[], refusals: Refusal[]): void {
+    const answers = this.#answer(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
     this.#answering.add(answers)
     void answers.finally(() => this.#answering.delete(answers))
   }
 
-  async #run(): Promise<void> {
-    this.#running = true
-    // What arrives in this turn of the event loop belongs to the first group already.
-    await new Promise(setImmediate)
-    while (this.#waiting.length > 0) await this.#commitNext(this.#waiting.splice(0, this.#maxGroup))
-    this.#running = false
-    for (const resolve of this.#idle.splice(0)) resolve()
-  }
-
-  async #commitNext(group: Waiting[]): Promise<void> {
-    let client: PoolClient | undefined
-    let broken: Error | undefined
-    try {
-      client = await this.#pool.connect()
-      await this.#commitOn(client, group)
-    } catch (error) {
-      // Without an answer nobody knows whether the group is durable: nothing is tried again that could then be there twice.
-      broken = error as Error
-      const told = client ? inDoubt(error) : unavailable(error)
-      for (const waiting of group) waiting.reject(told)
-    } finally {
-      client?.release(broken)
-    }
-  }
-
-  /** Throws only where the connection is of no more use; those that were settled before then stay settled. */
-  async #commitOn(client: PoolClient, group: Waiting[]): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      let cause: unknown
-      try {
-        const entries = group.map(({ entry }) => entry)
-        this.#settling(settle(group, await commitGroup(client, entries), this.onCommitted))
-        return
-      } catch (error) {
-        if (!(error instanceof RolledBack)) throw error
-        cause = error.cause
-      }
-      const fault = sqlFault(cause)
-      if (attempt < mostAttempts && fault === 'contention') continue
-      if (attempt < mostAttempts && fault === 'missing_partition') {
-        await ensurePartitionsOn(client)
+  /** Many callers are answered in several turns of the event loop: what each does with its answer would add up in one. */
+  async #answer(group: Waiting[], refusals: Map<number, Refusal>): Promise<void> {
+    for (const [index, waiting] of group.entries()) {
+      if (index > 0 && index % settledAtOnce === 0) await new Promise(setImmediate)
+      const refusal = refusals.get(index)
+      if (refusal) {
+        this.#refuse(waiting, refusal)
         continue
       }
-      if (group.length === 1 || fault === 'hardship') {
-        for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : unavailable(cause))
-        return
-      }
-      // A poisoned group: one by one, so that only the culprit fails.
-      for (const waiting of group) await this.#commitOn(client, [waiting])
-      return
+      waiting.resolve()
+      this.#note(waiting.entry)
+      this.onCommitted(waiting.entry)
     }
   }
-}
 
-/** Many callers are answered in several turns of the event loop: what each does with its answer would add up in one. */
-async function settle(group: Waiting[], outcomes: Outcome[], onCommitted: (entry: Entry) => void): Promise<void> {
-  for (const [index, { entry, resolve, reject }] of group.entries()) {
-    if (index > 0 && index % settledAtOnce === 0) await new Promise(setImmediate)
-    const outcome = outcomes[index]!
-    if (outcome.done) resolve()
-    else reject(outcome.error)
-    onCommitted(outcome.done ? entry : { ...entry, call: entry.call && failed(entry.call, outcome.error) })
+  #note(entry: Entry): void {
+    const tenantId = entry.call?.tenantId ?? entry.blocked?.tenantId ?? entry.download?.tenantId ?? movedTenant(entry)
+    if (tenantId) this.#fold?.note(tenantId)
+  }
+
+  /** The refused call only adds: its log line, with the reason, before its caller is answered. */
+  #refuse({ entry, reject }: Waiting, refusal: Refusal): void {
+    const error = refusalOf(refusal, entry)
+    const refuse = () => reject(error)
+    if (error instanceof Outrun || !entry.call) refuse()
+    else this.#appends.push({ entry: { call: failed(entry.call, error) }, resolve: refuse, reject: refuse })
   }
 }
-
-const unavailable = (error: unknown) =>
-  error instanceof AssayError || sqlFault(error) === 'unreachable'
-    ? error
-    : databaseUnavailable('The database did not take this call; try again in a moment.', error)
-
-const inDoubt = (error: unknown) =>
-  databaseUnavailable(
-    'The database was lost while it recorded this call, and it is not known whether it did; look before you repeat it.',
-    error,
-  )

@@ -1,52 +1,63 @@
 import { idTime, newId } from '../ids.js'
-import type { Admitted, Outcome, RemovedFile } from './admission.js'
-import type { Counters } from './counters.js'
-import { type AuditRow, type CallRow, type Entry, failed, type UploadedFile } from './entry.js'
+import type { AuditRow, CallRow, Entry, RemovedFile, UploadedFile } from './entry.js'
 
-/** The rows that one entry leaves, as the write takes them. What they add to the counters goes into `counters`. */
-export function rowsOf(entry: Entry, outcome: Outcome, admitted: Admitted, counters: Counters) {
-  const { upload, deletion, download } = entry
+/** The row of a call, made at the moment that its own id gives. What is absent is null. */
+export function callRow(call: CallRow): { row: Record<string, unknown>; at: Date } {
   const callId = newId('call')
-  const now = idTime(callId)
-  const call = entry.call && (outcome.done ? entry.call : failed(entry.call, outcome.error))
-  const audit: AuditRow[] = outcome.done ? [...(entry.audit ?? [])] : []
-  const journal = [...(entry.journal ?? [])]
-  const removed = admitted.removed.get(entry)
-
-  if (upload && outcome.done) {
-    // By the time that the file's row shows, so that a recount of the rows gives the same hours.
-    counters.uploaded(upload.file, upload.actor.id, upload.file.createdAt)
-    audit.push(creationOf(upload))
-  }
-  // Its blob was written for nothing: garbage, from now on.
-  if (upload && !outcome.done) journal.push({ blobPath: upload.file.blobPath, dueAt: now })
-  if (deletion && removed) {
-    counters.deleted(removed, now)
-    journal.push({ blobPath: removed.blob_path, dueAt: now })
-    audit.push(deletionOf(deletion, removed))
-  }
-  if (download && outcome.done)
-    counters.downloaded(
-      {
-        tenantId: download.tenantId,
-        contextId: admitted.contextOf.get(download.fileId) ?? null,
-        apiKeyId: entry.call?.apiKeyId ?? null,
-        sizeBytes: download.sizeBytes,
-      },
-      now,
-    )
-  if (entry.blocked) counters.blocked(entry.blocked, now)
-  if (call) counters.call(call, now)
-
+  const at = idTime(callId)
   return {
-    calls: call ? [callRow(callId, now, call)] : [],
-    files: upload && outcome.done ? [fileRow(upload)] : [],
-    audit: audit.map((row) => auditRow(row, counters)),
-    journal: journal.map(({ blobPath, dueAt }) => ({ blob_path: blobPath, due_at: dueAt.toISOString() })),
-    unjournal: entry.unjournal ?? [],
-    answers: outcome.done && entry.answer ? [answerRow(entry.answer)] : [],
+    at,
+    row: {
+      call_id: callId,
+      tenant_id: call.tenantId,
+      api_key_id: call.apiKeyId,
+      api_key_name: call.apiKeyName,
+      operation: call.operation,
+      status: call.status,
+      file_id: call.fileId,
+      context_key: call.contextKey,
+      error_code: call.errorCode,
+      error_message: call.errorMessage,
+      ...(call.validation !== null && { validation: call.validation }),
+      ip_address: call.ipAddress,
+      user_agent: call.userAgent,
+      created_at: at.toISOString(),
+    },
   }
 }
+
+/** The row of a file, its report and who answers for it. */
+export const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
+  file_id: file.fileId,
+  context_id: file.contextId,
+  original_filename: file.originalFilename,
+  content_type: file.contentType,
+  size_bytes: file.sizeBytes,
+  checksum: file.checksum,
+  blob_path: file.blobPath,
+  metadata: file.metadata,
+  uploaded_by: actor.id,
+  uploaded_by_name: actor.kind === 'api_key' ? actor.name : null,
+  uploader_kind: actor.kind,
+  created_at: file.createdAt.toISOString(),
+  validated_at: file.createdAt.toISOString(),
+  report: file.validation,
+})
+
+export const removedRow = (file: RemovedFile) => ({
+  file_id: file.fileId,
+  context_id: file.contextId,
+  uploaded_by: file.uploadedBy,
+  size_bytes: file.sizeBytes,
+  blob_path: file.blobPath,
+})
+
+/** The audit entries that an upload, a deletion or a change leaves. */
+export const auditsOf = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
+  ...audit,
+  ...(upload ? [creationOf(upload)] : []),
+  ...(deletion ? [deletionOf(deletion)] : []),
+]
 
 const creationOf = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedFile }): AuditRow => ({
   actor,
@@ -64,65 +75,22 @@ const creationOf = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedF
   },
 })
 
-const deletionOf = ({ actor }: { actor: AuditRow['actor'] }, removed: RemovedFile): AuditRow => ({
+const deletionOf = ({ actor, file }: { actor: AuditRow['actor']; file: RemovedFile }): AuditRow => ({
   actor,
-  tenantId: removed.tenant_id,
+  tenantId: actor.tenantId,
   auditType: 'file',
   action: 'deleted',
   entityType: 'file',
-  entityId: removed.file_id,
-  entityName: removed.original_filename,
-  details: { size_bytes: removed.size_bytes },
+  entityId: file.fileId,
+  entityName: file.originalFilename,
+  details: { size_bytes: file.sizeBytes },
 })
 
-const answerRow = (answer: NonNullable<Entry['answer']>) => ({
-  tenant_id: answer.tenantId,
-  actor_id: answer.actorId,
-  key: answer.key,
-  response: answer.response,
-})
-
-const callRow = (callId: string, at: Date, call: CallRow) => ({
-  call_id: callId,
-  tenant_id: call.tenantId,
-  api_key_id: call.apiKeyId,
-  api_key_name: call.apiKeyName,
-  operation: call.operation,
-  status: call.status,
-  file_id: call.fileId,
-  context_key: call.contextKey,
-  error_code: call.errorCode,
-  error_message: call.errorMessage,
-  validation: call.validation,
-  ip_address: call.ipAddress,
-  user_agent: call.userAgent,
-  created_at: at.toISOString(),
-})
-
-const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
-  file_id: file.fileId,
-  tenant_id: file.tenantId,
-  context_id: file.contextId,
-  original_filename: file.originalFilename,
-  content_type: file.contentType,
-  size_bytes: file.sizeBytes,
-  checksum: file.checksum,
-  blob_path: file.blobPath,
-  metadata: file.metadata,
-  validation: file.validation,
-  uploaded_by: actor.id,
-  uploaded_by_name: actor.kind === 'api_key' ? actor.name : null,
-  created_at: file.createdAt.toISOString(),
-})
-
-// Counted at the moment that its own id gives: at midnight, that of its call may be on another day.
-function auditRow(row: AuditRow, counters: Counters) {
+/** Counted at the moment that its own id gives: at midnight, that of its call may be on another day. */
+export function auditRow(row: AuditRow) {
   const auditId = newId('aud')
-  const at = idTime(auditId)
-  counters.audited(row, at)
   return {
     audit_id: auditId,
-    tenant_id: row.tenantId,
     audit_type: row.auditType,
     action: row.action,
     entity_type: row.entityType,
@@ -136,6 +104,6 @@ function auditRow(row: AuditRow, counters: Counters) {
     details: row.details,
     ip_address: row.actor.ip,
     user_agent: row.actor.userAgent,
-    created_at: at.toISOString(),
+    created_at: idTime(auditId).toISOString(),
   }
 }

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { usageColumns, usageNow } from '../ledger/counters.js'
 
 /**
  * How many counters differ from a recount of the rows that they count (contract §8): files held, calls, and audit entries.
@@ -26,25 +27,27 @@ export async function counterDrift(
   }
 }
 
-// file_totals against files, for each tenant, context and uploader and all their sums.
+// What contexts and tenants hold against their files.
 const filesStatement = `
 WITH counted AS (
-  SELECT tenant_id, coalesce(context_id, '') AS context_id, coalesce(uploaded_by, '') AS uploaded_by, count(*) AS files, sum(size_bytes) AS bytes
-  FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, CUBE (context_id, uploaded_by)),
-kept AS (SELECT * FROM file_totals WHERE $1::text IS NULL OR tenant_id = $1)
-SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id, uploaded_by)
+  SELECT tenant_id, coalesce(context_id, '') AS context_id, count(*) AS files, sum(size_bytes) AS bytes
+  FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, ROLLUP (context_id)),
+kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, '', files, bytes FROM tenant_heads) t
+  WHERE $1::text IS NULL OR tenant_id = $1)
+SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
 
 // What came less what went is what is held.
 const uploadsStatement = `
-SELECT count(*) AS drift FROM usage_counters u LEFT JOIN file_totals t ON t.tenant_id = u.tenant_id AND t.context_id = '' AND t.uploaded_by = ''
-WHERE u.subject = '' AND u.grain = 'total' AND ($1::text IS NULL OR u.tenant_id = $1)
-  AND (u.files_uploaded - u.files_deleted <> coalesce(t.files, 0) OR u.bytes_uploaded - u.bytes_deleted <> coalesce(t.bytes, 0))`
+SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
+  SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${usageNow} u
+  WHERE subject = '' AND grain = 'total' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id) u USING (tenant_id)
+WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
 
-const all = `upload_success + upload_failure * 3 + download_success * 5 + download_failure * 7 + metadata_success * 11 + metadata_failure * 13 + delete_success * 17 + delete_failure * 19
-  + files_uploaded * 23 + bytes_uploaded + files_deleted * 29 + bytes_deleted * 2 + downloads * 31 + bytes_downloaded * 3 + invalid_extension * 37 + size_exceeded * 41 + blank_file * 43 + corrupt_file * 47 + virus_detected * 53`
+// Weights that keep one error from hiding another.
+const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
 
-// The hours of each day add up to it, and the days to the totals. The weights keep one error from hiding another.
+// The hours of each day add up to it, and the days to the totals; what is not folded yet is all of them at once.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
@@ -52,6 +55,8 @@ SELECT count(*) AS drift FROM (
   UNION ALL
   SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject
   HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
+
+const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
 
 // The hours against the log's rows, by tenant and by key.
 const callsStatement = `
@@ -63,17 +68,18 @@ WITH rows AS (
     count(*) FILTER (WHERE operation = 'delete' AND status = 'success') AS xs, count(*) FILTER (WHERE operation = 'delete' AND status = 'failure') AS xf
   FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
   GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ())),
-kept AS (SELECT * FROM usage_counters WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND ($1::text IS NULL OR tenant_id = $1))
+kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${usageNow} u
+  WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY 1, 2, 3)
 SELECT count(*) AS drift FROM rows r FULL JOIN kept k USING (tenant_id, subject, bucket)
 WHERE coalesce(r.us, 0) <> coalesce(k.upload_success, 0) OR coalesce(r.uf, 0) <> coalesce(k.upload_failure, 0) OR coalesce(r.ds, 0) <> coalesce(k.download_success, 0)
    OR coalesce(r.df, 0) <> coalesce(k.download_failure, 0) OR coalesce(r.ms, 0) <> coalesce(k.metadata_success, 0) OR coalesce(r.mf, 0) <> coalesce(k.metadata_failure, 0)
    OR coalesce(r.xs, 0) <> coalesce(k.delete_success, 0) OR coalesce(r.xf, 0) <> coalesce(k.delete_failure, 0)`
 
-// By day, type and action and all their sums, both ways.
+// By day, type and action, both ways.
 const auditStatement = `
 WITH counted AS (
-  SELECT tenant_id, coalesce(audit_type::text, '') AS audit_type, coalesce(action::text, '') AS action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries
-  FROM audit_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2 GROUP BY tenant_id, date_trunc('day', created_at, 'UTC'), CUBE (audit_type, action)),
+  SELECT tenant_id, audit_type, action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries
+  FROM audit_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2 GROUP BY 1, 2, 3, 4),
 kept AS (SELECT * FROM audit_counters WHERE grain = 'day' AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1))
 SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, audit_type, action, bucket)
 WHERE coalesce(c.entries, 0) <> coalesce(k.entries, 0)`

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { BlobStorage } from '../storage/blob-storage.js'
 
-// Beyond it, what an outage leaves is swept when the journal said from the start: an hour after its upload began.
+// Beyond it, what an outage leaves is swept when the journal said from the start.
 const mostPaths = 10_000
 
 /**
@@ -12,7 +12,8 @@ const mostPaths = 10_000
 export class OrphanedUploads {
   readonly #pool: Pool
   readonly #settleMs: number
-  readonly #due = new Map<string, Date>()
+  /** When each was noted, by this process's own steady clock: the database's says when it is due. */
+  readonly #noted = new Map<string, number>()
 
   /** `settleMs`: how long after its failure a `put` may still bring a blob (a request that the bucket has, and we gave up). */
   constructor(pool: Pool, settleMs: number) {
@@ -21,8 +22,9 @@ export class OrphanedUploads {
   }
 
   /** The store, its failed uploads noted. */
-  watching(storage: Pick<BlobStorage, 'put'>): Pick<BlobStorage, 'put'> {
+  watching(storage: Pick<BlobStorage, 'put' | 'remove'>): Pick<BlobStorage, 'put' | 'remove'> {
     return {
+      remove: (path) => storage.remove(path),
       put: (path, content, options) =>
         storage.put(path, content, options).catch((error) => {
           this.note(path)
@@ -31,24 +33,27 @@ export class OrphanedUploads {
     }
   }
 
-  /** That nobody will make a row for the blob at `path`, unless a commit under way does. */
+  /** That no row will be made for the blob at `path`, unless a commit under way makes it. */
   note(path: string): void {
-    if (this.#due.size < mostPaths) this.#due.set(path, new Date(Date.now() + this.#settleMs))
+    if (this.#noted.size < mostPaths) this.#noted.set(path, performance.now())
   }
 
   /** Brings the journal's times forward. What the database cannot take now is kept for the next turn. */
   async hasten(): Promise<void> {
-    if (this.#due.size === 0) return
-    const noted = [...this.#due]
+    if (this.#noted.size === 0) return
+    const noted = [...this.#noted]
+    const now = performance.now()
     const { rows } = await this.#pool.query<{ blob_path: string }>(
-      `WITH noted AS (SELECT * FROM unnest($1::text[], $2::timestamptz[]) AS n(blob_path, due_at)),
-        free AS (SELECT blob_path FROM blob_garbage WHERE blob_path = ANY($1) ORDER BY blob_path FOR UPDATE SKIP LOCKED),
-        hastened AS (UPDATE blob_garbage g SET due_at = least(g.due_at, n.due_at) FROM noted n
-          WHERE g.blob_path = n.blob_path AND n.blob_path IN (SELECT blob_path FROM free) RETURNING g.blob_path)
-      SELECT blob_path FROM blob_garbage WHERE blob_path = ANY($1) AND blob_path NOT IN (SELECT blob_path FROM hastened)`,
-      [noted.map(([path]) => path), noted.map(([, dueAt]) => dueAt)],
+      `WITH noted AS (SELECT split_part(path, '/', 1) AS tenant_id, path AS blob_path, now() + make_interval(secs => ms / 1000) AS due_at FROM unnest($1::text[], $2::float8[]) AS n(path, ms)),
+        free AS (SELECT g.tenant_id, g.blob_path FROM blob_garbage g JOIN noted n ON g.tenant_id = n.tenant_id AND g.blob_path = n.blob_path
+          WHERE NOT g.taken ORDER BY g.blob_path FOR UPDATE OF g SKIP LOCKED),
+        hastened AS (UPDATE blob_garbage g SET due_at = least(g.due_at, n.due_at) FROM noted n JOIN free f ON f.tenant_id = n.tenant_id AND f.blob_path = n.blob_path
+          WHERE g.tenant_id = n.tenant_id AND g.blob_path = n.blob_path RETURNING g.blob_path)
+      SELECT g.blob_path FROM blob_garbage g JOIN noted n ON g.tenant_id = n.tenant_id AND g.blob_path = n.blob_path
+      WHERE NOT g.taken AND g.blob_path NOT IN (SELECT blob_path FROM hastened)`,
+      [noted.map(([path]) => path), noted.map(([, at]) => this.#settleMs - (now - at))],
     )
     const locked = new Set(rows.map((row) => row.blob_path))
-    for (const [path] of noted) if (!locked.has(path)) this.#due.delete(path)
+    for (const [path] of noted) if (!locked.has(path)) this.#noted.delete(path)
   }
 }

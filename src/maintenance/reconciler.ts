@@ -96,34 +96,35 @@ export class Reconciler {
   async #keep(finding: Finding): Promise<void> {
     this.#logger.error(finding, 'The reconciler found a disagreement between rows and blobs.')
     const { blobPath, kind } = finding
-    const { tenantId, fileId } = finding.tenantId ? finding : await this.#ownerOf(blobPath)
-    const known = await this.#database.prisma.storageFinding.findUnique({ where: { blobPath_kind: { blobPath, kind } } })
+    const { fileId } = finding
+    const tenantId = finding.tenantId ?? (await this.#ownerOf(blobPath))
+    const place = { tenantId: tenantId ?? '', blobPath, kind }
+    const known = await this.#database.prisma.storageFinding.findUnique({ where: { tenantId_blobPath_kind: place } })
     await this.#database.prisma.storageFinding.upsert({
-      where: { blobPath_kind: { blobPath, kind } },
-      create: { blobPath, kind, tenantId, fileId, foundAt: new Date() },
+      where: { tenantId_blobPath_kind: place },
+      create: { ...place, fileId, foundAt: new Date() },
       update: { foundAt: new Date() },
     })
-    if (known || !tenantId || !fileId) return
+    if (known || !tenantId) return
     const audit = {
       actor: systemActor(tenantId),
       tenantId,
       auditType: 'file' as const,
       action: 'updated' as const,
       entityType: 'file',
-      entityId: fileId,
-      entityName: fileId,
+      // Of a blob that belongs to no file, its own name.
+      entityId: fileId ?? blobPath.split('/').at(-1)!,
+      entityName: fileId ?? blobPath,
       details: { finding: kind },
     }
     await this.#ledger.commit({ audit: [audit] })
   }
 
-  /** Of a blob without a row: paths of ours begin with a tenant's id and end with a file's. */
-  async #ownerOf(blobPath: string): Promise<{ tenantId: string | null; fileId: string | null }> {
+  /** Of a blob without a row: paths of ours begin with a tenant's id. */
+  async #ownerOf(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
-    const fileId = blobPath.split('/').at(-1)!
-    const ours = isId('ten', tenantId) && isId('file', fileId)
-    const tenant = ours ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null
-    return tenant ? { tenantId, fileId } : { tenantId: null, fileId: null }
+    const tenant = isId('ten', tenantId) ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null
+    return tenant?.tenantId ?? null
   }
 
   async #state(): Promise<State> {

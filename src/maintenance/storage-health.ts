@@ -114,8 +114,8 @@ export class StorageHealth {
   async *#rows(start: string, prefix: string): AsyncGenerator<FileRow> {
     for (let after = start; ; ) {
       const { rows } = await this.#database.pool.query<FileRow>(
-        'SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM files WHERE blob_path > $1 ORDER BY blob_path LIMIT $2',
-        [after, rowsAtOnce],
+        'SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM files WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3',
+        [tenantOf(after), after, rowsAtOnce],
       )
       for (const row of rows) {
         if (!row.blob_path.startsWith(prefix)) return
@@ -141,8 +141,8 @@ export class StorageHealth {
 
   async #unowned(blob: StoredBlob): Promise<Finding | undefined> {
     const { rows } = await this.#database.pool.query(
-      'SELECT 1 FROM files WHERE blob_path = $1 UNION ALL SELECT 1 FROM blob_garbage WHERE blob_path = $1',
-      [blob.path],
+      'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2',
+      [tenantOf(blob.path), blob.path],
     )
     if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
     return { kind: 'blob_without_file', blobPath: blob.path, fileId: null, tenantId: null }
@@ -168,9 +168,14 @@ export class StorageHealth {
   }
 
   async #isKept(blobPath: string): Promise<boolean> {
-    return ((await this.#database.pool.query('SELECT 1 FROM files WHERE blob_path = $1', [blobPath])).rowCount ?? 0) > 0
+    const values = [tenantOf(blobPath), blobPath]
+    const { rowCount } = await this.#database.pool.query('SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2', values)
+    return (rowCount ?? 0) > 0
   }
 }
+
+/** Every path of ours begins with its tenant: the order of paths is that of tenants and paths. */
+const tenantOf = (path: string): string => path.split('/')[0]!
 
 const findingOf = (kind: Finding['kind'], row: FileRow): Finding => ({
   kind,

@@ -4,17 +4,26 @@ import type { BlobStorage } from '../storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// A store that is down is not asked for all of a batch, since each answer may take its whole deadline while the rows stay locked.
+// A store that is down is not asked for all of a batch, since each answer may take its whole deadline.
 const mostFailures = 8
 
-/** Removes the blobs that the garbage journal says are due. Safe on several replicas at once: each takes other rows. */
+interface Taken {
+  tenant_id: string
+  blob_path: string
+}
+
+/**
+ * Removes the blobs that the garbage journal says are due, in three steps, with no transaction open while the store works: what is
+ * taken is marked, and from then on no upload can claim it, whatever becomes of this process; it is removed; it is forgotten.
+ * Safe on several replicas at once, each takes other rows; what one that died had taken is due again after ten minutes.
+ */
 export class Sweeper {
   readonly #pool: Pool
-  readonly #storage: BlobStorage
+  readonly #storage: Pick<BlobStorage, 'remove'>
   readonly #onFailed: (path: string, reason: unknown) => void
 
-  /** `onFailed` is told of each blob that the store did not remove, and why. */
-  constructor(pool: Pool, storage: BlobStorage, onFailed: (path: string, reason: unknown) => void = () => {}) {
+  /** `onFailed` is called with each blob that the store did not remove, and why. */
+  constructor(pool: Pool, storage: Pick<BlobStorage, 'remove'>, onFailed: (path: string, reason: unknown) => void = () => {}) {
     this.#pool = pool
     this.#storage = storage
     this.#onFailed = onFailed
@@ -35,52 +44,58 @@ export class Sweeper {
     }
   }
 
-  // The rows stay locked until their blobs are gone, so that an upload that is just being committed waits, and then finds
-  // that its path is no longer its own.
   async #sweepBatch(): Promise<{ removed: number; failed: number }> {
-    const client = await this.#pool.connect()
-    // With the connection the locks are gone, and nothing more may be removed.
-    let lost: Error | undefined
-    const onLost = (error: Error) => {
-      lost = error
-    }
-    client.on('error', onLost)
-    try {
-      await client.query('BEGIN')
-      // A store may be slow; the server would take the transaction for forgotten.
-      await client.query(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
-      const { rows } = await client.query<{ blob_path: string }>(
-        'SELECT blob_path FROM blob_garbage WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED',
-        [batch],
-      )
-      faultPoint('sweep.taken')
-      const removed: string[] = []
-      const failed: string[] = []
-      const queue = rows.map((row) => row.blob_path)
-      const work = async () => {
-        for (let path = queue.shift(); path !== undefined && failed.length < mostFailures && !lost; path = queue.shift())
-          await this.#storage.remove(path).then(
-            () => removed.push(path!),
-            (reason: unknown) => {
-              failed.push(path!)
-              this.#onFailed(path!, reason)
-            },
-          )
+    const taken = await this.#take()
+    faultPoint('sweep.taken')
+    const removed: Taken[] = []
+    let failed = 0
+    const queue = [...taken]
+    const work = async () => {
+      for (let row = queue.shift(); row && failed < mostFailures; row = queue.shift()) {
+        const { blob_path: path } = row
+        const done = await this.#storage.remove(path).then(
+          () => true,
+          (reason: unknown) => {
+            this.#onFailed(path, reason)
+            return false
+          },
+        )
+        if (done) removed.push(row)
+        else failed++
       }
-      await Promise.all(Array.from({ length: atOnce }, work))
-      faultPoint('sweep.removed')
-      await client.query('DELETE FROM blob_garbage WHERE blob_path = ANY($1)', [removed])
-      faultPoint('sweep.forgotten')
-      await client.query(`UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE blob_path = ANY($1)`, [failed])
-      await client.query('COMMIT')
-      faultPoint('sweep.committed')
-      return { removed: removed.length, failed: failed.length }
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {})
-      throw error
-    } finally {
-      client.off('error', onLost)
-      client.release(lost)
     }
+    await Promise.all(Array.from({ length: atOnce }, work))
+    faultPoint('sweep.removed')
+    await this.#forget(removed)
+    faultPoint('sweep.forgotten')
+    const gone = new Set(removed)
+    await this.#postpone(taken.filter((row) => !gone.has(row)))
+    return { removed: removed.length, failed }
+  }
+
+  async #take(): Promise<Taken[]> {
+    const { rows } = await this.#pool.query<Taken>(
+      `UPDATE blob_garbage g SET taken = true, due_at = now() + interval '10 minutes'
+       FROM (SELECT tenant_id, blob_path FROM blob_garbage WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED) due
+       WHERE g.tenant_id = due.tenant_id AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
+      [batch],
+    )
+    return rows
+  }
+
+  async #forget(rows: Taken[]): Promise<void> {
+    await this.#pool.query(`DELETE FROM blob_garbage g USING ${places} WHERE ${same}`, arraysOf(rows))
+  }
+
+  async #postpone(rows: Taken[]): Promise<void> {
+    if (rows.length > 0)
+      await this.#pool.query(
+        `UPDATE blob_garbage g SET due_at = now() + interval '1 minute' FROM ${places} WHERE ${same}`,
+        arraysOf(rows),
+      )
   }
 }
+
+const places = 'unnest($1::text[], $2::text[]) AS p(tenant_id, blob_path)'
+const same = 'g.tenant_id = p.tenant_id AND g.blob_path = p.blob_path AND g.taken'
+const arraysOf = (rows: Taken[]) => [rows.map((row) => row.tenant_id), rows.map((row) => row.blob_path)]

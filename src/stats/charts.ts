@@ -2,7 +2,7 @@ import type { Actor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { sliced } from '../graphql/sliced.js'
-import { dayOf, hourOf, type UsageColumn, usageColumns } from '../ledger/counters.js'
+import { dayOf, hourOf, type UsageColumn, usageColumns, usageNow } from '../ledger/counters.js'
 import { callsOf, type Usage } from './stats.service.js'
 import type { ApiCallsPoint, ChartPeriod, StoragePoint, UploadsPoint } from './stats.type.js'
 
@@ -102,9 +102,9 @@ export class Charts {
       `SELECT coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes, (
          SELECT jsonb_agg(p) FROM (
            SELECT jsonb_build_array(extract(epoch FROM date_trunc('${unit}', bucket, 'UTC'))::bigint * 1000, ${columns.map((column) => `sum(${column})::bigint`).join(', ')})
-           FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= $2
+           FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= $2
            GROUP BY date_trunc('${unit}', bucket, 'UTC')) counted(p)) AS points
-       FROM tenants t LEFT JOIN file_totals held ON held.tenant_id = t.tenant_id AND held.context_id = '' AND held.uploaded_by = '' WHERE t.tenant_id = $1`,
+       FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
       [actor.tenantId, buckets[0]],
     )
     const found = new Map(rows[0]?.points?.map((point) => [point[0], point]))

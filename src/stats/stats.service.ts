@@ -2,7 +2,7 @@ import type { Actor } from '../auth/actor.js'
 import { type BlockReasonField, blockReasons, fieldOfReason } from '../block-reasons.js'
 import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
-import { dayOf, type UsageColumn, usageColumns } from '../ledger/counters.js'
+import { dayOf, type UsageColumn, usageColumns, usageNow } from '../ledger/counters.js'
 import { megabyte } from '../units.js'
 import { changePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.type.js'
@@ -12,6 +12,10 @@ export type Usage = Record<UsageColumn, number>
 
 const nothing = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
 const day = 86_400_000
+
+/** The counters of the tenant $1 there, as one object. */
+const usageIn = (where: string) =>
+  `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${usageNow} u WHERE u.tenant_id = $1 AND ${where}) u`
 
 /** Statistics (spec §2), from the ledger's counters alone: their cost does not depend on history. Charts are charts.ts. */
 export class StatsService {
@@ -36,9 +40,8 @@ export class StatsService {
   /** Every context of the tenant, most calls first (contract §5). */
   async apiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
     const { rows } = await this.#db.pool.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
-      `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", to_jsonb(u) AS usage
-       FROM file_contexts c LEFT JOIN usage_counters u ON u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total'
-       WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY c.context_id DESC`,
+      `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${usageIn("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
+       FROM file_contexts c WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY c.context_id DESC`,
       [actor.tenantId, actor.contexts],
     )
     return rows
@@ -55,7 +58,7 @@ export class StatsService {
       totalBytes: number
     }>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
-       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id AND t.uploaded_by = ''
+       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
        WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY 4 DESC, 3 DESC, c.context_id DESC`,
       [actor.tenantId, actor.contexts],
     )
@@ -80,15 +83,14 @@ SELECT t.storage_quota_mb AS quota_mb,
   (SELECT count(*) FROM file_contexts WHERE tenant_id = $1) AS contexts,
   (SELECT count(*) FROM api_keys WHERE tenant_id = $1) AS api_keys,
   coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes,
-  (SELECT to_jsonb(u) FROM usage_counters u WHERE u.tenant_id = $1 AND u.subject = '' AND u.grain = 'day' AND u.bucket = $2::timestamptz) AS today,
-  (SELECT to_jsonb(u) FROM usage_counters u WHERE u.tenant_id = $1 AND u.subject = '' AND u.grain = 'day' AND u.bucket = $3::timestamptz) AS yesterday,
-  (SELECT to_jsonb(u) FROM usage_counters u WHERE u.tenant_id = $1 AND u.subject = '' AND u.grain = 'total') AS total,
+  (${usageIn("u.subject = '' AND u.grain = 'day' AND u.bucket = $2::timestamptz")}) AS today,
+  (${usageIn("u.subject = '' AND u.grain = 'day' AND u.bucket = $3::timestamptz")}) AS yesterday,
+  (${usageIn("u.subject = '' AND u.grain = 'total'")}) AS total,
   (SELECT coalesce(jsonb_agg(l), '[]') FROM (
      SELECT c.context_key AS "contextKey", c.display_name AS "contextName", h.files AS count, h.bytes AS "totalBytes"
      FROM file_totals h JOIN file_contexts c ON c.tenant_id = h.tenant_id AND c.context_id = h.context_id
-     WHERE h.tenant_id = $1 AND h.uploaded_by = '' AND h.files > 0 ORDER BY h.bytes DESC, h.files DESC, c.context_id DESC LIMIT 3) l) AS largest
-FROM tenants t LEFT JOIN file_totals held ON held.tenant_id = t.tenant_id AND held.context_id = '' AND held.uploaded_by = ''
-WHERE t.tenant_id = $1`
+     WHERE h.tenant_id = $1 AND h.files > 0 ORDER BY h.bytes DESC, h.files DESC, c.context_id DESC LIMIT 3) l) AS largest
+FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
 
 function statsOf(row: OverviewRow): Stats {
   const [today, yesterday, total] = [row.today, row.yesterday, row.total].map((usage) => ({ ...nothing, ...usage })) as [

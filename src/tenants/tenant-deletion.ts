@@ -27,6 +27,8 @@ export class TenantDeletion {
     const client = await this.#pool.connect()
     try {
       await client.query('BEGIN')
+      // The lock of its moves: what was decided before is committed first.
+      await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
       await client.query(
         `INSERT INTO service_state (key, value, updated_at) VALUES ($1, '{"files": 0}', now()) ON CONFLICT (key) DO NOTHING`,
@@ -136,7 +138,7 @@ export class TenantDeletion {
 
 // The blobs are due in the transaction that takes their files. Its count is that of the files.
 const filesStatement = `
-WITH gone AS (DELETE FROM files WHERE ctid = ANY (ARRAY(SELECT ctid FROM files WHERE tenant_id = $1 LIMIT ${rowsAtOnce})) RETURNING blob_path),
+WITH gone AS (DELETE FROM files WHERE ctid = ANY (ARRAY(SELECT ctid FROM files WHERE tenant_id = $1 LIMIT ${rowsAtOnce})) RETURNING tenant_id, blob_path),
 counted AS (UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + (SELECT count(*) FROM gone))
   WHERE key = $2)
-INSERT INTO blob_garbage (blob_path, due_at) SELECT blob_path, now() FROM gone ON CONFLICT (blob_path) DO UPDATE SET due_at = now()`
+INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant_id, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`

@@ -26,7 +26,7 @@ export class TenantService {
     const { rows } = await this.#db.pool.query<Tenant>({
       name: 'tenant-by-id',
       text: `SELECT t.tenant_id AS "tenantId", t.name, t.storage_quota_mb AS "storageQuotaMb", t.storage_quota_ceiling_mb AS "storageQuotaCeilingMb", t.second_factor_required AS "secondFactorRequired", coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt", t.updated_at AS "updatedAt"
-        FROM tenants t LEFT JOIN file_totals h ON h.tenant_id = t.tenant_id AND h.context_id = '' AND h.uploaded_by = '' WHERE t.tenant_id = $1`,
+        FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
       values: [actor.tenantId],
     })
     if (!rows[0]) throw notFound('tenant', actor.tenantId)
@@ -60,7 +60,7 @@ export class TenantService {
     const { rows } = await this.#db.pool.query<{ remaining: number }>({
       name: 'tenant-remaining',
       text: `SELECT t.storage_quota_mb * 1048576::bigint - coalesce(h.bytes, 0) AS remaining
-        FROM tenants t LEFT JOIN file_totals h ON h.tenant_id = t.tenant_id AND h.context_id = '' AND h.uploaded_by = '' WHERE t.tenant_id = $1`,
+        FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
       values: [tenantId],
     })
     return Math.max(0, Number(rows[0]?.remaining ?? 0))
@@ -73,7 +73,7 @@ export class TenantService {
     if (quotaMb !== undefined) refuseQuota(quotaMb)
     const tenantId = newId('ten')
     const now = idTime(tenantId)
-    return this.#ledger.change(async (tx) => {
+    return this.#ledger.change(tenantId, async (tx) => {
       const row = await tx.tenant.create({
         data: {
           tenantId,
@@ -83,7 +83,7 @@ export class TenantService {
           updatedAt: now,
         },
       })
-      await tx.fileTotal.create({ data: { tenantId, contextId: '', uploadedBy: '' } })
+      await tx.tenantHead.create({ data: { tenantId } })
       return {
         result: { tenantId, name },
         entry: { audit: [auditOf(systemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })] },
@@ -96,7 +96,7 @@ export class TenantService {
   > {
     const { rows } = await this.#db.pool.query(
       `SELECT t.tenant_id AS "tenantId", t.name, t.status, t.storage_quota_mb AS "storageQuotaMb", coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt"
-       FROM tenants t LEFT JOIN file_totals h ON h.tenant_id = t.tenant_id AND h.context_id = '' AND h.uploaded_by = '' ORDER BY t.tenant_id`,
+       FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id ORDER BY t.tenant_id`,
     )
     return rows
   }
@@ -117,7 +117,7 @@ export class TenantService {
 
   async #change(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
     const { tenantId } = actor
-    await this.#ledger.change(async (tx) => {
+    await this.#ledger.change(tenantId, async (tx) => {
       const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
       if (locked.length === 0) throw notFound('tenant', tenantId)
       const before = await tx.tenant.findUniqueOrThrow({ where: { tenantId } })
@@ -140,7 +140,7 @@ export class TenantService {
   ): Promise<{ tenantId: string; status: string }> {
     if (!isId('ten', tenantId)) throw notFound('tenant', tenantId)
     if (await this.deletion.isBegun(tenantId)) throw conflict(`Tenant '${tenantId}' is being deleted.`)
-    return this.#ledger.change(async (tx) => {
+    return this.#ledger.change(tenantId, async (tx) => {
       const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
       if (locked.length === 0) throw notFound('tenant', tenantId)
       const before = await tx.tenant.findUniqueOrThrow({ where: { tenantId } })

@@ -137,7 +137,7 @@ export class SecondFactorService {
     userId: string,
     work: (tx: Transaction, before: UserRow) => Promise<ReturnType<typeof userAudit>[]>,
   ): Promise<UserRow> {
-    const user = await this.#ledger.change(async (tx) => {
+    const user = await this.#ledger.change(actor.tenantId, async (tx) => {
       const audit = await work(tx, await lockedUser(tx, actor.tenantId, userId))
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)
       return { result: await tx.user.findUniqueOrThrow({ where: { userId } }), entry: { audit } }

@@ -42,7 +42,7 @@ export class SessionService {
 
   /** Ends one session, or all of the user's; gives how many ended, at once on every replica. */
   async end(actor: Actor, userId: string, sessionId?: string): Promise<number> {
-    const ended = await this.#ledger.change(async (tx) => {
+    const ended = await this.#ledger.change(actor.tenantId, async (tx) => {
       const user = await this.#userOf(tx, actor, userId)
       const audit = await endSessions(tx, actor, user, sessionId === undefined ? {} : { sessionId })
       if (sessionId !== undefined && audit.length === 0) throw notFound('session', sessionId)

@@ -90,7 +90,7 @@ export class SignInService {
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
     const isCurrent = !this.#passwords.needsRehash(found.passwordHash!) && sameSalt(found.passwordHash!, salted)
     const rehashed = isCurrent ? null : await this.#passwords.hash(password, salted)
-    await this.#ledger.change(async (tx) => {
+    await this.#ledger.change(found.tenantId, async (tx) => {
       // A password that was changed while it was being verified must not begin a session that outlives the change.
       const current = await lockedUser(tx, found.tenantId, found.userId)
       if (current.passwordHash !== found.passwordHash) throw wrongCredentials()
@@ -118,7 +118,7 @@ export class SignInService {
   async signOut(actor: Actor): Promise<boolean> {
     const { sessionId } = actor
     if (!sessionId) return false
-    await this.#ledger.change(async (tx) => {
+    await this.#ledger.change(actor.tenantId, async (tx) => {
       await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', sessionId)
       return {

@@ -40,7 +40,7 @@ export const userOnFirstSight =
     // Seen for the first time several times at once, or another user took the address meanwhile: what is there now decides.
     for (let attempt = 1; ; attempt++) {
       try {
-        await ledger.change((tx) => make(tx, facts))
+        await ledger.change(tenantId, (tx) => make(tx, facts))
       } catch (error) {
         if (sqlFault(error) !== 'duplicate' || attempt === 5) throw error
       }

@@ -34,7 +34,7 @@ export class UserService {
     const userId = newId('usr')
     const now = idTime(userId)
     try {
-      const user = await this.#ledger.change(async (tx) => {
+      const user = await this.#ledger.change(actor.tenantId, async (tx) => {
         const row = await tx.user.create({
           data: {
             userId,
@@ -159,7 +159,7 @@ export class UserService {
       audit: (after: UserRow, tx: Transaction) => AuditRow[] | Promise<AuditRow[]>
     },
   ): Promise<User> {
-    const row = await this.#ledger.change(async (tx: Transaction) => {
+    const row = await this.#ledger.change(actor.tenantId, async (tx: Transaction) => {
       const { data, audit } = plan(await lockedUser(tx, actor.tenantId, userId))
       const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)

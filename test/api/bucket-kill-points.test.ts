@@ -83,7 +83,7 @@ const uploadSteps: [point: string, size: number][] = [
   ['bucket.stored', small],
   ['bucket.stored', large],
   ['upload.stored', large],
-  ['commit.written', small],
+  ['commit.begun', small],
   ['commit.durable', large],
 ]
 
@@ -130,7 +130,7 @@ test.each(held)(
   },
 )
 
-const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten', 'sweep.committed']
+const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten']
 
 test.each(sweepSteps)('killed at %s, a delete is finished by the next sweep', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(small), `swept-${point}`)
@@ -142,7 +142,7 @@ test.each(sweepSteps)('killed at %s, a delete is finished by the next sweep', as
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-test.each(['delete.found', 'commit.written', 'delete.committed'])('killed at %s, a delete is done or not', async (point) => {
+test.each(['delete.found', 'commit.begun', 'delete.committed'])('killed at %s, a delete is done or not', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(small), `deleted-${point}`)
   const { service, caller } = await start({ FAULT_POINT: point })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()

@@ -189,12 +189,12 @@ test('sums beyond 2^32 stay exact, in bytes and in counts', async () => {
   const bytes = 5_000_000_000_123
   const calls = 6_000_000_007
   await world.database.pool.query(
-    `UPDATE file_totals SET files = $3, bytes = $4 WHERE tenant_id = $1 AND context_id IN ('', $2)`,
+    `WITH head AS (UPDATE tenant_heads SET files = $3, bytes = $4 WHERE tenant_id = $1) UPDATE file_totals SET files = $3, bytes = $4 WHERE tenant_id = $1 AND context_id = $2`,
     [tenant.tenantId, contextId, calls, bytes],
   )
   await world.database.pool.query(
     `INSERT INTO usage_counters (tenant_id, subject, grain, bucket, metadata_success, files_uploaded, bytes_uploaded, downloads)
-     SELECT $1, s, g::usage_grain, CASE g WHEN 'total' THEN to_timestamp(0) ELSE date_trunc(g, now() - interval '2 days', 'UTC') END, $3, $3, $4, $3
+     SELECT $1, s, g, CASE g WHEN 'total' THEN to_timestamp(0) ELSE date_trunc(g, now() - interval '2 days', 'UTC') END, $3, $3, $4, $3
      FROM unnest(ARRAY['', $2]) s CROSS JOIN unnest(ARRAY['hour', 'day', 'total']) g
      ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = excluded.metadata_success, files_uploaded = excluded.files_uploaded, bytes_uploaded = excluded.bytes_uploaded, downloads = excluded.downloads`,
     [tenant.tenantId, contextId, calls, bytes],

@@ -170,7 +170,7 @@ async function writeCalls(tenant: TestTenant, key: Caller, moments: string[]) {
       for (const grain of ['hour', 'day', 'total'])
         await pool.query(
           `INSERT INTO usage_counters (tenant_id, subject, grain, bucket, metadata_success)
-           VALUES ($1, $2, $3::text::usage_grain, CASE $3::text WHEN 'total' THEN to_timestamp(0) ELSE date_trunc($3::text, $4::timestamptz, 'UTC') END, 1)
+           VALUES ($1, $2, $3::text, CASE $3::text WHEN 'total' THEN to_timestamp(0) ELSE date_trunc($3::text, $4::timestamptz, 'UTC') END, 1)
            ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = usage_counters.metadata_success + 1`,
           [tenant.tenantId, subject, grain, moment],
         )

@@ -102,9 +102,9 @@ test('a put whose every answer is lost: its blob is due soon, but not while its 
 test('the database lost before the commit: the same, also where it stays away for a while', async () => {
   const before = await held()
   await replica(async (upload, { app }) => {
-    proxy.cutAtCommit = 'before'
+    proxy.cutAtMove = 'before'
     expect(await upload()).toBe(503)
-    expect(proxy.cutAtCommit).toBeUndefined()
+    expect(proxy.cutAtMove).toBeUndefined()
     await app.services.ledger.drain()
   })
   expect(await held()).toBe(before)
@@ -114,7 +114,7 @@ test('the database lost before the commit: the same, also where it stays away fo
 test('the answer of the commit lost: the file is kept, however much is swept', async () => {
   const before = await held()
   await replica(async (upload) => {
-    proxy.cutAtCommit = 'after'
+    proxy.cutAtMove = 'after'
     expect(await upload()).toBe(503)
   })
   expect(await held()).toBe(before + 1)
@@ -134,7 +134,11 @@ test('a path is never put back into the journal, its time never put off, and a c
     string,
   ]
   const insert = (path: string, inMs: number) =>
-    query('INSERT INTO blob_garbage (blob_path, due_at) VALUES ($1, $2)', [path, new Date(Date.now() + inMs)])
+    query('INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, $3)', [
+      tenant.tenantId,
+      path,
+      new Date(Date.now() + inMs),
+    ])
   await insert(soon, -minute)
   await insert(late, 60 * minute)
   await insert(locked, 60 * minute)

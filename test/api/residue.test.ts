@@ -143,7 +143,7 @@ test.each([
 
 test.each([small, large])('the database gone before, in and after an upload of %i bytes', async (size) => {
   for (const when of ['before', 'after'] as const) {
-    proxy.cutAtCommit = when
+    proxy.cutAtMove = when
     expect((await upload(size)).status).toBe(503)
   }
   const reached = new Promise<void>((resolve) =>

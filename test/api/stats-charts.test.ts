@@ -25,10 +25,7 @@ describe('charts', () => {
     await count(tenant, 0, { upload_success: 1, files_uploaded: 1, bytes_uploaded: 10 })
     await count(tenant, -1, { download_success: 2, delete_failure: 1, files_uploaded: 2, bytes_uploaded: 20 })
     await count(tenant, -8, { metadata_success: 4, files_uploaded: 4, bytes_uploaded: 40, files_deleted: 1, bytes_deleted: 5 })
-    await world.database.pool.query(
-      "UPDATE file_totals SET files = 6, bytes = 65 WHERE tenant_id = $1 AND context_id = '' AND uploaded_by = ''",
-      [tenant.tenantId],
-    )
+    await world.database.pool.query('UPDATE tenant_heads SET files = 6, bytes = 65 WHERE tenant_id = $1', [tenant.tenantId])
   })
   interface Point {
     timestamp: string

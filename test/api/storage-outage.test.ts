@@ -254,9 +254,9 @@ describe('the database', () => {
     ['after', 1],
   ] as const)('cut off just %s the COMMIT of an upload: the same again makes it one file', async (when, kept) => {
     const before = await held()
-    proxy.cutAtCommit = when
+    proxy.cutAtMove = when
     expectOutage(await upload(`commit-${when}`), 'database_unavailable')
-    expect(proxy.cutAtCommit).toBeUndefined()
+    expect(proxy.cutAtMove).toBeUndefined()
     expect(await held()).toBe(before + kept)
     // As if the time had passed that an upload in doubt keeps its key for.
     await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import { usageNow } from '../../dist/ledger/counters.js'
 import { freePort, multipart, request } from './support/service.mjs'
 
 const { values } = parseArgs({
@@ -221,7 +222,7 @@ async function watchQuotas(databaseUrl, { tightId }, state) {
   await database.connect()
   while (!state.over) {
     const { rows } = await database.query(
-      `SELECT (SELECT coalesce(sum(size_bytes), 0) FROM files WHERE context_id = $1) AS held, (SELECT bytes FROM file_totals WHERE context_id = $1 AND uploaded_by = '') AS counted`,
+      `SELECT (SELECT coalesce(sum(size_bytes), 0) FROM files WHERE context_id = $1) AS held, (SELECT bytes FROM file_totals WHERE context_id = $1) AS counted`,
       [tightId],
     )
     const [held, counted] = [Number(rows[0].held), Number(rows[0].counted)]
@@ -262,9 +263,9 @@ async function prove({ databaseUrl, url, env, record, world }) {
     `SELECT what, logged, other FROM (VALUES
        ('uploads', (SELECT count(*) FROM call_logs WHERE operation = 'upload' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'created')),
        ('deletions', (SELECT count(*) FROM call_logs WHERE operation = 'delete' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'deleted')),
-       ('downloads', (SELECT count(*) FROM call_logs WHERE operation = 'download' AND status = 'success'), (SELECT sum(downloads)::bigint FROM usage_counters WHERE subject = '' AND grain = 'total')),
+       ('downloads', (SELECT count(*) FROM call_logs WHERE operation = 'download' AND status = 'success'), (SELECT sum(downloads)::bigint FROM ${usageNow} u WHERE subject = '' AND grain = 'total')),
        ('rejections', (SELECT count(*) FROM call_logs WHERE error_code IN ('invalid_extension', 'blank_file', 'corrupt_file')),
-         (SELECT sum(invalid_extension + blank_file + corrupt_file)::bigint FROM usage_counters WHERE subject = '' AND grain = 'total'))) AS sides(what, logged, other)`,
+         (SELECT sum(invalid_extension + blank_file + corrupt_file)::bigint FROM ${usageNow} u WHERE subject = '' AND grain = 'total'))) AS sides(what, logged, other)`,
   )
   for (const { what, logged, other } of sides)
     if (logged !== other) fault(`${logged} ${what} are in the log and ${other} elsewhere`)

@@ -33,7 +33,7 @@ beforeAll(async () => {
   })
   await books.database.pool.query(
     `INSERT INTO audit_logs (audit_id, tenant_id, audit_type, action, entity_type, entity_id, entity_name, performed_by_id, performed_by_name, performed_by_type, ip_address, user_agent, created_at)
-     SELECT id, $1, ty::audit_type, ac::audit_action, ty, en, 'x', 'system', 'system', 'system', '', '', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, ty, ac, en, at)`,
+     SELECT id, $1, ty, ac, ty, en, 'x', 'system', 'system', 'system', '', '', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, ty, ac, en, at)`,
     [
       books.tenantId,
       rows.map(({ id }) => id),
@@ -44,8 +44,7 @@ beforeAll(async () => {
     ],
   )
   await books.database.pool.query(
-    `INSERT INTO audit_counters SELECT tenant_id, ty, ac, grain::usage_grain, bucket, count(*) FROM audit_logs
-     CROSS JOIN LATERAL (VALUES ('', ''), (audit_type::text, ''), ('', action::text), (audit_type::text, action::text)) v(ty, ac)
+    `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
   all = await books.rows(

@@ -40,8 +40,8 @@ async function add(count: number, around: number) {
     uploadedBy: pick(uploaders),
   }))
   await books.database.pool.query(
-    `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, validation, uploaded_by, created_at, updated_at)
-     SELECT "fileId", $1, "contextId", 'a.txt', 'text/plain', 1, repeat('0', 64), "fileId", '{}', "uploadedBy", now(), now() FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, "uploadedBy" text)`,
+    `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+     SELECT "fileId", $1, "contextId", 'a.txt', 'text/plain', 1, repeat('0', 64), "fileId", "uploadedBy", now(), now() FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, "uploadedBy" text)`,
     [books.tenantId, JSON.stringify(files)],
   )
   keep([...all, ...files])

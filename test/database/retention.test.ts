@@ -35,8 +35,7 @@ beforeAll(async () => {
     [ids, books.tenantId, ids.map((_, index) => new Date(Date.now() - index * day))],
   )
   await books.database.pool.query(
-    `INSERT INTO audit_counters SELECT tenant_id, ty, ac, grain::usage_grain, bucket, count(*) FROM audit_logs
-     CROSS JOIN (VALUES ('', ''), ('file', ''), ('', 'created'), ('file', 'created')) v(ty, ac)
+    `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
 })

@@ -4,6 +4,7 @@ import pg from 'pg'
 import type { Actor } from '../../src/auth/actor.js'
 import { createDatabase, type Database } from '../../src/db/client.js'
 import { firstIdAt, idTime, newId } from '../../src/ids.js'
+import { usageColumns, usageNow } from '../../src/ledger/counters.js'
 import type { CallRow, Entry, Operation } from '../../src/ledger/entry.js'
 import { Ledger } from '../../src/ledger/ledger.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
@@ -35,7 +36,7 @@ export class Books {
       'INSERT INTO tenants (tenant_id, name, storage_quota_mb, created_at, updated_at) VALUES ($1, $2, $3, now(), now())',
       [tenantId, 'Books', quotaMb],
     )
-    await books.total('')
+    await database.pool.query('INSERT INTO tenant_heads (tenant_id) VALUES ($1)', [tenantId])
     await books.addKey(books.key.id)
     return books
   }
@@ -67,10 +68,7 @@ export class Books {
   }
 
   private total(contextId: string) {
-    return this.database.pool.query(`INSERT INTO file_totals (tenant_id, context_id, uploaded_by) VALUES ($1, $2, '')`, [
-      this.tenantId,
-      contextId,
-    ])
+    return this.database.pool.query(`INSERT INTO file_totals (tenant_id, context_id) VALUES ($1, $2)`, [this.tenantId, contextId])
   }
 
   call(operation: Operation, more: Partial<CallRow> = {}): CallRow {
@@ -96,9 +94,10 @@ export class Books {
   async upload(context: { contextId: string; contextKey: string }, sizeBytes: number, actor = this.key): Promise<Entry> {
     const fileId = newId('file')
     const blobPath = `${this.tenantId}/${fileId}`
-    await this.database.pool.query(`INSERT INTO blob_garbage (blob_path, due_at) VALUES ($1, now() + interval '1 hour')`, [
-      blobPath,
-    ])
+    await this.database.pool.query(
+      `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now() + interval '1 hour')`,
+      [this.tenantId, blobPath],
+    )
     const file = {
       ...context,
       fileId,
@@ -119,7 +118,7 @@ export class Books {
     const { file } = upload.upload!
     return {
       call: this.call('delete', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey }),
-      deletion: { actor: this.key, fileId: file.fileId, contextId: file.contextId },
+      deletion: { actor: this.key, file: { ...file, uploadedBy: upload.upload!.actor.id } },
     }
   }
 
@@ -128,7 +127,7 @@ export class Books {
     const call = this.call('download', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey })
     return {
       ...(actor.kind === 'api_key' && { call: { ...call, apiKeyId: actor.id } }),
-      download: { tenantId: this.tenantId, fileId: file.fileId, sizeBytes: file.sizeBytes },
+      download: { tenantId: this.tenantId, fileId: file.fileId, contextId: file.contextId, sizeBytes: file.sizeBytes },
     }
   }
 
@@ -138,7 +137,8 @@ export class Books {
 
   async held(contextId = ''): Promise<{ files: number; bytes: number }> {
     const [row] = await this.rows<{ files: number; bytes: number }>(
-      `SELECT files, bytes FROM file_totals WHERE tenant_id = $1 AND context_id = $2 AND uploaded_by = ''`,
+      `SELECT files, bytes FROM file_totals WHERE tenant_id = $1 AND context_id = $2
+       UNION ALL SELECT files, bytes FROM tenant_heads WHERE tenant_id = $1 AND $2 = ''`,
       [this.tenantId, contextId],
     )
     return row!
@@ -177,7 +177,7 @@ facts AS (
   UNION ALL SELECT tenant_id, context_id, what, hour FROM calls WHERE context_id IS NOT NULL),
 counted AS (SELECT tenant_id, subject, what, hour, count(*) AS calls FROM facts GROUP BY 1, 2, 3, 4),
 kept AS (
-  SELECT u.tenant_id, u.subject, v.what, u.bucket AS hour, v.calls FROM usage_counters u
+  SELECT u.tenant_id, u.subject, v.what, u.bucket AS hour, v.calls FROM (SELECT tenant_id, subject, grain, bucket, ${usageColumns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')} FROM ${usageNow} n GROUP BY 1, 2, 3, 4) u
   CROSS JOIN LATERAL (VALUES ('upload_success', upload_success), ('upload_failure', upload_failure), ('download_success', download_success), ('download_failure', download_failure),
     ('metadata_success', metadata_success), ('metadata_failure', metadata_failure), ('delete_success', delete_success), ('delete_failure', delete_failure)) AS v(what, calls)
   WHERE u.grain = 'hour' AND v.calls <> 0 AND (u.subject NOT LIKE 'ctx_%' OR EXISTS (SELECT 1 FROM file_contexts c WHERE c.context_id = u.subject)))
@@ -215,7 +215,7 @@ export async function seedCalls(url: string, tenantId: string, calls: readonly S
     ).finally(() => database.close())
     await client.query(
       `INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, ip_address, user_agent, created_at)
-       SELECT id, $1, key, 'Key', op::operation, st::call_status, '127.0.0.1', 'seed', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, key, op, st, at)`,
+       SELECT id, $1, key, 'Key', op, st, '127.0.0.1', 'seed', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, key, op, st, at)`,
       [
         tenantId,
         calls.map(({ at }) => firstIdAt('call', at).slice(0, -10) + newId('call').slice(-10)),
@@ -240,5 +240,5 @@ SELECT tenant_id, subject, grain, bucket, ${['upload', 'download', 'metadata', '
   )
   .join(', ')}
 FROM call_logs CROSS JOIN LATERAL (VALUES (''), (api_key_id)) AS s(subject)
-CROSS JOIN LATERAL (VALUES ('hour'::usage_grain, date_trunc('hour', created_at, 'UTC')), ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)
+CROSS JOIN LATERAL (VALUES ('hour', date_trunc('hour', created_at, 'UTC')), ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)
 WHERE tenant_id = $1 GROUP BY 1, 2, 3, 4`

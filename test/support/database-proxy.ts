@@ -1,10 +1,10 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 
-/** Stands between the service and its PostgreSQL, and fails on demand: away, back again, or cut off around a COMMIT. */
+/** Stands between the service and its PostgreSQL, and fails on demand: away, back again, or cut off around a move of the ledger. */
 export class DatabaseProxy {
-  /** What to do with the next COMMIT that comes by: cut before it is handed on, or before its answer is. */
-  cutAtCommit: 'before' | 'after' | undefined
+  /** What to do with the next move that comes by: cut before it is handed on, or before its answer is. */
+  cutAtMove: 'before' | 'after' | undefined
   readonly #pairs = new Set<{ client: Socket; server: Socket }>()
   #listener: Server | undefined
   #port = 0
@@ -49,14 +49,14 @@ export class DatabaseProxy {
     this.#pairs.add(pair)
     let silenced = false
     client.on('data', (bytes) => {
-      const mode = bytes.includes('COMMIT') ? this.cutAtCommit : undefined
-      if (mode) this.cutAtCommit = undefined
+      const mode = bytes.includes('ledger-move') ? this.cutAtMove : undefined
+      if (mode) this.cutAtMove = undefined
       if (mode === 'before') return cut(pair)
       server.write(bytes)
       silenced ||= mode === 'after'
     })
     server.on('data', (bytes) => {
-      // Its answer is there: so the COMMIT is done.
+      // Its answer is there: so it is committed.
       if (silenced) cut(pair)
       else client.write(bytes)
     })

@@ -74,7 +74,7 @@ export async function identityWorld() {
       const id = newId('key')
       await pool.query(
         `insert into api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, expires_at, created_by, created_at, updated_at)
-         values ($1, $2, 'Key', $3, $4, $5::scope[], $6, 'system', now(), now())`,
+         values ($1, $2, 'Key', $3, $4, $5, $6, 'system', now(), now())`,
         [id, tenantId, keyPrefixOf(secret), hashOf(secret), scopes, expiresAt],
       )
       return { id, secret }

@@ -13,7 +13,7 @@ export async function countUsage(world: World, tenant: TestTenant, days: number,
     ['total', '1970-01-01T00:00:00Z'],
   ])
     await world.database.pool.query(
-      `INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${names.join(', ')}) VALUES ($1, '', $2::usage_grain, $3, ${Object.values(columns).join(', ')})
+      `INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${names.join(', ')}) VALUES ($1, '', $2, $3, ${Object.values(columns).join(', ')})
        ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${names.map((name) => `${name} = u.${name} + excluded.${name}`).join(', ')}`,
       [tenant.tenantId, grain, bucket],
     )

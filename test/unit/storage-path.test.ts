@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { blobPathOf, templateFault } from '../../src/file-contexts/storage-path.js'
+import { blobPlaceOf, templateFault } from '../../src/file-contexts/storage-path.js'
 
 test.each([
   '{context_key}/{year}/{month}',
@@ -41,9 +41,9 @@ test.each([
   expect(templateFault(template)).toEqual(expect.any(String))
 })
 
-test('a path is the tenant, the filled template and the file’s id, in UTC', () => {
-  const file = { tenantId: 'ten_1', fileId: 'file_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
-  expect(blobPathOf({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02/file_1')
-  expect(blobPathOf({ ...file, template: 'x' })).toBe('ten_1/x/file_1')
-  expect(blobPathOf({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026/file_1')
+test('a place is the tenant and the filled template, in UTC', () => {
+  const file = { tenantId: 'ten_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
+  expect(blobPlaceOf({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
+  expect(blobPlaceOf({ ...file, template: 'x' })).toBe('ten_1/x')
+  expect(blobPlaceOf({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026')
 })

@@ -47,6 +47,11 @@ export { Prisma }
  */
 export type Tenant = Prisma.TenantModel
 /**
+ * Model TenantHead
+ * The lock of a tenant, and what its quota is judged by: whatever moves its files or is audited takes this row first.
+ */
+export type TenantHead = Prisma.TenantHeadModel
+/**
  * Model User
  * 
  */
@@ -77,6 +82,11 @@ export type FileContext = Prisma.FileContextModel
  */
 export type File = Prisma.FileModel
 /**
+ * Model ValidationReport
+ * What validation saw, apart from the file that every list reads.
+ */
+export type ValidationReport = Prisma.ValidationReportModel
+/**
  * Model CallLog
  * Partitioned by month on call_id, whose ULID begins with the time: the order of the log, the key and the partition are one.
  */
@@ -88,13 +98,23 @@ export type CallLog = Prisma.CallLogModel
 export type AuditLog = Prisma.AuditLogModel
 /**
  * Model UsageCounter
- * Every statistic. One row per tenant, grain, bucket and subject: the tenant itself (''), a key (key_…) or a context (ctx_…).
+ * Every statistic, but for what `UsageDelta` has yet to add. One row per tenant, grain, bucket and subject: the tenant itself (''), a key (key_…) or a context (ctx_…).
  * Wide on purpose: a chart reads one row per bucket, whatever happened in it.
  */
 export type UsageCounter = Prisma.UsageCounterModel
 /**
+ * Model UsageDelta
+ * What calls added and the fold has not yet put into the counters: rows that are only inserted, so that no call waits for another.
+ */
+export type UsageDelta = Prisma.UsageDeltaModel
+/**
+ * Model DownloadDelta
+ * Likewise the downloads of a file.
+ */
+export type DownloadDelta = Prisma.DownloadDeltaModel
+/**
  * Model FileTotal
- * Files held now, by context and by uploader ('' stands for any): quotas, and total_items of the lists of files.
+ * What each context holds now, for its quota; the tenant's sums are in its head.
  */
 export type FileTotal = Prisma.FileTotalModel
 /**
@@ -104,12 +124,12 @@ export type FileTotal = Prisma.FileTotalModel
 export type FileRange = Prisma.FileRangeModel
 /**
  * Model AuditCounter
- * Audit entries by day (and in all: grain total), for total_items of the audit log. '' stands for any.
+ * Audit entries by day (and in all: grain total), for total_items of the audit log.
  */
 export type AuditCounter = Prisma.AuditCounterModel
 /**
  * Model BlobGarbage
- * The garbage journal: paths that have no row (yet, or any more). A sweeper removes what is due.
+ * The garbage journal: paths that have no row (yet, or any more). A sweeper removes what is due; what it has taken no upload can claim.
  */
 export type BlobGarbage = Prisma.BlobGarbageModel
 /**

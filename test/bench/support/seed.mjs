@@ -85,14 +85,14 @@ SELECT 'call_' || ${ulidTime('ms')} || substr(md5(i::text), 1, 16), $1,
   CASE st WHEN 'failure' THEN 'not_found' END, CASE st WHEN 'failure' THEN 'No such thing.' END, '192.0.2.1', 'seed/1.0', to_timestamp(ms / 1000.0)
 FROM (
   SELECT i, h, (extract(epoch FROM now()) * 1000)::bigint - 1000 - (($4::bigint - i) * 31536000000 / $4::bigint) AS ms,
-    (CASE WHEN h % 1000 < 550 THEN 'metadata' WHEN h % 1000 < 850 THEN 'download' WHEN h % 1000 < 980 THEN 'upload' ELSE 'delete' END)::operation AS op,
-    (CASE WHEN (h / 1000) % 100 < 4 THEN 'failure' ELSE 'success' END)::call_status AS st
+    (CASE WHEN h % 1000 < 550 THEN 'metadata' WHEN h % 1000 < 850 THEN 'download' WHEN h % 1000 < 980 THEN 'upload' ELSE 'delete' END) AS op,
+    (CASE WHEN (h / 1000) % 100 < 4 THEN 'failure' ELSE 'success' END) AS st
   FROM (SELECT i, (i * 2654435761) % 4294967296 AS h FROM generate_series($2::bigint, $3::bigint) i) numbers) calls`
 
 const filesStatement = `
-INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, validation, uploaded_by, uploaded_by_name, created_at, updated_at)
+INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, uploaded_by_name, created_at, updated_at)
 SELECT 'file_' || ${ulidTime('ms')} || substr(md5(i::text), 1, 16), $1, 'ctx_01' || lpad((1 + h % 8)::text, 24, '0'), 'file ' || i || '.txt', 'text/plain', 1000 + h % 100000,
-  encode(sha256(i::text::bytea), 'hex'), $1 || '/seeded/' || i, '{}', 'key_01' || lpad((1 + (h / 8) % 18)::text, 24, '0'), 'Seeded', to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0)
+  encode(sha256(i::text::bytea), 'hex'), $1 || '/seeded/' || i, 'key_01' || lpad((1 + (h / 8) % 18)::text, 24, '0'), 'Seeded', to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0)
 FROM (
   SELECT i, h, (extract(epoch FROM now()) * 1000)::bigint - 1000 - (($2::bigint - i) * 31536000000 / $2::bigint) AS ms
   FROM (SELECT i, (i * 2654435761) % 4294967296 AS h FROM generate_series(1, $2::bigint) i) numbers) files`
@@ -104,16 +104,17 @@ async function count(client, tenantId) {
     `INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${columns.join(', ')})
      SELECT $1, s.subject, g.grain, g.bucket, ${columns.map((column) => `sum(${column})`).join(', ')} FROM seeded_hours h
      CROSS JOIN LATERAL (VALUES (''), (h.api_key_id), (h.context_id)) s(subject)
-     CROSS JOIN LATERAL (VALUES ('hour'::usage_grain, h.hour), ('day', date_trunc('day', h.hour, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket)
+     CROSS JOIN LATERAL (VALUES ('hour', h.hour), ('day', date_trunc('day', h.hour, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket)
      WHERE s.subject IS NOT NULL GROUP BY s.subject, g.grain, g.bucket
      ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${columns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')}`,
     [tenantId],
   )
   await client.query('DROP TABLE seeded_hours')
   await client.query(
-    `INSERT INTO file_totals AS t (tenant_id, context_id, uploaded_by, files, bytes)
-     SELECT tenant_id, coalesce(context_id, ''), coalesce(uploaded_by, ''), count(*), sum(size_bytes) FROM files WHERE tenant_id = $1 GROUP BY tenant_id, CUBE (context_id, uploaded_by)
-     ON CONFLICT (tenant_id, context_id, uploaded_by) DO UPDATE SET files = t.files + excluded.files, bytes = t.bytes + excluded.bytes`,
+    `WITH head AS (UPDATE tenant_heads SET (files, bytes) = (SELECT count(*), coalesce(sum(size_bytes), 0) FROM files WHERE tenant_id = $1) WHERE tenant_id = $1)
+     INSERT INTO file_totals AS t (tenant_id, context_id, files, bytes)
+     SELECT tenant_id, context_id, count(*), sum(size_bytes) FROM files WHERE tenant_id = $1 GROUP BY tenant_id, context_id
+     ON CONFLICT (tenant_id, context_id) DO UPDATE SET files = t.files + excluded.files, bytes = t.bytes + excluded.bytes`,
     [tenantId],
   )
 }

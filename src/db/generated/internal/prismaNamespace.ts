@@ -398,15 +398,19 @@ type FieldRefInputType<Model, FieldType> = Model extends never ? never : FieldRe
 
 export const ModelName = {
   Tenant: 'Tenant',
+  TenantHead: 'TenantHead',
   User: 'User',
   Session: 'Session',
   SigningKey: 'SigningKey',
   ApiKey: 'ApiKey',
   FileContext: 'FileContext',
   File: 'File',
+  ValidationReport: 'ValidationReport',
   CallLog: 'CallLog',
   AuditLog: 'AuditLog',
   UsageCounter: 'UsageCounter',
+  UsageDelta: 'UsageDelta',
+  DownloadDelta: 'DownloadDelta',
   FileTotal: 'FileTotal',
   FileRange: 'FileRange',
   AuditCounter: 'AuditCounter',
@@ -431,7 +435,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "callLog" | "auditLog" | "usageCounter" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -506,6 +510,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.TenantCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.TenantCountAggregateOutputType> | number
+        }
+      }
+    }
+    TenantHead: {
+      payload: Prisma.$TenantHeadPayload<ExtArgs>
+      fields: Prisma.TenantHeadFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.TenantHeadFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.TenantHeadFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>
+        }
+        findFirst: {
+          args: Prisma.TenantHeadFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.TenantHeadFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>
+        }
+        findMany: {
+          args: Prisma.TenantHeadFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>[]
+        }
+        create: {
+          args: Prisma.TenantHeadCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>
+        }
+        createMany: {
+          args: Prisma.TenantHeadCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.TenantHeadCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>[]
+        }
+        delete: {
+          args: Prisma.TenantHeadDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>
+        }
+        update: {
+          args: Prisma.TenantHeadUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>
+        }
+        deleteMany: {
+          args: Prisma.TenantHeadDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.TenantHeadUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.TenantHeadUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>[]
+        }
+        upsert: {
+          args: Prisma.TenantHeadUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TenantHeadPayload>
+        }
+        aggregate: {
+          args: Prisma.TenantHeadAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateTenantHead>
+        }
+        groupBy: {
+          args: Prisma.TenantHeadGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.TenantHeadGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.TenantHeadCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.TenantHeadCountAggregateOutputType> | number
         }
       }
     }
@@ -953,6 +1031,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    ValidationReport: {
+      payload: Prisma.$ValidationReportPayload<ExtArgs>
+      fields: Prisma.ValidationReportFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ValidationReportFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ValidationReportFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>
+        }
+        findFirst: {
+          args: Prisma.ValidationReportFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ValidationReportFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>
+        }
+        findMany: {
+          args: Prisma.ValidationReportFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>[]
+        }
+        create: {
+          args: Prisma.ValidationReportCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>
+        }
+        createMany: {
+          args: Prisma.ValidationReportCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ValidationReportCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>[]
+        }
+        delete: {
+          args: Prisma.ValidationReportDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>
+        }
+        update: {
+          args: Prisma.ValidationReportUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>
+        }
+        deleteMany: {
+          args: Prisma.ValidationReportDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ValidationReportUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ValidationReportUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>[]
+        }
+        upsert: {
+          args: Prisma.ValidationReportUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ValidationReportPayload>
+        }
+        aggregate: {
+          args: Prisma.ValidationReportAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateValidationReport>
+        }
+        groupBy: {
+          args: Prisma.ValidationReportGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ValidationReportGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ValidationReportCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ValidationReportCountAggregateOutputType> | number
+        }
+      }
+    }
     CallLog: {
       payload: Prisma.$CallLogPayload<ExtArgs>
       fields: Prisma.CallLogFieldRefs
@@ -1172,6 +1324,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.UsageCounterCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.UsageCounterCountAggregateOutputType> | number
+        }
+      }
+    }
+    UsageDelta: {
+      payload: Prisma.$UsageDeltaPayload<ExtArgs>
+      fields: Prisma.UsageDeltaFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.UsageDeltaFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.UsageDeltaFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>
+        }
+        findFirst: {
+          args: Prisma.UsageDeltaFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.UsageDeltaFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>
+        }
+        findMany: {
+          args: Prisma.UsageDeltaFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>[]
+        }
+        create: {
+          args: Prisma.UsageDeltaCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>
+        }
+        createMany: {
+          args: Prisma.UsageDeltaCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.UsageDeltaCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>[]
+        }
+        delete: {
+          args: Prisma.UsageDeltaDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>
+        }
+        update: {
+          args: Prisma.UsageDeltaUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>
+        }
+        deleteMany: {
+          args: Prisma.UsageDeltaDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.UsageDeltaUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.UsageDeltaUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>[]
+        }
+        upsert: {
+          args: Prisma.UsageDeltaUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsageDeltaPayload>
+        }
+        aggregate: {
+          args: Prisma.UsageDeltaAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateUsageDelta>
+        }
+        groupBy: {
+          args: Prisma.UsageDeltaGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UsageDeltaGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.UsageDeltaCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UsageDeltaCountAggregateOutputType> | number
+        }
+      }
+    }
+    DownloadDelta: {
+      payload: Prisma.$DownloadDeltaPayload<ExtArgs>
+      fields: Prisma.DownloadDeltaFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.DownloadDeltaFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.DownloadDeltaFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>
+        }
+        findFirst: {
+          args: Prisma.DownloadDeltaFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.DownloadDeltaFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>
+        }
+        findMany: {
+          args: Prisma.DownloadDeltaFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>[]
+        }
+        create: {
+          args: Prisma.DownloadDeltaCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>
+        }
+        createMany: {
+          args: Prisma.DownloadDeltaCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.DownloadDeltaCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>[]
+        }
+        delete: {
+          args: Prisma.DownloadDeltaDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>
+        }
+        update: {
+          args: Prisma.DownloadDeltaUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>
+        }
+        deleteMany: {
+          args: Prisma.DownloadDeltaDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.DownloadDeltaUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.DownloadDeltaUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>[]
+        }
+        upsert: {
+          args: Prisma.DownloadDeltaUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DownloadDeltaPayload>
+        }
+        aggregate: {
+          args: Prisma.DownloadDeltaAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateDownloadDelta>
+        }
+        groupBy: {
+          args: Prisma.DownloadDeltaGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.DownloadDeltaGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.DownloadDeltaCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.DownloadDeltaCountAggregateOutputType> | number
         }
       }
     }
@@ -1894,6 +2194,15 @@ export const TenantScalarFieldEnum = {
 export type TenantScalarFieldEnum = (typeof TenantScalarFieldEnum)[keyof typeof TenantScalarFieldEnum]
 
 
+export const TenantHeadScalarFieldEnum = {
+  tenantId: 'tenantId',
+  files: 'files',
+  bytes: 'bytes'
+} as const
+
+export type TenantHeadScalarFieldEnum = (typeof TenantHeadScalarFieldEnum)[keyof typeof TenantHeadScalarFieldEnum]
+
+
 export const UserScalarFieldEnum = {
   userId: 'userId',
   tenantId: 'tenantId',
@@ -1998,7 +2307,6 @@ export const FileScalarFieldEnum = {
   checksum: 'checksum',
   blobPath: 'blobPath',
   metadata: 'metadata',
-  validation: 'validation',
   uploadedBy: 'uploadedBy',
   uploadedByName: 'uploadedByName',
   downloadCount: 'downloadCount',
@@ -2008,6 +2316,16 @@ export const FileScalarFieldEnum = {
 } as const
 
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
+
+
+export const ValidationReportScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  validatedAt: 'validatedAt',
+  report: 'report'
+} as const
+
+export type ValidationReportScalarFieldEnum = (typeof ValidationReportScalarFieldEnum)[keyof typeof ValidationReportScalarFieldEnum]
 
 
 export const CallLogScalarFieldEnum = {
@@ -2081,10 +2399,50 @@ export const UsageCounterScalarFieldEnum = {
 export type UsageCounterScalarFieldEnum = (typeof UsageCounterScalarFieldEnum)[keyof typeof UsageCounterScalarFieldEnum]
 
 
+export const UsageDeltaScalarFieldEnum = {
+  tenantId: 'tenantId',
+  deltaId: 'deltaId',
+  apiKeyId: 'apiKeyId',
+  contextId: 'contextId',
+  hour: 'hour',
+  uploadSuccess: 'uploadSuccess',
+  uploadFailure: 'uploadFailure',
+  downloadSuccess: 'downloadSuccess',
+  downloadFailure: 'downloadFailure',
+  metadataSuccess: 'metadataSuccess',
+  metadataFailure: 'metadataFailure',
+  deleteSuccess: 'deleteSuccess',
+  deleteFailure: 'deleteFailure',
+  filesUploaded: 'filesUploaded',
+  bytesUploaded: 'bytesUploaded',
+  filesDeleted: 'filesDeleted',
+  bytesDeleted: 'bytesDeleted',
+  downloads: 'downloads',
+  bytesDownloaded: 'bytesDownloaded',
+  invalidExtension: 'invalidExtension',
+  sizeExceeded: 'sizeExceeded',
+  blankFile: 'blankFile',
+  corruptFile: 'corruptFile',
+  virusDetected: 'virusDetected'
+} as const
+
+export type UsageDeltaScalarFieldEnum = (typeof UsageDeltaScalarFieldEnum)[keyof typeof UsageDeltaScalarFieldEnum]
+
+
+export const DownloadDeltaScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  deltaId: 'deltaId',
+  times: 'times',
+  lastAt: 'lastAt'
+} as const
+
+export type DownloadDeltaScalarFieldEnum = (typeof DownloadDeltaScalarFieldEnum)[keyof typeof DownloadDeltaScalarFieldEnum]
+
+
 export const FileTotalScalarFieldEnum = {
   tenantId: 'tenantId',
   contextId: 'contextId',
-  uploadedBy: 'uploadedBy',
   files: 'files',
   bytes: 'bytes'
 } as const
@@ -2116,8 +2474,10 @@ export type AuditCounterScalarFieldEnum = (typeof AuditCounterScalarFieldEnum)[k
 
 
 export const BlobGarbageScalarFieldEnum = {
+  tenantId: 'tenantId',
   blobPath: 'blobPath',
-  dueAt: 'dueAt'
+  dueAt: 'dueAt',
+  taken: 'taken'
 } as const
 
 export type BlobGarbageScalarFieldEnum = (typeof BlobGarbageScalarFieldEnum)[keyof typeof BlobGarbageScalarFieldEnum]
@@ -2130,6 +2490,7 @@ export const IdempotencyKeyScalarFieldEnum = {
   operation: 'operation',
   requestHash: 'requestHash',
   response: 'response',
+  token: 'token',
   lockedUntil: 'lockedUntil',
   createdAt: 'createdAt'
 } as const
@@ -2266,20 +2627,6 @@ export type BooleanFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel,
 
 
 /**
- * Reference to a field of type 'TenantStatus'
- */
-export type EnumTenantStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'TenantStatus'>
-    
-
-
-/**
- * Reference to a field of type 'TenantStatus[]'
- */
-export type ListEnumTenantStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'TenantStatus[]'>
-    
-
-
-/**
  * Reference to a field of type 'DateTime'
  */
 export type DateTimeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'DateTime'>
@@ -2294,30 +2641,16 @@ export type ListDateTimeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaM
 
 
 /**
- * Reference to a field of type 'Scope[]'
+ * Reference to a field of type 'BigInt'
  */
-export type ListEnumScopeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Scope[]'>
+export type BigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt'>
     
 
 
 /**
- * Reference to a field of type 'Scope'
+ * Reference to a field of type 'BigInt[]'
  */
-export type EnumScopeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Scope'>
-    
-
-
-/**
- * Reference to a field of type 'UserStatus'
- */
-export type EnumUserStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'UserStatus'>
-    
-
-
-/**
- * Reference to a field of type 'UserStatus[]'
- */
-export type ListEnumUserStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'UserStatus[]'>
+export type ListBigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt[]'>
     
 
 
@@ -2346,132 +2679,6 @@ export type JsonFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'J
  * Reference to a field of type 'QueryMode'
  */
 export type EnumQueryModeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'QueryMode'>
-    
-
-
-/**
- * Reference to a field of type 'ApiKeyStatus'
- */
-export type EnumApiKeyStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'ApiKeyStatus'>
-    
-
-
-/**
- * Reference to a field of type 'ApiKeyStatus[]'
- */
-export type ListEnumApiKeyStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'ApiKeyStatus[]'>
-    
-
-
-/**
- * Reference to a field of type 'ContextStatus'
- */
-export type EnumContextStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'ContextStatus'>
-    
-
-
-/**
- * Reference to a field of type 'ContextStatus[]'
- */
-export type ListEnumContextStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'ContextStatus[]'>
-    
-
-
-/**
- * Reference to a field of type 'BigInt'
- */
-export type BigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt'>
-    
-
-
-/**
- * Reference to a field of type 'BigInt[]'
- */
-export type ListBigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt[]'>
-    
-
-
-/**
- * Reference to a field of type 'Operation'
- */
-export type EnumOperationFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Operation'>
-    
-
-
-/**
- * Reference to a field of type 'Operation[]'
- */
-export type ListEnumOperationFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Operation[]'>
-    
-
-
-/**
- * Reference to a field of type 'CallStatus'
- */
-export type EnumCallStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'CallStatus'>
-    
-
-
-/**
- * Reference to a field of type 'CallStatus[]'
- */
-export type ListEnumCallStatusFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'CallStatus[]'>
-    
-
-
-/**
- * Reference to a field of type 'AuditType'
- */
-export type EnumAuditTypeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'AuditType'>
-    
-
-
-/**
- * Reference to a field of type 'AuditType[]'
- */
-export type ListEnumAuditTypeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'AuditType[]'>
-    
-
-
-/**
- * Reference to a field of type 'AuditAction'
- */
-export type EnumAuditActionFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'AuditAction'>
-    
-
-
-/**
- * Reference to a field of type 'AuditAction[]'
- */
-export type ListEnumAuditActionFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'AuditAction[]'>
-    
-
-
-/**
- * Reference to a field of type 'PerformerType'
- */
-export type EnumPerformerTypeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'PerformerType'>
-    
-
-
-/**
- * Reference to a field of type 'PerformerType[]'
- */
-export type ListEnumPerformerTypeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'PerformerType[]'>
-    
-
-
-/**
- * Reference to a field of type 'UsageGrain'
- */
-export type EnumUsageGrainFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'UsageGrain'>
-    
-
-
-/**
- * Reference to a field of type 'UsageGrain[]'
- */
-export type ListEnumUsageGrainFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'UsageGrain[]'>
     
 
 
@@ -2640,15 +2847,19 @@ export interface PrismaClientOptionsWithAdapter extends PrismaClientBaseOptions 
 export type PrismaClientOptions = PrismaClientOptionsWithAccelerateUrl | PrismaClientOptionsWithAdapter
 export type GlobalOmitConfig = {
   tenant?: Prisma.TenantOmit
+  tenantHead?: Prisma.TenantHeadOmit
   user?: Prisma.UserOmit
   session?: Prisma.SessionOmit
   signingKey?: Prisma.SigningKeyOmit
   apiKey?: Prisma.ApiKeyOmit
   fileContext?: Prisma.FileContextOmit
   file?: Prisma.FileOmit
+  validationReport?: Prisma.ValidationReportOmit
   callLog?: Prisma.CallLogOmit
   auditLog?: Prisma.AuditLogOmit
   usageCounter?: Prisma.UsageCounterOmit
+  usageDelta?: Prisma.UsageDeltaOmit
+  downloadDelta?: Prisma.DownloadDeltaOmit
   fileTotal?: Prisma.FileTotalOmit
   fileRange?: Prisma.FileRangeOmit
   auditCounter?: Prisma.AuditCounterOmit

@@ -52,15 +52,19 @@ export const AnyNull = runtime.AnyNull
 
 export const ModelName = {
   Tenant: 'Tenant',
+  TenantHead: 'TenantHead',
   User: 'User',
   Session: 'Session',
   SigningKey: 'SigningKey',
   ApiKey: 'ApiKey',
   FileContext: 'FileContext',
   File: 'File',
+  ValidationReport: 'ValidationReport',
   CallLog: 'CallLog',
   AuditLog: 'AuditLog',
   UsageCounter: 'UsageCounter',
+  UsageDelta: 'UsageDelta',
+  DownloadDelta: 'DownloadDelta',
   FileTotal: 'FileTotal',
   FileRange: 'FileRange',
   AuditCounter: 'AuditCounter',
@@ -100,6 +104,15 @@ export const TenantScalarFieldEnum = {
 } as const
 
 export type TenantScalarFieldEnum = (typeof TenantScalarFieldEnum)[keyof typeof TenantScalarFieldEnum]
+
+
+export const TenantHeadScalarFieldEnum = {
+  tenantId: 'tenantId',
+  files: 'files',
+  bytes: 'bytes'
+} as const
+
+export type TenantHeadScalarFieldEnum = (typeof TenantHeadScalarFieldEnum)[keyof typeof TenantHeadScalarFieldEnum]
 
 
 export const UserScalarFieldEnum = {
@@ -206,7 +219,6 @@ export const FileScalarFieldEnum = {
   checksum: 'checksum',
   blobPath: 'blobPath',
   metadata: 'metadata',
-  validation: 'validation',
   uploadedBy: 'uploadedBy',
   uploadedByName: 'uploadedByName',
   downloadCount: 'downloadCount',
@@ -216,6 +228,16 @@ export const FileScalarFieldEnum = {
 } as const
 
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
+
+
+export const ValidationReportScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  validatedAt: 'validatedAt',
+  report: 'report'
+} as const
+
+export type ValidationReportScalarFieldEnum = (typeof ValidationReportScalarFieldEnum)[keyof typeof ValidationReportScalarFieldEnum]
 
 
 export const CallLogScalarFieldEnum = {
@@ -289,10 +311,50 @@ export const UsageCounterScalarFieldEnum = {
 export type UsageCounterScalarFieldEnum = (typeof UsageCounterScalarFieldEnum)[keyof typeof UsageCounterScalarFieldEnum]
 
 
+export const UsageDeltaScalarFieldEnum = {
+  tenantId: 'tenantId',
+  deltaId: 'deltaId',
+  apiKeyId: 'apiKeyId',
+  contextId: 'contextId',
+  hour: 'hour',
+  uploadSuccess: 'uploadSuccess',
+  uploadFailure: 'uploadFailure',
+  downloadSuccess: 'downloadSuccess',
+  downloadFailure: 'downloadFailure',
+  metadataSuccess: 'metadataSuccess',
+  metadataFailure: 'metadataFailure',
+  deleteSuccess: 'deleteSuccess',
+  deleteFailure: 'deleteFailure',
+  filesUploaded: 'filesUploaded',
+  bytesUploaded: 'bytesUploaded',
+  filesDeleted: 'filesDeleted',
+  bytesDeleted: 'bytesDeleted',
+  downloads: 'downloads',
+  bytesDownloaded: 'bytesDownloaded',
+  invalidExtension: 'invalidExtension',
+  sizeExceeded: 'sizeExceeded',
+  blankFile: 'blankFile',
+  corruptFile: 'corruptFile',
+  virusDetected: 'virusDetected'
+} as const
+
+export type UsageDeltaScalarFieldEnum = (typeof UsageDeltaScalarFieldEnum)[keyof typeof UsageDeltaScalarFieldEnum]
+
+
+export const DownloadDeltaScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  deltaId: 'deltaId',
+  times: 'times',
+  lastAt: 'lastAt'
+} as const
+
+export type DownloadDeltaScalarFieldEnum = (typeof DownloadDeltaScalarFieldEnum)[keyof typeof DownloadDeltaScalarFieldEnum]
+
+
 export const FileTotalScalarFieldEnum = {
   tenantId: 'tenantId',
   contextId: 'contextId',
-  uploadedBy: 'uploadedBy',
   files: 'files',
   bytes: 'bytes'
 } as const
@@ -324,8 +386,10 @@ export type AuditCounterScalarFieldEnum = (typeof AuditCounterScalarFieldEnum)[k
 
 
 export const BlobGarbageScalarFieldEnum = {
+  tenantId: 'tenantId',
   blobPath: 'blobPath',
-  dueAt: 'dueAt'
+  dueAt: 'dueAt',
+  taken: 'taken'
 } as const
 
 export type BlobGarbageScalarFieldEnum = (typeof BlobGarbageScalarFieldEnum)[keyof typeof BlobGarbageScalarFieldEnum]
@@ -338,6 +402,7 @@ export const IdempotencyKeyScalarFieldEnum = {
   operation: 'operation',
   requestHash: 'requestHash',
   response: 'response',
+  token: 'token',
   lockedUntil: 'lockedUntil',
   createdAt: 'createdAt'
 } as const

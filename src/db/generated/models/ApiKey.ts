@@ -35,7 +35,7 @@ export type ApiKeyMinAggregateOutputType = {
   previousPepperId: string | null
   previousExpiresAt: Date | null
   restricted: boolean | null
-  status: $Enums.ApiKeyStatus | null
+  status: string | null
   expiresAt: Date | null
   lastUsedAt: Date | null
   createdBy: string | null
@@ -54,7 +54,7 @@ export type ApiKeyMaxAggregateOutputType = {
   previousPepperId: string | null
   previousExpiresAt: Date | null
   restricted: boolean | null
-  status: $Enums.ApiKeyStatus | null
+  status: string | null
   expiresAt: Date | null
   lastUsedAt: Date | null
   createdBy: string | null
@@ -229,10 +229,10 @@ export type ApiKeyGroupByOutputType = {
   previousSecretHash: runtime.Bytes | null
   previousPepperId: string | null
   previousExpiresAt: Date | null
-  scopes: $Enums.Scope[]
+  scopes: string[]
   contextIds: string[]
   restricted: boolean
-  status: $Enums.ApiKeyStatus
+  status: string
   expiresAt: Date | null
   lastUsedAt: Date | null
   metadata: runtime.JsonValue
@@ -272,10 +272,10 @@ export type ApiKeyWhereInput = {
   previousSecretHash?: Prisma.BytesNullableFilter<"ApiKey"> | runtime.Bytes | null
   previousPepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"ApiKey">
+  scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
   restricted?: Prisma.BoolFilter<"ApiKey"> | boolean
-  status?: Prisma.EnumApiKeyStatusFilter<"ApiKey"> | $Enums.ApiKeyStatus
+  status?: Prisma.StringFilter<"ApiKey"> | string
   expiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   lastUsedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   metadata?: Prisma.JsonFilter<"ApiKey">
@@ -321,10 +321,10 @@ export type ApiKeyWhereUniqueInput = Prisma.AtLeast<{
   pepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousPepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"ApiKey">
+  scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
   restricted?: Prisma.BoolFilter<"ApiKey"> | boolean
-  status?: Prisma.EnumApiKeyStatusFilter<"ApiKey"> | $Enums.ApiKeyStatus
+  status?: Prisma.StringFilter<"ApiKey"> | string
   expiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   lastUsedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   metadata?: Prisma.JsonFilter<"ApiKey">
@@ -372,10 +372,10 @@ export type ApiKeyScalarWhereWithAggregatesInput = {
   previousSecretHash?: Prisma.BytesNullableWithAggregatesFilter<"ApiKey"> | runtime.Bytes | null
   previousPepperId?: Prisma.StringNullableWithAggregatesFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"ApiKey">
+  scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
   restricted?: Prisma.BoolWithAggregatesFilter<"ApiKey"> | boolean
-  status?: Prisma.EnumApiKeyStatusWithAggregatesFilter<"ApiKey"> | $Enums.ApiKeyStatus
+  status?: Prisma.StringWithAggregatesFilter<"ApiKey"> | string
   expiresAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
   lastUsedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
   metadata?: Prisma.JsonWithAggregatesFilter<"ApiKey">
@@ -393,10 +393,10 @@ export type ApiKeyCreateInput = {
   previousSecretHash?: runtime.Bytes | null
   previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
-  scopes?: Prisma.ApiKeyCreatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
   restricted?: boolean
-  status?: $Enums.ApiKeyStatus
+  status?: string
   expiresAt?: Date | string | null
   lastUsedAt?: Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -416,10 +416,10 @@ export type ApiKeyUncheckedCreateInput = {
   previousSecretHash?: runtime.Bytes | null
   previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
-  scopes?: Prisma.ApiKeyCreatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
   restricted?: boolean
-  status?: $Enums.ApiKeyStatus
+  status?: string
   expiresAt?: Date | string | null
   lastUsedAt?: Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -437,10 +437,10 @@ export type ApiKeyUpdateInput = {
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  scopes?: Prisma.ApiKeyUpdatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
   restricted?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumApiKeyStatusFieldUpdateOperationsInput | $Enums.ApiKeyStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -460,10 +460,10 @@ export type ApiKeyUncheckedUpdateInput = {
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  scopes?: Prisma.ApiKeyUpdatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
   restricted?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumApiKeyStatusFieldUpdateOperationsInput | $Enums.ApiKeyStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -482,10 +482,10 @@ export type ApiKeyCreateManyInput = {
   previousSecretHash?: runtime.Bytes | null
   previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
-  scopes?: Prisma.ApiKeyCreatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
   restricted?: boolean
-  status?: $Enums.ApiKeyStatus
+  status?: string
   expiresAt?: Date | string | null
   lastUsedAt?: Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -503,10 +503,10 @@ export type ApiKeyUpdateManyMutationInput = {
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  scopes?: Prisma.ApiKeyUpdatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
   restricted?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumApiKeyStatusFieldUpdateOperationsInput | $Enums.ApiKeyStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -525,10 +525,10 @@ export type ApiKeyUncheckedUpdateManyInput = {
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  scopes?: Prisma.ApiKeyUpdatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
   restricted?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumApiKeyStatusFieldUpdateOperationsInput | $Enums.ApiKeyStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -545,14 +545,6 @@ export type ApiKeyListRelationFilter = {
 
 export type ApiKeyOrderByRelationAggregateInput = {
   _count?: Prisma.SortOrder
-}
-
-export type StringNullableListFilter<$PrismaModel = never> = {
-  equals?: string[] | Prisma.ListStringFieldRefInput<$PrismaModel> | null
-  has?: string | Prisma.StringFieldRefInput<$PrismaModel> | null
-  hasEvery?: string[] | Prisma.ListStringFieldRefInput<$PrismaModel>
-  hasSome?: string[] | Prisma.ListStringFieldRefInput<$PrismaModel>
-  isEmpty?: boolean
 }
 
 export type ApiKeyCountOrderByAggregateInput = {
@@ -658,7 +650,7 @@ export type ApiKeyUncheckedUpdateManyWithoutTenantNestedInput = {
 }
 
 export type ApiKeyCreatescopesInput = {
-  set: $Enums.Scope[]
+  set: string[]
 }
 
 export type ApiKeyCreatecontextIdsInput = {
@@ -666,17 +658,13 @@ export type ApiKeyCreatecontextIdsInput = {
 }
 
 export type ApiKeyUpdatescopesInput = {
-  set?: $Enums.Scope[]
-  push?: $Enums.Scope | $Enums.Scope[]
+  set?: string[]
+  push?: string | string[]
 }
 
 export type ApiKeyUpdatecontextIdsInput = {
   set?: string[]
   push?: string | string[]
-}
-
-export type EnumApiKeyStatusFieldUpdateOperationsInput = {
-  set?: $Enums.ApiKeyStatus
 }
 
 export type ApiKeyCreateWithoutTenantInput = {
@@ -688,10 +676,10 @@ export type ApiKeyCreateWithoutTenantInput = {
   previousSecretHash?: runtime.Bytes | null
   previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
-  scopes?: Prisma.ApiKeyCreatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
   restricted?: boolean
-  status?: $Enums.ApiKeyStatus
+  status?: string
   expiresAt?: Date | string | null
   lastUsedAt?: Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -709,10 +697,10 @@ export type ApiKeyUncheckedCreateWithoutTenantInput = {
   previousSecretHash?: runtime.Bytes | null
   previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
-  scopes?: Prisma.ApiKeyCreatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
   restricted?: boolean
-  status?: $Enums.ApiKeyStatus
+  status?: string
   expiresAt?: Date | string | null
   lastUsedAt?: Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -760,10 +748,10 @@ export type ApiKeyScalarWhereInput = {
   previousSecretHash?: Prisma.BytesNullableFilter<"ApiKey"> | runtime.Bytes | null
   previousPepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"ApiKey">
+  scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
   restricted?: Prisma.BoolFilter<"ApiKey"> | boolean
-  status?: Prisma.EnumApiKeyStatusFilter<"ApiKey"> | $Enums.ApiKeyStatus
+  status?: Prisma.StringFilter<"ApiKey"> | string
   expiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   lastUsedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   metadata?: Prisma.JsonFilter<"ApiKey">
@@ -781,10 +769,10 @@ export type ApiKeyCreateManyTenantInput = {
   previousSecretHash?: runtime.Bytes | null
   previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
-  scopes?: Prisma.ApiKeyCreatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
   restricted?: boolean
-  status?: $Enums.ApiKeyStatus
+  status?: string
   expiresAt?: Date | string | null
   lastUsedAt?: Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -802,10 +790,10 @@ export type ApiKeyUpdateWithoutTenantInput = {
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  scopes?: Prisma.ApiKeyUpdatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
   restricted?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumApiKeyStatusFieldUpdateOperationsInput | $Enums.ApiKeyStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -823,10 +811,10 @@ export type ApiKeyUncheckedUpdateWithoutTenantInput = {
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  scopes?: Prisma.ApiKeyUpdatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
   restricted?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumApiKeyStatusFieldUpdateOperationsInput | $Enums.ApiKeyStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -844,10 +832,10 @@ export type ApiKeyUncheckedUpdateManyWithoutTenantInput = {
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  scopes?: Prisma.ApiKeyUpdatescopesInput | $Enums.Scope[]
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
   restricted?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumApiKeyStatusFieldUpdateOperationsInput | $Enums.ApiKeyStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -975,10 +963,10 @@ export type $ApiKeyPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     previousSecretHash: runtime.Bytes | null
     previousPepperId: string | null
     previousExpiresAt: Date | null
-    scopes: $Enums.Scope[]
+    scopes: string[]
     contextIds: string[]
     restricted: boolean
-    status: $Enums.ApiKeyStatus
+    status: string
     expiresAt: Date | null
     lastUsedAt: Date | null
     metadata: runtime.JsonValue
@@ -1418,10 +1406,10 @@ export interface ApiKeyFieldRefs {
   readonly previousSecretHash: Prisma.FieldRef<"ApiKey", 'Bytes'>
   readonly previousPepperId: Prisma.FieldRef<"ApiKey", 'String'>
   readonly previousExpiresAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
-  readonly scopes: Prisma.FieldRef<"ApiKey", 'Scope[]'>
+  readonly scopes: Prisma.FieldRef<"ApiKey", 'String[]'>
   readonly contextIds: Prisma.FieldRef<"ApiKey", 'String[]'>
   readonly restricted: Prisma.FieldRef<"ApiKey", 'Boolean'>
-  readonly status: Prisma.FieldRef<"ApiKey", 'ApiKeyStatus'>
+  readonly status: Prisma.FieldRef<"ApiKey", 'String'>
   readonly expiresAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
   readonly lastUsedAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
   readonly metadata: Prisma.FieldRef<"ApiKey", 'Json'>

@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.js"
 
 /**
  * Model AuditCounter
- * Audit entries by day (and in all: grain total), for total_items of the audit log. '' stands for any.
+ * Audit entries by day (and in all: grain total), for total_items of the audit log.
  */
 export type AuditCounterModel = runtime.Types.Result.DefaultSelection<Prisma.$AuditCounterPayload>
 
@@ -38,7 +38,7 @@ export type AuditCounterMinAggregateOutputType = {
   tenantId: string | null
   auditType: string | null
   action: string | null
-  grain: $Enums.UsageGrain | null
+  grain: string | null
   bucket: Date | null
   entries: bigint | null
 }
@@ -47,7 +47,7 @@ export type AuditCounterMaxAggregateOutputType = {
   tenantId: string | null
   auditType: string | null
   action: string | null
-  grain: $Enums.UsageGrain | null
+  grain: string | null
   bucket: Date | null
   entries: bigint | null
 }
@@ -189,7 +189,7 @@ export type AuditCounterGroupByOutputType = {
   tenantId: string
   auditType: string
   action: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date
   entries: bigint
   _count: AuditCounterCountAggregateOutputType | null
@@ -221,7 +221,7 @@ export type AuditCounterWhereInput = {
   tenantId?: Prisma.StringFilter<"AuditCounter"> | string
   auditType?: Prisma.StringFilter<"AuditCounter"> | string
   action?: Prisma.StringFilter<"AuditCounter"> | string
-  grain?: Prisma.EnumUsageGrainFilter<"AuditCounter"> | $Enums.UsageGrain
+  grain?: Prisma.StringFilter<"AuditCounter"> | string
   bucket?: Prisma.DateTimeFilter<"AuditCounter"> | Date | string
   entries?: Prisma.BigIntFilter<"AuditCounter"> | bigint | number
 }
@@ -236,17 +236,17 @@ export type AuditCounterOrderByWithRelationInput = {
 }
 
 export type AuditCounterWhereUniqueInput = Prisma.AtLeast<{
-  tenantId_auditType_action_grain_bucket?: Prisma.AuditCounterTenantIdAuditTypeActionGrainBucketCompoundUniqueInput
+  tenantId_grain_bucket_auditType_action?: Prisma.AuditCounterTenantIdGrainBucketAuditTypeActionCompoundUniqueInput
   AND?: Prisma.AuditCounterWhereInput | Prisma.AuditCounterWhereInput[]
   OR?: Prisma.AuditCounterWhereInput[]
   NOT?: Prisma.AuditCounterWhereInput | Prisma.AuditCounterWhereInput[]
   tenantId?: Prisma.StringFilter<"AuditCounter"> | string
   auditType?: Prisma.StringFilter<"AuditCounter"> | string
   action?: Prisma.StringFilter<"AuditCounter"> | string
-  grain?: Prisma.EnumUsageGrainFilter<"AuditCounter"> | $Enums.UsageGrain
+  grain?: Prisma.StringFilter<"AuditCounter"> | string
   bucket?: Prisma.DateTimeFilter<"AuditCounter"> | Date | string
   entries?: Prisma.BigIntFilter<"AuditCounter"> | bigint | number
-}, "tenantId_auditType_action_grain_bucket">
+}, "tenantId_grain_bucket_auditType_action">
 
 export type AuditCounterOrderByWithAggregationInput = {
   tenantId?: Prisma.SortOrder
@@ -269,7 +269,7 @@ export type AuditCounterScalarWhereWithAggregatesInput = {
   tenantId?: Prisma.StringWithAggregatesFilter<"AuditCounter"> | string
   auditType?: Prisma.StringWithAggregatesFilter<"AuditCounter"> | string
   action?: Prisma.StringWithAggregatesFilter<"AuditCounter"> | string
-  grain?: Prisma.EnumUsageGrainWithAggregatesFilter<"AuditCounter"> | $Enums.UsageGrain
+  grain?: Prisma.StringWithAggregatesFilter<"AuditCounter"> | string
   bucket?: Prisma.DateTimeWithAggregatesFilter<"AuditCounter"> | Date | string
   entries?: Prisma.BigIntWithAggregatesFilter<"AuditCounter"> | bigint | number
 }
@@ -278,7 +278,7 @@ export type AuditCounterCreateInput = {
   tenantId: string
   auditType: string
   action: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date | string
   entries?: bigint | number
 }
@@ -287,7 +287,7 @@ export type AuditCounterUncheckedCreateInput = {
   tenantId: string
   auditType: string
   action: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date | string
   entries?: bigint | number
 }
@@ -296,7 +296,7 @@ export type AuditCounterUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   auditType?: Prisma.StringFieldUpdateOperationsInput | string
   action?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   entries?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
@@ -305,7 +305,7 @@ export type AuditCounterUncheckedUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   auditType?: Prisma.StringFieldUpdateOperationsInput | string
   action?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   entries?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
@@ -314,7 +314,7 @@ export type AuditCounterCreateManyInput = {
   tenantId: string
   auditType: string
   action: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date | string
   entries?: bigint | number
 }
@@ -323,7 +323,7 @@ export type AuditCounterUpdateManyMutationInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   auditType?: Prisma.StringFieldUpdateOperationsInput | string
   action?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   entries?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
@@ -332,17 +332,17 @@ export type AuditCounterUncheckedUpdateManyInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   auditType?: Prisma.StringFieldUpdateOperationsInput | string
   action?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   entries?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
-export type AuditCounterTenantIdAuditTypeActionGrainBucketCompoundUniqueInput = {
+export type AuditCounterTenantIdGrainBucketAuditTypeActionCompoundUniqueInput = {
   tenantId: string
+  grain: string
+  bucket: Date | string
   auditType: string
   action: string
-  grain: $Enums.UsageGrain
-  bucket: Date | string
 }
 
 export type AuditCounterCountOrderByAggregateInput = {
@@ -427,7 +427,7 @@ export type $AuditCounterPayload<ExtArgs extends runtime.Types.Extensions.Intern
     tenantId: string
     auditType: string
     action: string
-    grain: $Enums.UsageGrain
+    grain: string
     bucket: Date
     entries: bigint
   }, ExtArgs["result"]["auditCounter"]>
@@ -856,7 +856,7 @@ export interface AuditCounterFieldRefs {
   readonly tenantId: Prisma.FieldRef<"AuditCounter", 'String'>
   readonly auditType: Prisma.FieldRef<"AuditCounter", 'String'>
   readonly action: Prisma.FieldRef<"AuditCounter", 'String'>
-  readonly grain: Prisma.FieldRef<"AuditCounter", 'UsageGrain'>
+  readonly grain: Prisma.FieldRef<"AuditCounter", 'String'>
   readonly bucket: Prisma.FieldRef<"AuditCounter", 'DateTime'>
   readonly entries: Prisma.FieldRef<"AuditCounter", 'BigInt'>
 }

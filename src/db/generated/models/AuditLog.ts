@@ -27,15 +27,15 @@ export type AggregateAuditLog = {
 export type AuditLogMinAggregateOutputType = {
   auditId: string | null
   tenantId: string | null
-  auditType: $Enums.AuditType | null
-  action: $Enums.AuditAction | null
+  auditType: string | null
+  action: string | null
   entityType: string | null
   entityId: string | null
   entityName: string | null
   performedById: string | null
   performedByName: string | null
   performedByEmail: string | null
-  performedByType: $Enums.PerformerType | null
+  performedByType: string | null
   ipAddress: string | null
   userAgent: string | null
   createdAt: Date | null
@@ -44,15 +44,15 @@ export type AuditLogMinAggregateOutputType = {
 export type AuditLogMaxAggregateOutputType = {
   auditId: string | null
   tenantId: string | null
-  auditType: $Enums.AuditType | null
-  action: $Enums.AuditAction | null
+  auditType: string | null
+  action: string | null
   entityType: string | null
   entityId: string | null
   entityName: string | null
   performedById: string | null
   performedByName: string | null
   performedByEmail: string | null
-  performedByType: $Enums.PerformerType | null
+  performedByType: string | null
   ipAddress: string | null
   userAgent: string | null
   createdAt: Date | null
@@ -208,16 +208,16 @@ export type AuditLogGroupByArgs<ExtArgs extends runtime.Types.Extensions.Interna
 export type AuditLogGroupByOutputType = {
   auditId: string
   tenantId: string
-  auditType: $Enums.AuditType
-  action: $Enums.AuditAction
+  auditType: string
+  action: string
   entityType: string
   entityId: string
   entityName: string
   performedById: string
   performedByName: string
   performedByEmail: string | null
-  performedByType: $Enums.PerformerType
-  performedByScopes: $Enums.Scope[]
+  performedByType: string
+  performedByScopes: string[]
   details: runtime.JsonValue
   ipAddress: string
   userAgent: string
@@ -248,16 +248,16 @@ export type AuditLogWhereInput = {
   NOT?: Prisma.AuditLogWhereInput | Prisma.AuditLogWhereInput[]
   auditId?: Prisma.StringFilter<"AuditLog"> | string
   tenantId?: Prisma.StringFilter<"AuditLog"> | string
-  auditType?: Prisma.EnumAuditTypeFilter<"AuditLog"> | $Enums.AuditType
-  action?: Prisma.EnumAuditActionFilter<"AuditLog"> | $Enums.AuditAction
+  auditType?: Prisma.StringFilter<"AuditLog"> | string
+  action?: Prisma.StringFilter<"AuditLog"> | string
   entityType?: Prisma.StringFilter<"AuditLog"> | string
   entityId?: Prisma.StringFilter<"AuditLog"> | string
   entityName?: Prisma.StringFilter<"AuditLog"> | string
   performedById?: Prisma.StringFilter<"AuditLog"> | string
   performedByName?: Prisma.StringFilter<"AuditLog"> | string
   performedByEmail?: Prisma.StringNullableFilter<"AuditLog"> | string | null
-  performedByType?: Prisma.EnumPerformerTypeFilter<"AuditLog"> | $Enums.PerformerType
-  performedByScopes?: Prisma.EnumScopeNullableListFilter<"AuditLog">
+  performedByType?: Prisma.StringFilter<"AuditLog"> | string
+  performedByScopes?: Prisma.StringNullableListFilter<"AuditLog">
   details?: Prisma.JsonFilter<"AuditLog">
   ipAddress?: Prisma.StringFilter<"AuditLog"> | string
   userAgent?: Prisma.StringFilter<"AuditLog"> | string
@@ -284,26 +284,27 @@ export type AuditLogOrderByWithRelationInput = {
 }
 
 export type AuditLogWhereUniqueInput = Prisma.AtLeast<{
-  auditId?: string
+  tenantId_auditId?: Prisma.AuditLogTenantIdAuditIdCompoundUniqueInput
   AND?: Prisma.AuditLogWhereInput | Prisma.AuditLogWhereInput[]
   OR?: Prisma.AuditLogWhereInput[]
   NOT?: Prisma.AuditLogWhereInput | Prisma.AuditLogWhereInput[]
+  auditId?: Prisma.StringFilter<"AuditLog"> | string
   tenantId?: Prisma.StringFilter<"AuditLog"> | string
-  auditType?: Prisma.EnumAuditTypeFilter<"AuditLog"> | $Enums.AuditType
-  action?: Prisma.EnumAuditActionFilter<"AuditLog"> | $Enums.AuditAction
+  auditType?: Prisma.StringFilter<"AuditLog"> | string
+  action?: Prisma.StringFilter<"AuditLog"> | string
   entityType?: Prisma.StringFilter<"AuditLog"> | string
   entityId?: Prisma.StringFilter<"AuditLog"> | string
   entityName?: Prisma.StringFilter<"AuditLog"> | string
   performedById?: Prisma.StringFilter<"AuditLog"> | string
   performedByName?: Prisma.StringFilter<"AuditLog"> | string
   performedByEmail?: Prisma.StringNullableFilter<"AuditLog"> | string | null
-  performedByType?: Prisma.EnumPerformerTypeFilter<"AuditLog"> | $Enums.PerformerType
-  performedByScopes?: Prisma.EnumScopeNullableListFilter<"AuditLog">
+  performedByType?: Prisma.StringFilter<"AuditLog"> | string
+  performedByScopes?: Prisma.StringNullableListFilter<"AuditLog">
   details?: Prisma.JsonFilter<"AuditLog">
   ipAddress?: Prisma.StringFilter<"AuditLog"> | string
   userAgent?: Prisma.StringFilter<"AuditLog"> | string
   createdAt?: Prisma.DateTimeFilter<"AuditLog"> | Date | string
-}, "auditId">
+}, "tenantId_auditId">
 
 export type AuditLogOrderByWithAggregationInput = {
   auditId?: Prisma.SortOrder
@@ -333,16 +334,16 @@ export type AuditLogScalarWhereWithAggregatesInput = {
   NOT?: Prisma.AuditLogScalarWhereWithAggregatesInput | Prisma.AuditLogScalarWhereWithAggregatesInput[]
   auditId?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   tenantId?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
-  auditType?: Prisma.EnumAuditTypeWithAggregatesFilter<"AuditLog"> | $Enums.AuditType
-  action?: Prisma.EnumAuditActionWithAggregatesFilter<"AuditLog"> | $Enums.AuditAction
+  auditType?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
+  action?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   entityType?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   entityId?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   entityName?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   performedById?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   performedByName?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   performedByEmail?: Prisma.StringNullableWithAggregatesFilter<"AuditLog"> | string | null
-  performedByType?: Prisma.EnumPerformerTypeWithAggregatesFilter<"AuditLog"> | $Enums.PerformerType
-  performedByScopes?: Prisma.EnumScopeNullableListFilter<"AuditLog">
+  performedByType?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
+  performedByScopes?: Prisma.StringNullableListFilter<"AuditLog">
   details?: Prisma.JsonWithAggregatesFilter<"AuditLog">
   ipAddress?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
   userAgent?: Prisma.StringWithAggregatesFilter<"AuditLog"> | string
@@ -352,16 +353,16 @@ export type AuditLogScalarWhereWithAggregatesInput = {
 export type AuditLogCreateInput = {
   auditId: string
   tenantId: string
-  auditType: $Enums.AuditType
-  action: $Enums.AuditAction
+  auditType: string
+  action: string
   entityType: string
   entityId: string
   entityName: string
   performedById: string
   performedByName: string
   performedByEmail?: string | null
-  performedByType: $Enums.PerformerType
-  performedByScopes?: Prisma.AuditLogCreateperformedByScopesInput | $Enums.Scope[]
+  performedByType: string
+  performedByScopes?: Prisma.AuditLogCreateperformedByScopesInput | string[]
   details?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   ipAddress: string
   userAgent: string
@@ -371,16 +372,16 @@ export type AuditLogCreateInput = {
 export type AuditLogUncheckedCreateInput = {
   auditId: string
   tenantId: string
-  auditType: $Enums.AuditType
-  action: $Enums.AuditAction
+  auditType: string
+  action: string
   entityType: string
   entityId: string
   entityName: string
   performedById: string
   performedByName: string
   performedByEmail?: string | null
-  performedByType: $Enums.PerformerType
-  performedByScopes?: Prisma.AuditLogCreateperformedByScopesInput | $Enums.Scope[]
+  performedByType: string
+  performedByScopes?: Prisma.AuditLogCreateperformedByScopesInput | string[]
   details?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   ipAddress: string
   userAgent: string
@@ -390,16 +391,16 @@ export type AuditLogUncheckedCreateInput = {
 export type AuditLogUpdateInput = {
   auditId?: Prisma.StringFieldUpdateOperationsInput | string
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
-  auditType?: Prisma.EnumAuditTypeFieldUpdateOperationsInput | $Enums.AuditType
-  action?: Prisma.EnumAuditActionFieldUpdateOperationsInput | $Enums.AuditAction
+  auditType?: Prisma.StringFieldUpdateOperationsInput | string
+  action?: Prisma.StringFieldUpdateOperationsInput | string
   entityType?: Prisma.StringFieldUpdateOperationsInput | string
   entityId?: Prisma.StringFieldUpdateOperationsInput | string
   entityName?: Prisma.StringFieldUpdateOperationsInput | string
   performedById?: Prisma.StringFieldUpdateOperationsInput | string
   performedByName?: Prisma.StringFieldUpdateOperationsInput | string
   performedByEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  performedByType?: Prisma.EnumPerformerTypeFieldUpdateOperationsInput | $Enums.PerformerType
-  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | $Enums.Scope[]
+  performedByType?: Prisma.StringFieldUpdateOperationsInput | string
+  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | string[]
   details?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   ipAddress?: Prisma.StringFieldUpdateOperationsInput | string
   userAgent?: Prisma.StringFieldUpdateOperationsInput | string
@@ -409,16 +410,16 @@ export type AuditLogUpdateInput = {
 export type AuditLogUncheckedUpdateInput = {
   auditId?: Prisma.StringFieldUpdateOperationsInput | string
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
-  auditType?: Prisma.EnumAuditTypeFieldUpdateOperationsInput | $Enums.AuditType
-  action?: Prisma.EnumAuditActionFieldUpdateOperationsInput | $Enums.AuditAction
+  auditType?: Prisma.StringFieldUpdateOperationsInput | string
+  action?: Prisma.StringFieldUpdateOperationsInput | string
   entityType?: Prisma.StringFieldUpdateOperationsInput | string
   entityId?: Prisma.StringFieldUpdateOperationsInput | string
   entityName?: Prisma.StringFieldUpdateOperationsInput | string
   performedById?: Prisma.StringFieldUpdateOperationsInput | string
   performedByName?: Prisma.StringFieldUpdateOperationsInput | string
   performedByEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  performedByType?: Prisma.EnumPerformerTypeFieldUpdateOperationsInput | $Enums.PerformerType
-  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | $Enums.Scope[]
+  performedByType?: Prisma.StringFieldUpdateOperationsInput | string
+  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | string[]
   details?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   ipAddress?: Prisma.StringFieldUpdateOperationsInput | string
   userAgent?: Prisma.StringFieldUpdateOperationsInput | string
@@ -428,16 +429,16 @@ export type AuditLogUncheckedUpdateInput = {
 export type AuditLogCreateManyInput = {
   auditId: string
   tenantId: string
-  auditType: $Enums.AuditType
-  action: $Enums.AuditAction
+  auditType: string
+  action: string
   entityType: string
   entityId: string
   entityName: string
   performedById: string
   performedByName: string
   performedByEmail?: string | null
-  performedByType: $Enums.PerformerType
-  performedByScopes?: Prisma.AuditLogCreateperformedByScopesInput | $Enums.Scope[]
+  performedByType: string
+  performedByScopes?: Prisma.AuditLogCreateperformedByScopesInput | string[]
   details?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   ipAddress: string
   userAgent: string
@@ -447,16 +448,16 @@ export type AuditLogCreateManyInput = {
 export type AuditLogUpdateManyMutationInput = {
   auditId?: Prisma.StringFieldUpdateOperationsInput | string
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
-  auditType?: Prisma.EnumAuditTypeFieldUpdateOperationsInput | $Enums.AuditType
-  action?: Prisma.EnumAuditActionFieldUpdateOperationsInput | $Enums.AuditAction
+  auditType?: Prisma.StringFieldUpdateOperationsInput | string
+  action?: Prisma.StringFieldUpdateOperationsInput | string
   entityType?: Prisma.StringFieldUpdateOperationsInput | string
   entityId?: Prisma.StringFieldUpdateOperationsInput | string
   entityName?: Prisma.StringFieldUpdateOperationsInput | string
   performedById?: Prisma.StringFieldUpdateOperationsInput | string
   performedByName?: Prisma.StringFieldUpdateOperationsInput | string
   performedByEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  performedByType?: Prisma.EnumPerformerTypeFieldUpdateOperationsInput | $Enums.PerformerType
-  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | $Enums.Scope[]
+  performedByType?: Prisma.StringFieldUpdateOperationsInput | string
+  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | string[]
   details?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   ipAddress?: Prisma.StringFieldUpdateOperationsInput | string
   userAgent?: Prisma.StringFieldUpdateOperationsInput | string
@@ -466,20 +467,25 @@ export type AuditLogUpdateManyMutationInput = {
 export type AuditLogUncheckedUpdateManyInput = {
   auditId?: Prisma.StringFieldUpdateOperationsInput | string
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
-  auditType?: Prisma.EnumAuditTypeFieldUpdateOperationsInput | $Enums.AuditType
-  action?: Prisma.EnumAuditActionFieldUpdateOperationsInput | $Enums.AuditAction
+  auditType?: Prisma.StringFieldUpdateOperationsInput | string
+  action?: Prisma.StringFieldUpdateOperationsInput | string
   entityType?: Prisma.StringFieldUpdateOperationsInput | string
   entityId?: Prisma.StringFieldUpdateOperationsInput | string
   entityName?: Prisma.StringFieldUpdateOperationsInput | string
   performedById?: Prisma.StringFieldUpdateOperationsInput | string
   performedByName?: Prisma.StringFieldUpdateOperationsInput | string
   performedByEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  performedByType?: Prisma.EnumPerformerTypeFieldUpdateOperationsInput | $Enums.PerformerType
-  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | $Enums.Scope[]
+  performedByType?: Prisma.StringFieldUpdateOperationsInput | string
+  performedByScopes?: Prisma.AuditLogUpdateperformedByScopesInput | string[]
   details?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   ipAddress?: Prisma.StringFieldUpdateOperationsInput | string
   userAgent?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+}
+
+export type AuditLogTenantIdAuditIdCompoundUniqueInput = {
+  tenantId: string
+  auditId: string
 }
 
 export type AuditLogCountOrderByAggregateInput = {
@@ -536,24 +542,12 @@ export type AuditLogMinOrderByAggregateInput = {
 }
 
 export type AuditLogCreateperformedByScopesInput = {
-  set: $Enums.Scope[]
-}
-
-export type EnumAuditTypeFieldUpdateOperationsInput = {
-  set?: $Enums.AuditType
-}
-
-export type EnumAuditActionFieldUpdateOperationsInput = {
-  set?: $Enums.AuditAction
-}
-
-export type EnumPerformerTypeFieldUpdateOperationsInput = {
-  set?: $Enums.PerformerType
+  set: string[]
 }
 
 export type AuditLogUpdateperformedByScopesInput = {
-  set?: $Enums.Scope[]
-  push?: $Enums.Scope | $Enums.Scope[]
+  set?: string[]
+  push?: string | string[]
 }
 
 
@@ -642,16 +636,16 @@ export type $AuditLogPayload<ExtArgs extends runtime.Types.Extensions.InternalAr
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     auditId: string
     tenantId: string
-    auditType: $Enums.AuditType
-    action: $Enums.AuditAction
+    auditType: string
+    action: string
     entityType: string
     entityId: string
     entityName: string
     performedById: string
     performedByName: string
     performedByEmail: string | null
-    performedByType: $Enums.PerformerType
-    performedByScopes: $Enums.Scope[]
+    performedByType: string
+    performedByScopes: string[]
     details: runtime.JsonValue
     ipAddress: string
     userAgent: string
@@ -1081,16 +1075,16 @@ export interface Prisma__AuditLogClient<T, Null = never, ExtArgs extends runtime
 export interface AuditLogFieldRefs {
   readonly auditId: Prisma.FieldRef<"AuditLog", 'String'>
   readonly tenantId: Prisma.FieldRef<"AuditLog", 'String'>
-  readonly auditType: Prisma.FieldRef<"AuditLog", 'AuditType'>
-  readonly action: Prisma.FieldRef<"AuditLog", 'AuditAction'>
+  readonly auditType: Prisma.FieldRef<"AuditLog", 'String'>
+  readonly action: Prisma.FieldRef<"AuditLog", 'String'>
   readonly entityType: Prisma.FieldRef<"AuditLog", 'String'>
   readonly entityId: Prisma.FieldRef<"AuditLog", 'String'>
   readonly entityName: Prisma.FieldRef<"AuditLog", 'String'>
   readonly performedById: Prisma.FieldRef<"AuditLog", 'String'>
   readonly performedByName: Prisma.FieldRef<"AuditLog", 'String'>
   readonly performedByEmail: Prisma.FieldRef<"AuditLog", 'String'>
-  readonly performedByType: Prisma.FieldRef<"AuditLog", 'PerformerType'>
-  readonly performedByScopes: Prisma.FieldRef<"AuditLog", 'Scope[]'>
+  readonly performedByType: Prisma.FieldRef<"AuditLog", 'String'>
+  readonly performedByScopes: Prisma.FieldRef<"AuditLog", 'String[]'>
   readonly details: Prisma.FieldRef<"AuditLog", 'Json'>
   readonly ipAddress: Prisma.FieldRef<"AuditLog", 'String'>
   readonly userAgent: Prisma.FieldRef<"AuditLog", 'String'>

@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.js"
 
 /**
  * Model BlobGarbage
- * The garbage journal: paths that have no row (yet, or any more). A sweeper removes what is due.
+ * The garbage journal: paths that have no row (yet, or any more). A sweeper removes what is due; what it has taken no upload can claim.
  */
 export type BlobGarbageModel = runtime.Types.Result.DefaultSelection<Prisma.$BlobGarbagePayload>
 
@@ -25,35 +25,47 @@ export type AggregateBlobGarbage = {
 }
 
 export type BlobGarbageMinAggregateOutputType = {
+  tenantId: string | null
   blobPath: string | null
   dueAt: Date | null
+  taken: boolean | null
 }
 
 export type BlobGarbageMaxAggregateOutputType = {
+  tenantId: string | null
   blobPath: string | null
   dueAt: Date | null
+  taken: boolean | null
 }
 
 export type BlobGarbageCountAggregateOutputType = {
+  tenantId: number
   blobPath: number
   dueAt: number
+  taken: number
   _all: number
 }
 
 
 export type BlobGarbageMinAggregateInputType = {
+  tenantId?: true
   blobPath?: true
   dueAt?: true
+  taken?: true
 }
 
 export type BlobGarbageMaxAggregateInputType = {
+  tenantId?: true
   blobPath?: true
   dueAt?: true
+  taken?: true
 }
 
 export type BlobGarbageCountAggregateInputType = {
+  tenantId?: true
   blobPath?: true
   dueAt?: true
+  taken?: true
   _all?: true
 }
 
@@ -130,8 +142,10 @@ export type BlobGarbageGroupByArgs<ExtArgs extends runtime.Types.Extensions.Inte
 }
 
 export type BlobGarbageGroupByOutputType = {
+  tenantId: string
   blobPath: string
   dueAt: Date
+  taken: boolean
   _count: BlobGarbageCountAggregateOutputType | null
   _min: BlobGarbageMinAggregateOutputType | null
   _max: BlobGarbageMaxAggregateOutputType | null
@@ -156,26 +170,35 @@ export type BlobGarbageWhereInput = {
   AND?: Prisma.BlobGarbageWhereInput | Prisma.BlobGarbageWhereInput[]
   OR?: Prisma.BlobGarbageWhereInput[]
   NOT?: Prisma.BlobGarbageWhereInput | Prisma.BlobGarbageWhereInput[]
+  tenantId?: Prisma.StringFilter<"BlobGarbage"> | string
   blobPath?: Prisma.StringFilter<"BlobGarbage"> | string
   dueAt?: Prisma.DateTimeFilter<"BlobGarbage"> | Date | string
+  taken?: Prisma.BoolFilter<"BlobGarbage"> | boolean
 }
 
 export type BlobGarbageOrderByWithRelationInput = {
+  tenantId?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   dueAt?: Prisma.SortOrder
+  taken?: Prisma.SortOrder
 }
 
 export type BlobGarbageWhereUniqueInput = Prisma.AtLeast<{
-  blobPath?: string
+  tenantId_blobPath?: Prisma.BlobGarbageTenantIdBlobPathCompoundUniqueInput
   AND?: Prisma.BlobGarbageWhereInput | Prisma.BlobGarbageWhereInput[]
   OR?: Prisma.BlobGarbageWhereInput[]
   NOT?: Prisma.BlobGarbageWhereInput | Prisma.BlobGarbageWhereInput[]
+  tenantId?: Prisma.StringFilter<"BlobGarbage"> | string
+  blobPath?: Prisma.StringFilter<"BlobGarbage"> | string
   dueAt?: Prisma.DateTimeFilter<"BlobGarbage"> | Date | string
-}, "blobPath">
+  taken?: Prisma.BoolFilter<"BlobGarbage"> | boolean
+}, "tenantId_blobPath">
 
 export type BlobGarbageOrderByWithAggregationInput = {
+  tenantId?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   dueAt?: Prisma.SortOrder
+  taken?: Prisma.SortOrder
   _count?: Prisma.BlobGarbageCountOrderByAggregateInput
   _max?: Prisma.BlobGarbageMaxOrderByAggregateInput
   _min?: Prisma.BlobGarbageMinOrderByAggregateInput
@@ -185,90 +208,127 @@ export type BlobGarbageScalarWhereWithAggregatesInput = {
   AND?: Prisma.BlobGarbageScalarWhereWithAggregatesInput | Prisma.BlobGarbageScalarWhereWithAggregatesInput[]
   OR?: Prisma.BlobGarbageScalarWhereWithAggregatesInput[]
   NOT?: Prisma.BlobGarbageScalarWhereWithAggregatesInput | Prisma.BlobGarbageScalarWhereWithAggregatesInput[]
+  tenantId?: Prisma.StringWithAggregatesFilter<"BlobGarbage"> | string
   blobPath?: Prisma.StringWithAggregatesFilter<"BlobGarbage"> | string
   dueAt?: Prisma.DateTimeWithAggregatesFilter<"BlobGarbage"> | Date | string
+  taken?: Prisma.BoolWithAggregatesFilter<"BlobGarbage"> | boolean
 }
 
 export type BlobGarbageCreateInput = {
+  tenantId: string
   blobPath: string
   dueAt: Date | string
+  taken?: boolean
 }
 
 export type BlobGarbageUncheckedCreateInput = {
+  tenantId: string
   blobPath: string
   dueAt: Date | string
+  taken?: boolean
 }
 
 export type BlobGarbageUpdateInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   dueAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  taken?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type BlobGarbageUncheckedUpdateInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   dueAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  taken?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type BlobGarbageCreateManyInput = {
+  tenantId: string
   blobPath: string
   dueAt: Date | string
+  taken?: boolean
 }
 
 export type BlobGarbageUpdateManyMutationInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   dueAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  taken?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type BlobGarbageUncheckedUpdateManyInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   dueAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  taken?: Prisma.BoolFieldUpdateOperationsInput | boolean
+}
+
+export type BlobGarbageTenantIdBlobPathCompoundUniqueInput = {
+  tenantId: string
+  blobPath: string
 }
 
 export type BlobGarbageCountOrderByAggregateInput = {
+  tenantId?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   dueAt?: Prisma.SortOrder
+  taken?: Prisma.SortOrder
 }
 
 export type BlobGarbageMaxOrderByAggregateInput = {
+  tenantId?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   dueAt?: Prisma.SortOrder
+  taken?: Prisma.SortOrder
 }
 
 export type BlobGarbageMinOrderByAggregateInput = {
+  tenantId?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   dueAt?: Prisma.SortOrder
+  taken?: Prisma.SortOrder
 }
 
 
 
 export type BlobGarbageSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
+  tenantId?: boolean
   blobPath?: boolean
   dueAt?: boolean
+  taken?: boolean
 }, ExtArgs["result"]["blobGarbage"]>
 
 export type BlobGarbageSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
+  tenantId?: boolean
   blobPath?: boolean
   dueAt?: boolean
+  taken?: boolean
 }, ExtArgs["result"]["blobGarbage"]>
 
 export type BlobGarbageSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
+  tenantId?: boolean
   blobPath?: boolean
   dueAt?: boolean
+  taken?: boolean
 }, ExtArgs["result"]["blobGarbage"]>
 
 export type BlobGarbageSelectScalar = {
+  tenantId?: boolean
   blobPath?: boolean
   dueAt?: boolean
+  taken?: boolean
 }
 
-export type BlobGarbageOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"blobPath" | "dueAt", ExtArgs["result"]["blobGarbage"]>
+export type BlobGarbageOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "blobPath" | "dueAt" | "taken", ExtArgs["result"]["blobGarbage"]>
 
 export type $BlobGarbagePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "BlobGarbage"
   objects: {}
   scalars: runtime.Types.Extensions.GetPayloadResult<{
+    tenantId: string
     blobPath: string
     dueAt: Date
+    taken: boolean
   }, ExtArgs["result"]["blobGarbage"]>
   composites: {}
 }
@@ -352,8 +412,8 @@ export interface BlobGarbageDelegate<ExtArgs extends runtime.Types.Extensions.In
    * // Get first 10 BlobGarbages
    * const blobGarbages = await prisma.blobGarbage.findMany({ take: 10 })
    * 
-   * // Only select the `blobPath`
-   * const blobGarbageWithBlobPathOnly = await prisma.blobGarbage.findMany({ select: { blobPath: true } })
+   * // Only select the `tenantId`
+   * const blobGarbageWithTenantIdOnly = await prisma.blobGarbage.findMany({ select: { tenantId: true } })
    * 
    */
   findMany<T extends BlobGarbageFindManyArgs>(args?: Prisma.SelectSubset<T, BlobGarbageFindManyArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$BlobGarbagePayload<ExtArgs>, T, "findMany", GlobalOmitOptions>>
@@ -397,9 +457,9 @@ export interface BlobGarbageDelegate<ExtArgs extends runtime.Types.Extensions.In
    *   ]
    * })
    * 
-   * // Create many BlobGarbages and only return the `blobPath`
-   * const blobGarbageWithBlobPathOnly = await prisma.blobGarbage.createManyAndReturn({
-   *   select: { blobPath: true },
+   * // Create many BlobGarbages and only return the `tenantId`
+   * const blobGarbageWithTenantIdOnly = await prisma.blobGarbage.createManyAndReturn({
+   *   select: { tenantId: true },
    *   data: [
    *     // ... provide data here
    *   ]
@@ -488,9 +548,9 @@ export interface BlobGarbageDelegate<ExtArgs extends runtime.Types.Extensions.In
    *   ]
    * })
    * 
-   * // Update zero or more BlobGarbages and only return the `blobPath`
-   * const blobGarbageWithBlobPathOnly = await prisma.blobGarbage.updateManyAndReturn({
-   *   select: { blobPath: true },
+   * // Update zero or more BlobGarbages and only return the `tenantId`
+   * const blobGarbageWithTenantIdOnly = await prisma.blobGarbage.updateManyAndReturn({
+   *   select: { tenantId: true },
    *   where: {
    *     // ... provide filter here
    *   },
@@ -692,8 +752,10 @@ export interface Prisma__BlobGarbageClient<T, Null = never, ExtArgs extends runt
  * Fields of the BlobGarbage model
  */
 export interface BlobGarbageFieldRefs {
+  readonly tenantId: Prisma.FieldRef<"BlobGarbage", 'String'>
   readonly blobPath: Prisma.FieldRef<"BlobGarbage", 'String'>
   readonly dueAt: Prisma.FieldRef<"BlobGarbage", 'DateTime'>
+  readonly taken: Prisma.FieldRef<"BlobGarbage", 'Boolean'>
 }
     
 

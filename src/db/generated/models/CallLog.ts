@@ -29,8 +29,8 @@ export type CallLogMinAggregateOutputType = {
   tenantId: string | null
   apiKeyId: string | null
   apiKeyName: string | null
-  operation: $Enums.Operation | null
-  status: $Enums.CallStatus | null
+  operation: string | null
+  status: string | null
   fileId: string | null
   contextKey: string | null
   errorCode: string | null
@@ -45,8 +45,8 @@ export type CallLogMaxAggregateOutputType = {
   tenantId: string | null
   apiKeyId: string | null
   apiKeyName: string | null
-  operation: $Enums.Operation | null
-  status: $Enums.CallStatus | null
+  operation: string | null
+  status: string | null
   fileId: string | null
   contextKey: string | null
   errorCode: string | null
@@ -202,8 +202,8 @@ export type CallLogGroupByOutputType = {
   tenantId: string
   apiKeyId: string
   apiKeyName: string
-  operation: $Enums.Operation
-  status: $Enums.CallStatus
+  operation: string
+  status: string
   fileId: string | null
   contextKey: string | null
   errorCode: string | null
@@ -240,8 +240,8 @@ export type CallLogWhereInput = {
   tenantId?: Prisma.StringFilter<"CallLog"> | string
   apiKeyId?: Prisma.StringFilter<"CallLog"> | string
   apiKeyName?: Prisma.StringFilter<"CallLog"> | string
-  operation?: Prisma.EnumOperationFilter<"CallLog"> | $Enums.Operation
-  status?: Prisma.EnumCallStatusFilter<"CallLog"> | $Enums.CallStatus
+  operation?: Prisma.StringFilter<"CallLog"> | string
+  status?: Prisma.StringFilter<"CallLog"> | string
   fileId?: Prisma.StringNullableFilter<"CallLog"> | string | null
   contextKey?: Prisma.StringNullableFilter<"CallLog"> | string | null
   errorCode?: Prisma.StringNullableFilter<"CallLog"> | string | null
@@ -270,15 +270,16 @@ export type CallLogOrderByWithRelationInput = {
 }
 
 export type CallLogWhereUniqueInput = Prisma.AtLeast<{
-  callId?: string
+  tenantId_callId?: Prisma.CallLogTenantIdCallIdCompoundUniqueInput
   AND?: Prisma.CallLogWhereInput | Prisma.CallLogWhereInput[]
   OR?: Prisma.CallLogWhereInput[]
   NOT?: Prisma.CallLogWhereInput | Prisma.CallLogWhereInput[]
+  callId?: Prisma.StringFilter<"CallLog"> | string
   tenantId?: Prisma.StringFilter<"CallLog"> | string
   apiKeyId?: Prisma.StringFilter<"CallLog"> | string
   apiKeyName?: Prisma.StringFilter<"CallLog"> | string
-  operation?: Prisma.EnumOperationFilter<"CallLog"> | $Enums.Operation
-  status?: Prisma.EnumCallStatusFilter<"CallLog"> | $Enums.CallStatus
+  operation?: Prisma.StringFilter<"CallLog"> | string
+  status?: Prisma.StringFilter<"CallLog"> | string
   fileId?: Prisma.StringNullableFilter<"CallLog"> | string | null
   contextKey?: Prisma.StringNullableFilter<"CallLog"> | string | null
   errorCode?: Prisma.StringNullableFilter<"CallLog"> | string | null
@@ -287,7 +288,7 @@ export type CallLogWhereUniqueInput = Prisma.AtLeast<{
   ipAddress?: Prisma.StringFilter<"CallLog"> | string
   userAgent?: Prisma.StringFilter<"CallLog"> | string
   createdAt?: Prisma.DateTimeFilter<"CallLog"> | Date | string
-}, "callId">
+}, "tenantId_callId">
 
 export type CallLogOrderByWithAggregationInput = {
   callId?: Prisma.SortOrder
@@ -317,8 +318,8 @@ export type CallLogScalarWhereWithAggregatesInput = {
   tenantId?: Prisma.StringWithAggregatesFilter<"CallLog"> | string
   apiKeyId?: Prisma.StringWithAggregatesFilter<"CallLog"> | string
   apiKeyName?: Prisma.StringWithAggregatesFilter<"CallLog"> | string
-  operation?: Prisma.EnumOperationWithAggregatesFilter<"CallLog"> | $Enums.Operation
-  status?: Prisma.EnumCallStatusWithAggregatesFilter<"CallLog"> | $Enums.CallStatus
+  operation?: Prisma.StringWithAggregatesFilter<"CallLog"> | string
+  status?: Prisma.StringWithAggregatesFilter<"CallLog"> | string
   fileId?: Prisma.StringNullableWithAggregatesFilter<"CallLog"> | string | null
   contextKey?: Prisma.StringNullableWithAggregatesFilter<"CallLog"> | string | null
   errorCode?: Prisma.StringNullableWithAggregatesFilter<"CallLog"> | string | null
@@ -334,8 +335,8 @@ export type CallLogCreateInput = {
   tenantId: string
   apiKeyId: string
   apiKeyName: string
-  operation: $Enums.Operation
-  status: $Enums.CallStatus
+  operation: string
+  status: string
   fileId?: string | null
   contextKey?: string | null
   errorCode?: string | null
@@ -351,8 +352,8 @@ export type CallLogUncheckedCreateInput = {
   tenantId: string
   apiKeyId: string
   apiKeyName: string
-  operation: $Enums.Operation
-  status: $Enums.CallStatus
+  operation: string
+  status: string
   fileId?: string | null
   contextKey?: string | null
   errorCode?: string | null
@@ -368,8 +369,8 @@ export type CallLogUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyName?: Prisma.StringFieldUpdateOperationsInput | string
-  operation?: Prisma.EnumOperationFieldUpdateOperationsInput | $Enums.Operation
-  status?: Prisma.EnumCallStatusFieldUpdateOperationsInput | $Enums.CallStatus
+  operation?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   contextKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   errorCode?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -385,8 +386,8 @@ export type CallLogUncheckedUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyName?: Prisma.StringFieldUpdateOperationsInput | string
-  operation?: Prisma.EnumOperationFieldUpdateOperationsInput | $Enums.Operation
-  status?: Prisma.EnumCallStatusFieldUpdateOperationsInput | $Enums.CallStatus
+  operation?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   contextKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   errorCode?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -402,8 +403,8 @@ export type CallLogCreateManyInput = {
   tenantId: string
   apiKeyId: string
   apiKeyName: string
-  operation: $Enums.Operation
-  status: $Enums.CallStatus
+  operation: string
+  status: string
   fileId?: string | null
   contextKey?: string | null
   errorCode?: string | null
@@ -419,8 +420,8 @@ export type CallLogUpdateManyMutationInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyName?: Prisma.StringFieldUpdateOperationsInput | string
-  operation?: Prisma.EnumOperationFieldUpdateOperationsInput | $Enums.Operation
-  status?: Prisma.EnumCallStatusFieldUpdateOperationsInput | $Enums.CallStatus
+  operation?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   contextKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   errorCode?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -436,8 +437,8 @@ export type CallLogUncheckedUpdateManyInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyId?: Prisma.StringFieldUpdateOperationsInput | string
   apiKeyName?: Prisma.StringFieldUpdateOperationsInput | string
-  operation?: Prisma.EnumOperationFieldUpdateOperationsInput | $Enums.Operation
-  status?: Prisma.EnumCallStatusFieldUpdateOperationsInput | $Enums.CallStatus
+  operation?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   contextKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   errorCode?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -446,6 +447,11 @@ export type CallLogUncheckedUpdateManyInput = {
   ipAddress?: Prisma.StringFieldUpdateOperationsInput | string
   userAgent?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+}
+
+export type CallLogTenantIdCallIdCompoundUniqueInput = {
+  tenantId: string
+  callId: string
 }
 
 export type CallLogCountOrderByAggregateInput = {
@@ -495,14 +501,6 @@ export type CallLogMinOrderByAggregateInput = {
   ipAddress?: Prisma.SortOrder
   userAgent?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
-}
-
-export type EnumOperationFieldUpdateOperationsInput = {
-  set?: $Enums.Operation
-}
-
-export type EnumCallStatusFieldUpdateOperationsInput = {
-  set?: $Enums.CallStatus
 }
 
 
@@ -585,8 +583,8 @@ export type $CallLogPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
     tenantId: string
     apiKeyId: string
     apiKeyName: string
-    operation: $Enums.Operation
-    status: $Enums.CallStatus
+    operation: string
+    status: string
     fileId: string | null
     contextKey: string | null
     errorCode: string | null
@@ -1022,8 +1020,8 @@ export interface CallLogFieldRefs {
   readonly tenantId: Prisma.FieldRef<"CallLog", 'String'>
   readonly apiKeyId: Prisma.FieldRef<"CallLog", 'String'>
   readonly apiKeyName: Prisma.FieldRef<"CallLog", 'String'>
-  readonly operation: Prisma.FieldRef<"CallLog", 'Operation'>
-  readonly status: Prisma.FieldRef<"CallLog", 'CallStatus'>
+  readonly operation: Prisma.FieldRef<"CallLog", 'String'>
+  readonly status: Prisma.FieldRef<"CallLog", 'String'>
   readonly fileId: Prisma.FieldRef<"CallLog", 'String'>
   readonly contextKey: Prisma.FieldRef<"CallLog", 'String'>
   readonly errorCode: Prisma.FieldRef<"CallLog", 'String'>

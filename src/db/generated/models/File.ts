@@ -80,7 +80,6 @@ export type FileCountAggregateOutputType = {
   checksum: number
   blobPath: number
   metadata: number
-  validation: number
   uploadedBy: number
   uploadedByName: number
   downloadCount: number
@@ -145,7 +144,6 @@ export type FileCountAggregateInputType = {
   checksum?: true
   blobPath?: true
   metadata?: true
-  validation?: true
   uploadedBy?: true
   uploadedByName?: true
   downloadCount?: true
@@ -251,7 +249,6 @@ export type FileGroupByOutputType = {
   checksum: string
   blobPath: string
   metadata: runtime.JsonValue
-  validation: runtime.JsonValue
   uploadedBy: string
   uploadedByName: string | null
   downloadCount: bigint
@@ -293,7 +290,6 @@ export type FileWhereInput = {
   checksum?: Prisma.StringFilter<"File"> | string
   blobPath?: Prisma.StringFilter<"File"> | string
   metadata?: Prisma.JsonFilter<"File">
-  validation?: Prisma.JsonFilter<"File">
   uploadedBy?: Prisma.StringFilter<"File"> | string
   uploadedByName?: Prisma.StringNullableFilter<"File"> | string | null
   downloadCount?: Prisma.BigIntFilter<"File"> | bigint | number
@@ -313,7 +309,6 @@ export type FileOrderByWithRelationInput = {
   checksum?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
-  validation?: Prisma.SortOrder
   uploadedBy?: Prisma.SortOrder
   uploadedByName?: Prisma.SortOrderInput | Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
@@ -324,19 +319,20 @@ export type FileOrderByWithRelationInput = {
 }
 
 export type FileWhereUniqueInput = Prisma.AtLeast<{
-  fileId?: string
-  blobPath?: string
+  tenantId_blobPath?: Prisma.FileTenantIdBlobPathCompoundUniqueInput
+  tenantId_fileId?: Prisma.FileTenantIdFileIdCompoundUniqueInput
   AND?: Prisma.FileWhereInput | Prisma.FileWhereInput[]
   OR?: Prisma.FileWhereInput[]
   NOT?: Prisma.FileWhereInput | Prisma.FileWhereInput[]
+  fileId?: Prisma.StringFilter<"File"> | string
   tenantId?: Prisma.StringFilter<"File"> | string
   contextId?: Prisma.StringFilter<"File"> | string
   originalFilename?: Prisma.StringFilter<"File"> | string
   contentType?: Prisma.StringFilter<"File"> | string
   sizeBytes?: Prisma.BigIntFilter<"File"> | bigint | number
   checksum?: Prisma.StringFilter<"File"> | string
+  blobPath?: Prisma.StringFilter<"File"> | string
   metadata?: Prisma.JsonFilter<"File">
-  validation?: Prisma.JsonFilter<"File">
   uploadedBy?: Prisma.StringFilter<"File"> | string
   uploadedByName?: Prisma.StringNullableFilter<"File"> | string | null
   downloadCount?: Prisma.BigIntFilter<"File"> | bigint | number
@@ -344,7 +340,7 @@ export type FileWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"File"> | Date | string
   context?: Prisma.XOR<Prisma.FileContextScalarRelationFilter, Prisma.FileContextWhereInput>
-}, "fileId" | "blobPath">
+}, "tenantId_fileId" | "tenantId_blobPath">
 
 export type FileOrderByWithAggregationInput = {
   fileId?: Prisma.SortOrder
@@ -356,7 +352,6 @@ export type FileOrderByWithAggregationInput = {
   checksum?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
-  validation?: Prisma.SortOrder
   uploadedBy?: Prisma.SortOrder
   uploadedByName?: Prisma.SortOrderInput | Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
@@ -383,7 +378,6 @@ export type FileScalarWhereWithAggregatesInput = {
   checksum?: Prisma.StringWithAggregatesFilter<"File"> | string
   blobPath?: Prisma.StringWithAggregatesFilter<"File"> | string
   metadata?: Prisma.JsonWithAggregatesFilter<"File">
-  validation?: Prisma.JsonWithAggregatesFilter<"File">
   uploadedBy?: Prisma.StringWithAggregatesFilter<"File"> | string
   uploadedByName?: Prisma.StringNullableWithAggregatesFilter<"File"> | string | null
   downloadCount?: Prisma.BigIntWithAggregatesFilter<"File"> | bigint | number
@@ -400,7 +394,6 @@ export type FileCreateInput = {
   checksum: string
   blobPath: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy: string
   uploadedByName?: string | null
   downloadCount?: bigint | number
@@ -420,7 +413,6 @@ export type FileUncheckedCreateInput = {
   checksum: string
   blobPath: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy: string
   uploadedByName?: string | null
   downloadCount?: bigint | number
@@ -437,7 +429,6 @@ export type FileUpdateInput = {
   checksum?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   uploadedByName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   downloadCount?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -457,7 +448,6 @@ export type FileUncheckedUpdateInput = {
   checksum?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   uploadedByName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   downloadCount?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -476,7 +466,6 @@ export type FileCreateManyInput = {
   checksum: string
   blobPath: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy: string
   uploadedByName?: string | null
   downloadCount?: bigint | number
@@ -493,7 +482,6 @@ export type FileUpdateManyMutationInput = {
   checksum?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   uploadedByName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   downloadCount?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -512,7 +500,6 @@ export type FileUncheckedUpdateManyInput = {
   checksum?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   uploadedByName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   downloadCount?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -531,6 +518,16 @@ export type FileOrderByRelationAggregateInput = {
   _count?: Prisma.SortOrder
 }
 
+export type FileTenantIdBlobPathCompoundUniqueInput = {
+  tenantId: string
+  blobPath: string
+}
+
+export type FileTenantIdFileIdCompoundUniqueInput = {
+  tenantId: string
+  fileId: string
+}
+
 export type FileCountOrderByAggregateInput = {
   fileId?: Prisma.SortOrder
   tenantId?: Prisma.SortOrder
@@ -541,7 +538,6 @@ export type FileCountOrderByAggregateInput = {
   checksum?: Prisma.SortOrder
   blobPath?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
-  validation?: Prisma.SortOrder
   uploadedBy?: Prisma.SortOrder
   uploadedByName?: Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
@@ -636,14 +632,6 @@ export type FileUncheckedUpdateManyWithoutContextNestedInput = {
   deleteMany?: Prisma.FileScalarWhereInput | Prisma.FileScalarWhereInput[]
 }
 
-export type BigIntFieldUpdateOperationsInput = {
-  set?: bigint | number
-  increment?: bigint | number
-  decrement?: bigint | number
-  multiply?: bigint | number
-  divide?: bigint | number
-}
-
 export type FileCreateWithoutContextInput = {
   fileId: string
   originalFilename: string
@@ -652,7 +640,6 @@ export type FileCreateWithoutContextInput = {
   checksum: string
   blobPath: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy: string
   uploadedByName?: string | null
   downloadCount?: bigint | number
@@ -669,7 +656,6 @@ export type FileUncheckedCreateWithoutContextInput = {
   checksum: string
   blobPath: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy: string
   uploadedByName?: string | null
   downloadCount?: bigint | number
@@ -717,7 +703,6 @@ export type FileScalarWhereInput = {
   checksum?: Prisma.StringFilter<"File"> | string
   blobPath?: Prisma.StringFilter<"File"> | string
   metadata?: Prisma.JsonFilter<"File">
-  validation?: Prisma.JsonFilter<"File">
   uploadedBy?: Prisma.StringFilter<"File"> | string
   uploadedByName?: Prisma.StringNullableFilter<"File"> | string | null
   downloadCount?: Prisma.BigIntFilter<"File"> | bigint | number
@@ -734,7 +719,6 @@ export type FileCreateManyContextInput = {
   checksum: string
   blobPath: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy: string
   uploadedByName?: string | null
   downloadCount?: bigint | number
@@ -751,7 +735,6 @@ export type FileUpdateWithoutContextInput = {
   checksum?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   uploadedByName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   downloadCount?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -768,7 +751,6 @@ export type FileUncheckedUpdateWithoutContextInput = {
   checksum?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   uploadedByName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   downloadCount?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -785,7 +767,6 @@ export type FileUncheckedUpdateManyWithoutContextInput = {
   checksum?: Prisma.StringFieldUpdateOperationsInput | string
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
-  validation?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   uploadedByName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   downloadCount?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -806,7 +787,6 @@ export type FileSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   checksum?: boolean
   blobPath?: boolean
   metadata?: boolean
-  validation?: boolean
   uploadedBy?: boolean
   uploadedByName?: boolean
   downloadCount?: boolean
@@ -826,7 +806,6 @@ export type FileSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   checksum?: boolean
   blobPath?: boolean
   metadata?: boolean
-  validation?: boolean
   uploadedBy?: boolean
   uploadedByName?: boolean
   downloadCount?: boolean
@@ -846,7 +825,6 @@ export type FileSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   checksum?: boolean
   blobPath?: boolean
   metadata?: boolean
-  validation?: boolean
   uploadedBy?: boolean
   uploadedByName?: boolean
   downloadCount?: boolean
@@ -866,7 +844,6 @@ export type FileSelectScalar = {
   checksum?: boolean
   blobPath?: boolean
   metadata?: boolean
-  validation?: boolean
   uploadedBy?: boolean
   uploadedByName?: boolean
   downloadCount?: boolean
@@ -875,7 +852,7 @@ export type FileSelectScalar = {
   updatedAt?: boolean
 }
 
-export type FileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "validation" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt", ExtArgs["result"]["file"]>
+export type FileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt", ExtArgs["result"]["file"]>
 export type FileInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }
@@ -901,7 +878,6 @@ export type $FilePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     checksum: string
     blobPath: string
     metadata: runtime.JsonValue
-    validation: runtime.JsonValue
     uploadedBy: string
     uploadedByName: string | null
     downloadCount: bigint
@@ -1341,7 +1317,6 @@ export interface FileFieldRefs {
   readonly checksum: Prisma.FieldRef<"File", 'String'>
   readonly blobPath: Prisma.FieldRef<"File", 'String'>
   readonly metadata: Prisma.FieldRef<"File", 'Json'>
-  readonly validation: Prisma.FieldRef<"File", 'Json'>
   readonly uploadedBy: Prisma.FieldRef<"File", 'String'>
   readonly uploadedByName: Prisma.FieldRef<"File", 'String'>
   readonly downloadCount: Prisma.FieldRef<"File", 'BigInt'>

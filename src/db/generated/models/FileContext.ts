@@ -48,7 +48,7 @@ export type FileContextMinAggregateOutputType = {
   rejectCorruptFiles: boolean | null
   scanForViruses: boolean | null
   storageQuotaMb: number | null
-  status: $Enums.ContextStatus | null
+  status: string | null
   createdAt: Date | null
   updatedAt: Date | null
 }
@@ -65,7 +65,7 @@ export type FileContextMaxAggregateOutputType = {
   rejectCorruptFiles: boolean | null
   scanForViruses: boolean | null
   storageQuotaMb: number | null
-  status: $Enums.ContextStatus | null
+  status: string | null
   createdAt: Date | null
   updatedAt: Date | null
 }
@@ -254,7 +254,7 @@ export type FileContextGroupByOutputType = {
   rejectCorruptFiles: boolean
   scanForViruses: boolean
   storageQuotaMb: number
-  status: $Enums.ContextStatus
+  status: string
   metadata: runtime.JsonValue
   createdAt: Date
   updatedAt: Date
@@ -296,7 +296,7 @@ export type FileContextWhereInput = {
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
-  status?: Prisma.EnumContextStatusFilter<"FileContext"> | $Enums.ContextStatus
+  status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
   createdAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
@@ -343,7 +343,7 @@ export type FileContextWhereUniqueInput = Prisma.AtLeast<{
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
-  status?: Prisma.EnumContextStatusFilter<"FileContext"> | $Enums.ContextStatus
+  status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
   createdAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
@@ -391,7 +391,7 @@ export type FileContextScalarWhereWithAggregatesInput = {
   rejectCorruptFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntWithAggregatesFilter<"FileContext"> | number
-  status?: Prisma.EnumContextStatusWithAggregatesFilter<"FileContext"> | $Enums.ContextStatus
+  status?: Prisma.StringWithAggregatesFilter<"FileContext"> | string
   metadata?: Prisma.JsonWithAggregatesFilter<"FileContext">
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"FileContext"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"FileContext"> | Date | string
@@ -409,7 +409,7 @@ export type FileContextCreateInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -430,7 +430,7 @@ export type FileContextUncheckedCreateInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -449,7 +449,7 @@ export type FileContextUpdateInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -470,7 +470,7 @@ export type FileContextUncheckedUpdateInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -490,7 +490,7 @@ export type FileContextCreateManyInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -508,7 +508,7 @@ export type FileContextUpdateManyMutationInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -527,7 +527,7 @@ export type FileContextUncheckedUpdateManyInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -672,10 +672,6 @@ export type FileContextUpdateallowedExtensionsInput = {
   push?: string | string[]
 }
 
-export type EnumContextStatusFieldUpdateOperationsInput = {
-  set?: $Enums.ContextStatus
-}
-
 export type FileContextCreateNestedOneWithoutFilesInput = {
   create?: Prisma.XOR<Prisma.FileContextCreateWithoutFilesInput, Prisma.FileContextUncheckedCreateWithoutFilesInput>
   connectOrCreate?: Prisma.FileContextCreateOrConnectWithoutFilesInput
@@ -702,7 +698,7 @@ export type FileContextCreateWithoutTenantInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -721,7 +717,7 @@ export type FileContextUncheckedCreateWithoutTenantInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -770,7 +766,7 @@ export type FileContextScalarWhereInput = {
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
-  status?: Prisma.EnumContextStatusFilter<"FileContext"> | $Enums.ContextStatus
+  status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
   createdAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
@@ -788,7 +784,7 @@ export type FileContextCreateWithoutFilesInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -808,7 +804,7 @@ export type FileContextUncheckedCreateWithoutFilesInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -842,7 +838,7 @@ export type FileContextUpdateWithoutFilesInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -862,7 +858,7 @@ export type FileContextUncheckedUpdateWithoutFilesInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -880,7 +876,7 @@ export type FileContextCreateManyTenantInput = {
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
   storageQuotaMb?: number
-  status?: $Enums.ContextStatus
+  status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
@@ -898,7 +894,7 @@ export type FileContextUpdateWithoutTenantInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -917,7 +913,7 @@ export type FileContextUncheckedUpdateWithoutTenantInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -936,7 +932,7 @@ export type FileContextUncheckedUpdateManyWithoutTenantInput = {
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
-  status?: Prisma.EnumContextStatusFieldUpdateOperationsInput | $Enums.ContextStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -1086,7 +1082,7 @@ export type $FileContextPayload<ExtArgs extends runtime.Types.Extensions.Interna
     rejectCorruptFiles: boolean
     scanForViruses: boolean
     storageQuotaMb: number
-    status: $Enums.ContextStatus
+    status: string
     metadata: runtime.JsonValue
     createdAt: Date
     updatedAt: Date
@@ -1527,7 +1523,7 @@ export interface FileContextFieldRefs {
   readonly rejectCorruptFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly scanForViruses: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly storageQuotaMb: Prisma.FieldRef<"FileContext", 'Int'>
-  readonly status: Prisma.FieldRef<"FileContext", 'ContextStatus'>
+  readonly status: Prisma.FieldRef<"FileContext", 'String'>
   readonly metadata: Prisma.FieldRef<"FileContext", 'Json'>
   readonly createdAt: Prisma.FieldRef<"FileContext", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"FileContext", 'DateTime'>

@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.js"
 
 /**
  * Model FileTotal
- * Files held now, by context and by uploader ('' stands for any): quotas, and total_items of the lists of files.
+ * What each context holds now, for its quota; the tenant's sums are in its head.
  */
 export type FileTotalModel = runtime.Types.Result.DefaultSelection<Prisma.$FileTotalPayload>
 
@@ -39,7 +39,6 @@ export type FileTotalSumAggregateOutputType = {
 export type FileTotalMinAggregateOutputType = {
   tenantId: string | null
   contextId: string | null
-  uploadedBy: string | null
   files: bigint | null
   bytes: bigint | null
 }
@@ -47,7 +46,6 @@ export type FileTotalMinAggregateOutputType = {
 export type FileTotalMaxAggregateOutputType = {
   tenantId: string | null
   contextId: string | null
-  uploadedBy: string | null
   files: bigint | null
   bytes: bigint | null
 }
@@ -55,7 +53,6 @@ export type FileTotalMaxAggregateOutputType = {
 export type FileTotalCountAggregateOutputType = {
   tenantId: number
   contextId: number
-  uploadedBy: number
   files: number
   bytes: number
   _all: number
@@ -75,7 +72,6 @@ export type FileTotalSumAggregateInputType = {
 export type FileTotalMinAggregateInputType = {
   tenantId?: true
   contextId?: true
-  uploadedBy?: true
   files?: true
   bytes?: true
 }
@@ -83,7 +79,6 @@ export type FileTotalMinAggregateInputType = {
 export type FileTotalMaxAggregateInputType = {
   tenantId?: true
   contextId?: true
-  uploadedBy?: true
   files?: true
   bytes?: true
 }
@@ -91,7 +86,6 @@ export type FileTotalMaxAggregateInputType = {
 export type FileTotalCountAggregateInputType = {
   tenantId?: true
   contextId?: true
-  uploadedBy?: true
   files?: true
   bytes?: true
   _all?: true
@@ -186,7 +180,6 @@ export type FileTotalGroupByArgs<ExtArgs extends runtime.Types.Extensions.Intern
 export type FileTotalGroupByOutputType = {
   tenantId: string
   contextId: string
-  uploadedBy: string
   files: bigint
   bytes: bigint
   _count: FileTotalCountAggregateOutputType | null
@@ -217,7 +210,6 @@ export type FileTotalWhereInput = {
   NOT?: Prisma.FileTotalWhereInput | Prisma.FileTotalWhereInput[]
   tenantId?: Prisma.StringFilter<"FileTotal"> | string
   contextId?: Prisma.StringFilter<"FileTotal"> | string
-  uploadedBy?: Prisma.StringFilter<"FileTotal"> | string
   files?: Prisma.BigIntFilter<"FileTotal"> | bigint | number
   bytes?: Prisma.BigIntFilter<"FileTotal"> | bigint | number
 }
@@ -225,27 +217,24 @@ export type FileTotalWhereInput = {
 export type FileTotalOrderByWithRelationInput = {
   tenantId?: Prisma.SortOrder
   contextId?: Prisma.SortOrder
-  uploadedBy?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
 }
 
 export type FileTotalWhereUniqueInput = Prisma.AtLeast<{
-  tenantId_contextId_uploadedBy?: Prisma.FileTotalTenantIdContextIdUploadedByCompoundUniqueInput
+  tenantId_contextId?: Prisma.FileTotalTenantIdContextIdCompoundUniqueInput
   AND?: Prisma.FileTotalWhereInput | Prisma.FileTotalWhereInput[]
   OR?: Prisma.FileTotalWhereInput[]
   NOT?: Prisma.FileTotalWhereInput | Prisma.FileTotalWhereInput[]
   tenantId?: Prisma.StringFilter<"FileTotal"> | string
   contextId?: Prisma.StringFilter<"FileTotal"> | string
-  uploadedBy?: Prisma.StringFilter<"FileTotal"> | string
   files?: Prisma.BigIntFilter<"FileTotal"> | bigint | number
   bytes?: Prisma.BigIntFilter<"FileTotal"> | bigint | number
-}, "tenantId_contextId_uploadedBy">
+}, "tenantId_contextId">
 
 export type FileTotalOrderByWithAggregationInput = {
   tenantId?: Prisma.SortOrder
   contextId?: Prisma.SortOrder
-  uploadedBy?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
   _count?: Prisma.FileTotalCountOrderByAggregateInput
@@ -261,7 +250,6 @@ export type FileTotalScalarWhereWithAggregatesInput = {
   NOT?: Prisma.FileTotalScalarWhereWithAggregatesInput | Prisma.FileTotalScalarWhereWithAggregatesInput[]
   tenantId?: Prisma.StringWithAggregatesFilter<"FileTotal"> | string
   contextId?: Prisma.StringWithAggregatesFilter<"FileTotal"> | string
-  uploadedBy?: Prisma.StringWithAggregatesFilter<"FileTotal"> | string
   files?: Prisma.BigIntWithAggregatesFilter<"FileTotal"> | bigint | number
   bytes?: Prisma.BigIntWithAggregatesFilter<"FileTotal"> | bigint | number
 }
@@ -269,7 +257,6 @@ export type FileTotalScalarWhereWithAggregatesInput = {
 export type FileTotalCreateInput = {
   tenantId: string
   contextId: string
-  uploadedBy: string
   files?: bigint | number
   bytes?: bigint | number
 }
@@ -277,7 +264,6 @@ export type FileTotalCreateInput = {
 export type FileTotalUncheckedCreateInput = {
   tenantId: string
   contextId: string
-  uploadedBy: string
   files?: bigint | number
   bytes?: bigint | number
 }
@@ -285,7 +271,6 @@ export type FileTotalUncheckedCreateInput = {
 export type FileTotalUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   contextId?: Prisma.StringFieldUpdateOperationsInput | string
-  uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
@@ -293,7 +278,6 @@ export type FileTotalUpdateInput = {
 export type FileTotalUncheckedUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   contextId?: Prisma.StringFieldUpdateOperationsInput | string
-  uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
@@ -301,7 +285,6 @@ export type FileTotalUncheckedUpdateInput = {
 export type FileTotalCreateManyInput = {
   tenantId: string
   contextId: string
-  uploadedBy: string
   files?: bigint | number
   bytes?: bigint | number
 }
@@ -309,7 +292,6 @@ export type FileTotalCreateManyInput = {
 export type FileTotalUpdateManyMutationInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   contextId?: Prisma.StringFieldUpdateOperationsInput | string
-  uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
@@ -317,21 +299,18 @@ export type FileTotalUpdateManyMutationInput = {
 export type FileTotalUncheckedUpdateManyInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   contextId?: Prisma.StringFieldUpdateOperationsInput | string
-  uploadedBy?: Prisma.StringFieldUpdateOperationsInput | string
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
-export type FileTotalTenantIdContextIdUploadedByCompoundUniqueInput = {
+export type FileTotalTenantIdContextIdCompoundUniqueInput = {
   tenantId: string
   contextId: string
-  uploadedBy: string
 }
 
 export type FileTotalCountOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   contextId?: Prisma.SortOrder
-  uploadedBy?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
 }
@@ -344,7 +323,6 @@ export type FileTotalAvgOrderByAggregateInput = {
 export type FileTotalMaxOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   contextId?: Prisma.SortOrder
-  uploadedBy?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
 }
@@ -352,7 +330,6 @@ export type FileTotalMaxOrderByAggregateInput = {
 export type FileTotalMinOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   contextId?: Prisma.SortOrder
-  uploadedBy?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
 }
@@ -367,7 +344,6 @@ export type FileTotalSumOrderByAggregateInput = {
 export type FileTotalSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   tenantId?: boolean
   contextId?: boolean
-  uploadedBy?: boolean
   files?: boolean
   bytes?: boolean
 }, ExtArgs["result"]["fileTotal"]>
@@ -375,7 +351,6 @@ export type FileTotalSelect<ExtArgs extends runtime.Types.Extensions.InternalArg
 export type FileTotalSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   tenantId?: boolean
   contextId?: boolean
-  uploadedBy?: boolean
   files?: boolean
   bytes?: boolean
 }, ExtArgs["result"]["fileTotal"]>
@@ -383,7 +358,6 @@ export type FileTotalSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Ext
 export type FileTotalSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   tenantId?: boolean
   contextId?: boolean
-  uploadedBy?: boolean
   files?: boolean
   bytes?: boolean
 }, ExtArgs["result"]["fileTotal"]>
@@ -391,12 +365,11 @@ export type FileTotalSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Ext
 export type FileTotalSelectScalar = {
   tenantId?: boolean
   contextId?: boolean
-  uploadedBy?: boolean
   files?: boolean
   bytes?: boolean
 }
 
-export type FileTotalOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "contextId" | "uploadedBy" | "files" | "bytes", ExtArgs["result"]["fileTotal"]>
+export type FileTotalOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "contextId" | "files" | "bytes", ExtArgs["result"]["fileTotal"]>
 
 export type $FileTotalPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "FileTotal"
@@ -404,7 +377,6 @@ export type $FileTotalPayload<ExtArgs extends runtime.Types.Extensions.InternalA
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     tenantId: string
     contextId: string
-    uploadedBy: string
     files: bigint
     bytes: bigint
   }, ExtArgs["result"]["fileTotal"]>
@@ -832,7 +804,6 @@ export interface Prisma__FileTotalClient<T, Null = never, ExtArgs extends runtim
 export interface FileTotalFieldRefs {
   readonly tenantId: Prisma.FieldRef<"FileTotal", 'String'>
   readonly contextId: Prisma.FieldRef<"FileTotal", 'String'>
-  readonly uploadedBy: Prisma.FieldRef<"FileTotal", 'String'>
   readonly files: Prisma.FieldRef<"FileTotal", 'BigInt'>
   readonly bytes: Prisma.FieldRef<"FileTotal", 'BigInt'>
 }

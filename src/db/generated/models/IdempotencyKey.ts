@@ -30,6 +30,7 @@ export type IdempotencyKeyMinAggregateOutputType = {
   key: string | null
   operation: string | null
   requestHash: string | null
+  token: string | null
   lockedUntil: Date | null
   createdAt: Date | null
 }
@@ -40,6 +41,7 @@ export type IdempotencyKeyMaxAggregateOutputType = {
   key: string | null
   operation: string | null
   requestHash: string | null
+  token: string | null
   lockedUntil: Date | null
   createdAt: Date | null
 }
@@ -51,6 +53,7 @@ export type IdempotencyKeyCountAggregateOutputType = {
   operation: number
   requestHash: number
   response: number
+  token: number
   lockedUntil: number
   createdAt: number
   _all: number
@@ -63,6 +66,7 @@ export type IdempotencyKeyMinAggregateInputType = {
   key?: true
   operation?: true
   requestHash?: true
+  token?: true
   lockedUntil?: true
   createdAt?: true
 }
@@ -73,6 +77,7 @@ export type IdempotencyKeyMaxAggregateInputType = {
   key?: true
   operation?: true
   requestHash?: true
+  token?: true
   lockedUntil?: true
   createdAt?: true
 }
@@ -84,6 +89,7 @@ export type IdempotencyKeyCountAggregateInputType = {
   operation?: true
   requestHash?: true
   response?: true
+  token?: true
   lockedUntil?: true
   createdAt?: true
   _all?: true
@@ -168,6 +174,7 @@ export type IdempotencyKeyGroupByOutputType = {
   operation: string
   requestHash: string | null
   response: runtime.JsonValue | null
+  token: string | null
   lockedUntil: Date | null
   createdAt: Date
   _count: IdempotencyKeyCountAggregateOutputType | null
@@ -200,6 +207,7 @@ export type IdempotencyKeyWhereInput = {
   operation?: Prisma.StringFilter<"IdempotencyKey"> | string
   requestHash?: Prisma.StringNullableFilter<"IdempotencyKey"> | string | null
   response?: Prisma.JsonNullableFilter<"IdempotencyKey">
+  token?: Prisma.StringNullableFilter<"IdempotencyKey"> | string | null
   lockedUntil?: Prisma.DateTimeNullableFilter<"IdempotencyKey"> | Date | string | null
   createdAt?: Prisma.DateTimeFilter<"IdempotencyKey"> | Date | string
 }
@@ -211,6 +219,7 @@ export type IdempotencyKeyOrderByWithRelationInput = {
   operation?: Prisma.SortOrder
   requestHash?: Prisma.SortOrderInput | Prisma.SortOrder
   response?: Prisma.SortOrderInput | Prisma.SortOrder
+  token?: Prisma.SortOrderInput | Prisma.SortOrder
   lockedUntil?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -226,6 +235,7 @@ export type IdempotencyKeyWhereUniqueInput = Prisma.AtLeast<{
   operation?: Prisma.StringFilter<"IdempotencyKey"> | string
   requestHash?: Prisma.StringNullableFilter<"IdempotencyKey"> | string | null
   response?: Prisma.JsonNullableFilter<"IdempotencyKey">
+  token?: Prisma.StringNullableFilter<"IdempotencyKey"> | string | null
   lockedUntil?: Prisma.DateTimeNullableFilter<"IdempotencyKey"> | Date | string | null
   createdAt?: Prisma.DateTimeFilter<"IdempotencyKey"> | Date | string
 }, "tenantId_actorId_key">
@@ -237,6 +247,7 @@ export type IdempotencyKeyOrderByWithAggregationInput = {
   operation?: Prisma.SortOrder
   requestHash?: Prisma.SortOrderInput | Prisma.SortOrder
   response?: Prisma.SortOrderInput | Prisma.SortOrder
+  token?: Prisma.SortOrderInput | Prisma.SortOrder
   lockedUntil?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   _count?: Prisma.IdempotencyKeyCountOrderByAggregateInput
@@ -254,6 +265,7 @@ export type IdempotencyKeyScalarWhereWithAggregatesInput = {
   operation?: Prisma.StringWithAggregatesFilter<"IdempotencyKey"> | string
   requestHash?: Prisma.StringNullableWithAggregatesFilter<"IdempotencyKey"> | string | null
   response?: Prisma.JsonNullableWithAggregatesFilter<"IdempotencyKey">
+  token?: Prisma.StringNullableWithAggregatesFilter<"IdempotencyKey"> | string | null
   lockedUntil?: Prisma.DateTimeNullableWithAggregatesFilter<"IdempotencyKey"> | Date | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"IdempotencyKey"> | Date | string
 }
@@ -265,6 +277,7 @@ export type IdempotencyKeyCreateInput = {
   operation: string
   requestHash?: string | null
   response?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  token?: string | null
   lockedUntil?: Date | string | null
   createdAt: Date | string
 }
@@ -276,6 +289,7 @@ export type IdempotencyKeyUncheckedCreateInput = {
   operation: string
   requestHash?: string | null
   response?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  token?: string | null
   lockedUntil?: Date | string | null
   createdAt: Date | string
 }
@@ -287,6 +301,7 @@ export type IdempotencyKeyUpdateInput = {
   operation?: Prisma.StringFieldUpdateOperationsInput | string
   requestHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   response?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -298,6 +313,7 @@ export type IdempotencyKeyUncheckedUpdateInput = {
   operation?: Prisma.StringFieldUpdateOperationsInput | string
   requestHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   response?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -309,6 +325,7 @@ export type IdempotencyKeyCreateManyInput = {
   operation: string
   requestHash?: string | null
   response?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  token?: string | null
   lockedUntil?: Date | string | null
   createdAt: Date | string
 }
@@ -320,6 +337,7 @@ export type IdempotencyKeyUpdateManyMutationInput = {
   operation?: Prisma.StringFieldUpdateOperationsInput | string
   requestHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   response?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -331,6 +349,7 @@ export type IdempotencyKeyUncheckedUpdateManyInput = {
   operation?: Prisma.StringFieldUpdateOperationsInput | string
   requestHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   response?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -348,6 +367,7 @@ export type IdempotencyKeyCountOrderByAggregateInput = {
   operation?: Prisma.SortOrder
   requestHash?: Prisma.SortOrder
   response?: Prisma.SortOrder
+  token?: Prisma.SortOrder
   lockedUntil?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -358,6 +378,7 @@ export type IdempotencyKeyMaxOrderByAggregateInput = {
   key?: Prisma.SortOrder
   operation?: Prisma.SortOrder
   requestHash?: Prisma.SortOrder
+  token?: Prisma.SortOrder
   lockedUntil?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -368,6 +389,7 @@ export type IdempotencyKeyMinOrderByAggregateInput = {
   key?: Prisma.SortOrder
   operation?: Prisma.SortOrder
   requestHash?: Prisma.SortOrder
+  token?: Prisma.SortOrder
   lockedUntil?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -381,6 +403,7 @@ export type IdempotencyKeySelect<ExtArgs extends runtime.Types.Extensions.Intern
   operation?: boolean
   requestHash?: boolean
   response?: boolean
+  token?: boolean
   lockedUntil?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["idempotencyKey"]>
@@ -392,6 +415,7 @@ export type IdempotencyKeySelectCreateManyAndReturn<ExtArgs extends runtime.Type
   operation?: boolean
   requestHash?: boolean
   response?: boolean
+  token?: boolean
   lockedUntil?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["idempotencyKey"]>
@@ -403,6 +427,7 @@ export type IdempotencyKeySelectUpdateManyAndReturn<ExtArgs extends runtime.Type
   operation?: boolean
   requestHash?: boolean
   response?: boolean
+  token?: boolean
   lockedUntil?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["idempotencyKey"]>
@@ -414,11 +439,12 @@ export type IdempotencyKeySelectScalar = {
   operation?: boolean
   requestHash?: boolean
   response?: boolean
+  token?: boolean
   lockedUntil?: boolean
   createdAt?: boolean
 }
 
-export type IdempotencyKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "actorId" | "key" | "operation" | "requestHash" | "response" | "lockedUntil" | "createdAt", ExtArgs["result"]["idempotencyKey"]>
+export type IdempotencyKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "actorId" | "key" | "operation" | "requestHash" | "response" | "token" | "lockedUntil" | "createdAt", ExtArgs["result"]["idempotencyKey"]>
 
 export type $IdempotencyKeyPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "IdempotencyKey"
@@ -430,6 +456,7 @@ export type $IdempotencyKeyPayload<ExtArgs extends runtime.Types.Extensions.Inte
     operation: string
     requestHash: string | null
     response: runtime.JsonValue | null
+    token: string | null
     lockedUntil: Date | null
     createdAt: Date
   }, ExtArgs["result"]["idempotencyKey"]>
@@ -861,6 +888,7 @@ export interface IdempotencyKeyFieldRefs {
   readonly operation: Prisma.FieldRef<"IdempotencyKey", 'String'>
   readonly requestHash: Prisma.FieldRef<"IdempotencyKey", 'String'>
   readonly response: Prisma.FieldRef<"IdempotencyKey", 'Json'>
+  readonly token: Prisma.FieldRef<"IdempotencyKey", 'String'>
   readonly lockedUntil: Prisma.FieldRef<"IdempotencyKey", 'DateTime'>
   readonly createdAt: Prisma.FieldRef<"IdempotencyKey", 'DateTime'>
 }

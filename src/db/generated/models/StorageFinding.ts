@@ -150,7 +150,7 @@ export type StorageFindingGroupByArgs<ExtArgs extends runtime.Types.Extensions.I
 export type StorageFindingGroupByOutputType = {
   blobPath: string
   kind: string
-  tenantId: string | null
+  tenantId: string
   fileId: string | null
   foundAt: Date
   _count: StorageFindingCountAggregateOutputType | null
@@ -179,7 +179,7 @@ export type StorageFindingWhereInput = {
   NOT?: Prisma.StorageFindingWhereInput | Prisma.StorageFindingWhereInput[]
   blobPath?: Prisma.StringFilter<"StorageFinding"> | string
   kind?: Prisma.StringFilter<"StorageFinding"> | string
-  tenantId?: Prisma.StringNullableFilter<"StorageFinding"> | string | null
+  tenantId?: Prisma.StringFilter<"StorageFinding"> | string
   fileId?: Prisma.StringNullableFilter<"StorageFinding"> | string | null
   foundAt?: Prisma.DateTimeFilter<"StorageFinding"> | Date | string
 }
@@ -187,27 +187,27 @@ export type StorageFindingWhereInput = {
 export type StorageFindingOrderByWithRelationInput = {
   blobPath?: Prisma.SortOrder
   kind?: Prisma.SortOrder
-  tenantId?: Prisma.SortOrderInput | Prisma.SortOrder
+  tenantId?: Prisma.SortOrder
   fileId?: Prisma.SortOrderInput | Prisma.SortOrder
   foundAt?: Prisma.SortOrder
 }
 
 export type StorageFindingWhereUniqueInput = Prisma.AtLeast<{
-  blobPath_kind?: Prisma.StorageFindingBlobPathKindCompoundUniqueInput
+  tenantId_blobPath_kind?: Prisma.StorageFindingTenantIdBlobPathKindCompoundUniqueInput
   AND?: Prisma.StorageFindingWhereInput | Prisma.StorageFindingWhereInput[]
   OR?: Prisma.StorageFindingWhereInput[]
   NOT?: Prisma.StorageFindingWhereInput | Prisma.StorageFindingWhereInput[]
   blobPath?: Prisma.StringFilter<"StorageFinding"> | string
   kind?: Prisma.StringFilter<"StorageFinding"> | string
-  tenantId?: Prisma.StringNullableFilter<"StorageFinding"> | string | null
+  tenantId?: Prisma.StringFilter<"StorageFinding"> | string
   fileId?: Prisma.StringNullableFilter<"StorageFinding"> | string | null
   foundAt?: Prisma.DateTimeFilter<"StorageFinding"> | Date | string
-}, "blobPath_kind">
+}, "tenantId_blobPath_kind">
 
 export type StorageFindingOrderByWithAggregationInput = {
   blobPath?: Prisma.SortOrder
   kind?: Prisma.SortOrder
-  tenantId?: Prisma.SortOrderInput | Prisma.SortOrder
+  tenantId?: Prisma.SortOrder
   fileId?: Prisma.SortOrderInput | Prisma.SortOrder
   foundAt?: Prisma.SortOrder
   _count?: Prisma.StorageFindingCountOrderByAggregateInput
@@ -221,7 +221,7 @@ export type StorageFindingScalarWhereWithAggregatesInput = {
   NOT?: Prisma.StorageFindingScalarWhereWithAggregatesInput | Prisma.StorageFindingScalarWhereWithAggregatesInput[]
   blobPath?: Prisma.StringWithAggregatesFilter<"StorageFinding"> | string
   kind?: Prisma.StringWithAggregatesFilter<"StorageFinding"> | string
-  tenantId?: Prisma.StringNullableWithAggregatesFilter<"StorageFinding"> | string | null
+  tenantId?: Prisma.StringWithAggregatesFilter<"StorageFinding"> | string
   fileId?: Prisma.StringNullableWithAggregatesFilter<"StorageFinding"> | string | null
   foundAt?: Prisma.DateTimeWithAggregatesFilter<"StorageFinding"> | Date | string
 }
@@ -229,7 +229,7 @@ export type StorageFindingScalarWhereWithAggregatesInput = {
 export type StorageFindingCreateInput = {
   blobPath: string
   kind: string
-  tenantId?: string | null
+  tenantId: string
   fileId?: string | null
   foundAt: Date | string
 }
@@ -237,7 +237,7 @@ export type StorageFindingCreateInput = {
 export type StorageFindingUncheckedCreateInput = {
   blobPath: string
   kind: string
-  tenantId?: string | null
+  tenantId: string
   fileId?: string | null
   foundAt: Date | string
 }
@@ -245,7 +245,7 @@ export type StorageFindingUncheckedCreateInput = {
 export type StorageFindingUpdateInput = {
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   kind?: Prisma.StringFieldUpdateOperationsInput | string
-  tenantId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   foundAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -253,7 +253,7 @@ export type StorageFindingUpdateInput = {
 export type StorageFindingUncheckedUpdateInput = {
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   kind?: Prisma.StringFieldUpdateOperationsInput | string
-  tenantId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   foundAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -261,7 +261,7 @@ export type StorageFindingUncheckedUpdateInput = {
 export type StorageFindingCreateManyInput = {
   blobPath: string
   kind: string
-  tenantId?: string | null
+  tenantId: string
   fileId?: string | null
   foundAt: Date | string
 }
@@ -269,7 +269,7 @@ export type StorageFindingCreateManyInput = {
 export type StorageFindingUpdateManyMutationInput = {
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   kind?: Prisma.StringFieldUpdateOperationsInput | string
-  tenantId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   foundAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -277,12 +277,13 @@ export type StorageFindingUpdateManyMutationInput = {
 export type StorageFindingUncheckedUpdateManyInput = {
   blobPath?: Prisma.StringFieldUpdateOperationsInput | string
   kind?: Prisma.StringFieldUpdateOperationsInput | string
-  tenantId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   fileId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   foundAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
-export type StorageFindingBlobPathKindCompoundUniqueInput = {
+export type StorageFindingTenantIdBlobPathKindCompoundUniqueInput = {
+  tenantId: string
   blobPath: string
   kind: string
 }
@@ -353,7 +354,7 @@ export type $StorageFindingPayload<ExtArgs extends runtime.Types.Extensions.Inte
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     blobPath: string
     kind: string
-    tenantId: string | null
+    tenantId: string
     fileId: string | null
     foundAt: Date
   }, ExtArgs["result"]["storageFinding"]>

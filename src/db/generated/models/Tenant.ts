@@ -42,7 +42,7 @@ export type TenantMinAggregateOutputType = {
   storageQuotaMb: number | null
   storageQuotaCeilingMb: number | null
   secondFactorRequired: boolean | null
-  status: $Enums.TenantStatus | null
+  status: string | null
   createdAt: Date | null
   updatedAt: Date | null
 }
@@ -53,7 +53,7 @@ export type TenantMaxAggregateOutputType = {
   storageQuotaMb: number | null
   storageQuotaCeilingMb: number | null
   secondFactorRequired: boolean | null
-  status: $Enums.TenantStatus | null
+  status: string | null
   createdAt: Date | null
   updatedAt: Date | null
 }
@@ -207,7 +207,7 @@ export type TenantGroupByOutputType = {
   storageQuotaMb: number
   storageQuotaCeilingMb: number
   secondFactorRequired: boolean
-  status: $Enums.TenantStatus
+  status: string
   createdAt: Date
   updatedAt: Date
   _count: TenantCountAggregateOutputType | null
@@ -241,13 +241,14 @@ export type TenantWhereInput = {
   storageQuotaMb?: Prisma.IntFilter<"Tenant"> | number
   storageQuotaCeilingMb?: Prisma.IntFilter<"Tenant"> | number
   secondFactorRequired?: Prisma.BoolFilter<"Tenant"> | boolean
-  status?: Prisma.EnumTenantStatusFilter<"Tenant"> | $Enums.TenantStatus
+  status?: Prisma.StringFilter<"Tenant"> | string
   createdAt?: Prisma.DateTimeFilter<"Tenant"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"Tenant"> | Date | string
   users?: Prisma.UserListRelationFilter
   apiKeys?: Prisma.ApiKeyListRelationFilter
   contexts?: Prisma.FileContextListRelationFilter
   spentDownloads?: Prisma.SpentDownloadListRelationFilter
+  head?: Prisma.XOR<Prisma.TenantHeadNullableScalarRelationFilter, Prisma.TenantHeadWhereInput> | null
 }
 
 export type TenantOrderByWithRelationInput = {
@@ -263,6 +264,7 @@ export type TenantOrderByWithRelationInput = {
   apiKeys?: Prisma.ApiKeyOrderByRelationAggregateInput
   contexts?: Prisma.FileContextOrderByRelationAggregateInput
   spentDownloads?: Prisma.SpentDownloadOrderByRelationAggregateInput
+  head?: Prisma.TenantHeadOrderByWithRelationInput
 }
 
 export type TenantWhereUniqueInput = Prisma.AtLeast<{
@@ -274,13 +276,14 @@ export type TenantWhereUniqueInput = Prisma.AtLeast<{
   storageQuotaMb?: Prisma.IntFilter<"Tenant"> | number
   storageQuotaCeilingMb?: Prisma.IntFilter<"Tenant"> | number
   secondFactorRequired?: Prisma.BoolFilter<"Tenant"> | boolean
-  status?: Prisma.EnumTenantStatusFilter<"Tenant"> | $Enums.TenantStatus
+  status?: Prisma.StringFilter<"Tenant"> | string
   createdAt?: Prisma.DateTimeFilter<"Tenant"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"Tenant"> | Date | string
   users?: Prisma.UserListRelationFilter
   apiKeys?: Prisma.ApiKeyListRelationFilter
   contexts?: Prisma.FileContextListRelationFilter
   spentDownloads?: Prisma.SpentDownloadListRelationFilter
+  head?: Prisma.XOR<Prisma.TenantHeadNullableScalarRelationFilter, Prisma.TenantHeadWhereInput> | null
 }, "tenantId">
 
 export type TenantOrderByWithAggregationInput = {
@@ -308,7 +311,7 @@ export type TenantScalarWhereWithAggregatesInput = {
   storageQuotaMb?: Prisma.IntWithAggregatesFilter<"Tenant"> | number
   storageQuotaCeilingMb?: Prisma.IntWithAggregatesFilter<"Tenant"> | number
   secondFactorRequired?: Prisma.BoolWithAggregatesFilter<"Tenant"> | boolean
-  status?: Prisma.EnumTenantStatusWithAggregatesFilter<"Tenant"> | $Enums.TenantStatus
+  status?: Prisma.StringWithAggregatesFilter<"Tenant"> | string
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Tenant"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"Tenant"> | Date | string
 }
@@ -319,13 +322,14 @@ export type TenantCreateInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
 export type TenantUncheckedCreateInput = {
@@ -334,13 +338,14 @@ export type TenantUncheckedCreateInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
 export type TenantUpdateInput = {
@@ -349,13 +354,14 @@ export type TenantUpdateInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateInput = {
@@ -364,13 +370,14 @@ export type TenantUncheckedUpdateInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantCreateManyInput = {
@@ -379,7 +386,7 @@ export type TenantCreateManyInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
 }
@@ -390,7 +397,7 @@ export type TenantUpdateManyMutationInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -401,7 +408,7 @@ export type TenantUncheckedUpdateManyInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -470,12 +477,22 @@ export type BoolFieldUpdateOperationsInput = {
   set?: boolean
 }
 
-export type EnumTenantStatusFieldUpdateOperationsInput = {
-  set?: $Enums.TenantStatus
-}
-
 export type DateTimeFieldUpdateOperationsInput = {
   set?: Date | string
+}
+
+export type TenantCreateNestedOneWithoutHeadInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutHeadInput, Prisma.TenantUncheckedCreateWithoutHeadInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutHeadInput
+  connect?: Prisma.TenantWhereUniqueInput
+}
+
+export type TenantUpdateOneRequiredWithoutHeadNestedInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutHeadInput, Prisma.TenantUncheckedCreateWithoutHeadInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutHeadInput
+  upsert?: Prisma.TenantUpsertWithoutHeadInput
+  connect?: Prisma.TenantWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutHeadInput, Prisma.TenantUpdateWithoutHeadInput>, Prisma.TenantUncheckedUpdateWithoutHeadInput>
 }
 
 export type TenantCreateNestedOneWithoutUsersInput = {
@@ -534,18 +551,95 @@ export type TenantUpdateOneRequiredWithoutSpentDownloadsNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutSpentDownloadsInput, Prisma.TenantUpdateWithoutSpentDownloadsInput>, Prisma.TenantUncheckedUpdateWithoutSpentDownloadsInput>
 }
 
+export type TenantCreateWithoutHeadInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+}
+
+export type TenantUncheckedCreateWithoutHeadInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+}
+
+export type TenantCreateOrConnectWithoutHeadInput = {
+  where: Prisma.TenantWhereUniqueInput
+  create: Prisma.XOR<Prisma.TenantCreateWithoutHeadInput, Prisma.TenantUncheckedCreateWithoutHeadInput>
+}
+
+export type TenantUpsertWithoutHeadInput = {
+  update: Prisma.XOR<Prisma.TenantUpdateWithoutHeadInput, Prisma.TenantUncheckedUpdateWithoutHeadInput>
+  create: Prisma.XOR<Prisma.TenantCreateWithoutHeadInput, Prisma.TenantUncheckedCreateWithoutHeadInput>
+  where?: Prisma.TenantWhereInput
+}
+
+export type TenantUpdateToOneWithWhereWithoutHeadInput = {
+  where?: Prisma.TenantWhereInput
+  data: Prisma.XOR<Prisma.TenantUpdateWithoutHeadInput, Prisma.TenantUncheckedUpdateWithoutHeadInput>
+}
+
+export type TenantUpdateWithoutHeadInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+}
+
+export type TenantUncheckedUpdateWithoutHeadInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+}
+
 export type TenantCreateWithoutUsersInput = {
   tenantId: string
   name: string
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutUsersInput = {
@@ -554,12 +648,13 @@ export type TenantUncheckedCreateWithoutUsersInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutUsersInput = {
@@ -584,12 +679,13 @@ export type TenantUpdateWithoutUsersInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutUsersInput = {
@@ -598,12 +694,13 @@ export type TenantUncheckedUpdateWithoutUsersInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantCreateWithoutApiKeysInput = {
@@ -612,12 +709,13 @@ export type TenantCreateWithoutApiKeysInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutApiKeysInput = {
@@ -626,12 +724,13 @@ export type TenantUncheckedCreateWithoutApiKeysInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutApiKeysInput = {
@@ -656,12 +755,13 @@ export type TenantUpdateWithoutApiKeysInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutApiKeysInput = {
@@ -670,12 +770,13 @@ export type TenantUncheckedUpdateWithoutApiKeysInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantCreateWithoutContextsInput = {
@@ -684,12 +785,13 @@ export type TenantCreateWithoutContextsInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutContextsInput = {
@@ -698,12 +800,13 @@ export type TenantUncheckedCreateWithoutContextsInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutContextsInput = {
@@ -728,12 +831,13 @@ export type TenantUpdateWithoutContextsInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutContextsInput = {
@@ -742,12 +846,13 @@ export type TenantUncheckedUpdateWithoutContextsInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantCreateWithoutSpentDownloadsInput = {
@@ -756,12 +861,13 @@ export type TenantCreateWithoutSpentDownloadsInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutSpentDownloadsInput = {
@@ -770,12 +876,13 @@ export type TenantUncheckedCreateWithoutSpentDownloadsInput = {
   storageQuotaMb?: number
   storageQuotaCeilingMb?: number
   secondFactorRequired?: boolean
-  status?: $Enums.TenantStatus
+  status?: string
   createdAt: Date | string
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutSpentDownloadsInput = {
@@ -800,12 +907,13 @@ export type TenantUpdateWithoutSpentDownloadsInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutSpentDownloadsInput = {
@@ -814,12 +922,13 @@ export type TenantUncheckedUpdateWithoutSpentDownloadsInput = {
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
   secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  status?: Prisma.EnumTenantStatusFieldUpdateOperationsInput | $Enums.TenantStatus
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
 
@@ -893,6 +1002,7 @@ export type TenantSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   apiKeys?: boolean | Prisma.Tenant$apiKeysArgs<ExtArgs>
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
   spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
+  head?: boolean | Prisma.Tenant$headArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["tenant"]>
 
@@ -935,6 +1045,7 @@ export type TenantInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   apiKeys?: boolean | Prisma.Tenant$apiKeysArgs<ExtArgs>
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
   spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
+  head?: boolean | Prisma.Tenant$headArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type TenantIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -947,6 +1058,7 @@ export type $TenantPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     apiKeys: Prisma.$ApiKeyPayload<ExtArgs>[]
     contexts: Prisma.$FileContextPayload<ExtArgs>[]
     spentDownloads: Prisma.$SpentDownloadPayload<ExtArgs>[]
+    head: Prisma.$TenantHeadPayload<ExtArgs> | null
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     tenantId: string
@@ -954,7 +1066,7 @@ export type $TenantPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     storageQuotaMb: number
     storageQuotaCeilingMb: number
     secondFactorRequired: boolean
-    status: $Enums.TenantStatus
+    status: string
     createdAt: Date
     updatedAt: Date
   }, ExtArgs["result"]["tenant"]>
@@ -1355,6 +1467,7 @@ export interface Prisma__TenantClient<T, Null = never, ExtArgs extends runtime.T
   apiKeys<T extends Prisma.Tenant$apiKeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$apiKeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$ApiKeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   contexts<T extends Prisma.Tenant$contextsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$contextsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$FileContextPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   spentDownloads<T extends Prisma.Tenant$spentDownloadsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$spentDownloadsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SpentDownloadPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  head<T extends Prisma.Tenant$headArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$headArgs<ExtArgs>>): Prisma.Prisma__TenantHeadClient<runtime.Types.Result.GetResult<Prisma.$TenantHeadPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1389,7 +1502,7 @@ export interface TenantFieldRefs {
   readonly storageQuotaMb: Prisma.FieldRef<"Tenant", 'Int'>
   readonly storageQuotaCeilingMb: Prisma.FieldRef<"Tenant", 'Int'>
   readonly secondFactorRequired: Prisma.FieldRef<"Tenant", 'Boolean'>
-  readonly status: Prisma.FieldRef<"Tenant", 'TenantStatus'>
+  readonly status: Prisma.FieldRef<"Tenant", 'String'>
   readonly createdAt: Prisma.FieldRef<"Tenant", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"Tenant", 'DateTime'>
 }
@@ -1878,6 +1991,25 @@ export type Tenant$spentDownloadsArgs<ExtArgs extends runtime.Types.Extensions.I
   take?: number
   skip?: number
   distinct?: Prisma.SpentDownloadScalarFieldEnum | Prisma.SpentDownloadScalarFieldEnum[]
+}
+
+/**
+ * Tenant.head
+ */
+export type Tenant$headArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the TenantHead
+   */
+  select?: Prisma.TenantHeadSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the TenantHead
+   */
+  omit?: Prisma.TenantHeadOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.TenantHeadInclude<ExtArgs> | null
+  where?: Prisma.TenantHeadWhereInput
 }
 
 /**

@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.js"
 
 /**
  * Model UsageCounter
- * Every statistic. One row per tenant, grain, bucket and subject: the tenant itself (''), a key (key_…) or a context (ctx_…).
+ * Every statistic, but for what `UsageDelta` has yet to add. One row per tenant, grain, bucket and subject: the tenant itself (''), a key (key_…) or a context (ctx_…).
  * Wide on purpose: a chart reads one row per bucket, whatever happened in it.
  */
 export type UsageCounterModel = runtime.Types.Result.DefaultSelection<Prisma.$UsageCounterPayload>
@@ -74,7 +74,7 @@ export type UsageCounterSumAggregateOutputType = {
 export type UsageCounterMinAggregateOutputType = {
   tenantId: string | null
   subject: string | null
-  grain: $Enums.UsageGrain | null
+  grain: string | null
   bucket: Date | null
   uploadSuccess: bigint | null
   uploadFailure: bigint | null
@@ -100,7 +100,7 @@ export type UsageCounterMinAggregateOutputType = {
 export type UsageCounterMaxAggregateOutputType = {
   tenantId: string | null
   subject: string | null
-  grain: $Enums.UsageGrain | null
+  grain: string | null
   bucket: Date | null
   uploadSuccess: bigint | null
   uploadFailure: bigint | null
@@ -363,7 +363,7 @@ export type UsageCounterGroupByArgs<ExtArgs extends runtime.Types.Extensions.Int
 export type UsageCounterGroupByOutputType = {
   tenantId: string
   subject: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date
   uploadSuccess: bigint
   uploadFailure: bigint
@@ -412,7 +412,7 @@ export type UsageCounterWhereInput = {
   NOT?: Prisma.UsageCounterWhereInput | Prisma.UsageCounterWhereInput[]
   tenantId?: Prisma.StringFilter<"UsageCounter"> | string
   subject?: Prisma.StringFilter<"UsageCounter"> | string
-  grain?: Prisma.EnumUsageGrainFilter<"UsageCounter"> | $Enums.UsageGrain
+  grain?: Prisma.StringFilter<"UsageCounter"> | string
   bucket?: Prisma.DateTimeFilter<"UsageCounter"> | Date | string
   uploadSuccess?: Prisma.BigIntFilter<"UsageCounter"> | bigint | number
   uploadFailure?: Prisma.BigIntFilter<"UsageCounter"> | bigint | number
@@ -468,7 +468,7 @@ export type UsageCounterWhereUniqueInput = Prisma.AtLeast<{
   NOT?: Prisma.UsageCounterWhereInput | Prisma.UsageCounterWhereInput[]
   tenantId?: Prisma.StringFilter<"UsageCounter"> | string
   subject?: Prisma.StringFilter<"UsageCounter"> | string
-  grain?: Prisma.EnumUsageGrainFilter<"UsageCounter"> | $Enums.UsageGrain
+  grain?: Prisma.StringFilter<"UsageCounter"> | string
   bucket?: Prisma.DateTimeFilter<"UsageCounter"> | Date | string
   uploadSuccess?: Prisma.BigIntFilter<"UsageCounter"> | bigint | number
   uploadFailure?: Prisma.BigIntFilter<"UsageCounter"> | bigint | number
@@ -528,7 +528,7 @@ export type UsageCounterScalarWhereWithAggregatesInput = {
   NOT?: Prisma.UsageCounterScalarWhereWithAggregatesInput | Prisma.UsageCounterScalarWhereWithAggregatesInput[]
   tenantId?: Prisma.StringWithAggregatesFilter<"UsageCounter"> | string
   subject?: Prisma.StringWithAggregatesFilter<"UsageCounter"> | string
-  grain?: Prisma.EnumUsageGrainWithAggregatesFilter<"UsageCounter"> | $Enums.UsageGrain
+  grain?: Prisma.StringWithAggregatesFilter<"UsageCounter"> | string
   bucket?: Prisma.DateTimeWithAggregatesFilter<"UsageCounter"> | Date | string
   uploadSuccess?: Prisma.BigIntWithAggregatesFilter<"UsageCounter"> | bigint | number
   uploadFailure?: Prisma.BigIntWithAggregatesFilter<"UsageCounter"> | bigint | number
@@ -554,7 +554,7 @@ export type UsageCounterScalarWhereWithAggregatesInput = {
 export type UsageCounterCreateInput = {
   tenantId: string
   subject: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date | string
   uploadSuccess?: bigint | number
   uploadFailure?: bigint | number
@@ -580,7 +580,7 @@ export type UsageCounterCreateInput = {
 export type UsageCounterUncheckedCreateInput = {
   tenantId: string
   subject: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date | string
   uploadSuccess?: bigint | number
   uploadFailure?: bigint | number
@@ -606,7 +606,7 @@ export type UsageCounterUncheckedCreateInput = {
 export type UsageCounterUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   uploadSuccess?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   uploadFailure?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -632,7 +632,7 @@ export type UsageCounterUpdateInput = {
 export type UsageCounterUncheckedUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   uploadSuccess?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   uploadFailure?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -658,7 +658,7 @@ export type UsageCounterUncheckedUpdateInput = {
 export type UsageCounterCreateManyInput = {
   tenantId: string
   subject: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date | string
   uploadSuccess?: bigint | number
   uploadFailure?: bigint | number
@@ -684,7 +684,7 @@ export type UsageCounterCreateManyInput = {
 export type UsageCounterUpdateManyMutationInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   uploadSuccess?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   uploadFailure?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -710,7 +710,7 @@ export type UsageCounterUpdateManyMutationInput = {
 export type UsageCounterUncheckedUpdateManyInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
-  grain?: Prisma.EnumUsageGrainFieldUpdateOperationsInput | $Enums.UsageGrain
+  grain?: Prisma.StringFieldUpdateOperationsInput | string
   bucket?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   uploadSuccess?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   uploadFailure?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
@@ -736,7 +736,7 @@ export type UsageCounterUncheckedUpdateManyInput = {
 export type UsageCounterTenantIdSubjectGrainBucketCompoundUniqueInput = {
   tenantId: string
   subject: string
-  grain: $Enums.UsageGrain
+  grain: string
   bucket: Date | string
 }
 
@@ -862,10 +862,6 @@ export type UsageCounterSumOrderByAggregateInput = {
   virusDetected?: Prisma.SortOrder
 }
 
-export type EnumUsageGrainFieldUpdateOperationsInput = {
-  set?: $Enums.UsageGrain
-}
-
 
 
 export type UsageCounterSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -980,7 +976,7 @@ export type $UsageCounterPayload<ExtArgs extends runtime.Types.Extensions.Intern
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     tenantId: string
     subject: string
-    grain: $Enums.UsageGrain
+    grain: string
     bucket: Date
     uploadSuccess: bigint
     uploadFailure: bigint
@@ -1426,7 +1422,7 @@ export interface Prisma__UsageCounterClient<T, Null = never, ExtArgs extends run
 export interface UsageCounterFieldRefs {
   readonly tenantId: Prisma.FieldRef<"UsageCounter", 'String'>
   readonly subject: Prisma.FieldRef<"UsageCounter", 'String'>
-  readonly grain: Prisma.FieldRef<"UsageCounter", 'UsageGrain'>
+  readonly grain: Prisma.FieldRef<"UsageCounter", 'String'>
   readonly bucket: Prisma.FieldRef<"UsageCounter", 'DateTime'>
   readonly uploadSuccess: Prisma.FieldRef<"UsageCounter", 'BigInt'>
   readonly uploadFailure: Prisma.FieldRef<"UsageCounter", 'BigInt'>

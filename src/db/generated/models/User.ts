@@ -40,7 +40,7 @@ export type UserMinAggregateOutputType = {
   email: string | null
   name: string | null
   passwordHash: string | null
-  status: $Enums.UserStatus | null
+  status: string | null
   totpSecret: runtime.Bytes | null
   totpConfirmedAt: Date | null
   totpLastStep: number | null
@@ -56,7 +56,7 @@ export type UserMaxAggregateOutputType = {
   email: string | null
   name: string | null
   passwordHash: string | null
-  status: $Enums.UserStatus | null
+  status: string | null
   totpSecret: runtime.Bytes | null
   totpConfirmedAt: Date | null
   totpLastStep: number | null
@@ -237,8 +237,8 @@ export type UserGroupByOutputType = {
   email: string
   name: string
   passwordHash: string | null
-  scopes: $Enums.Scope[]
-  status: $Enums.UserStatus
+  scopes: string[]
+  status: string
   totpSecret: runtime.Bytes | null
   totpConfirmedAt: Date | null
   totpLastStep: number
@@ -278,8 +278,8 @@ export type UserWhereInput = {
   email?: Prisma.StringFilter<"User"> | string
   name?: Prisma.StringFilter<"User"> | string
   passwordHash?: Prisma.StringNullableFilter<"User"> | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"User">
-  status?: Prisma.EnumUserStatusFilter<"User"> | $Enums.UserStatus
+  scopes?: Prisma.StringNullableListFilter<"User">
+  status?: Prisma.StringFilter<"User"> | string
   totpSecret?: Prisma.BytesNullableFilter<"User"> | runtime.Bytes | null
   totpConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntFilter<"User"> | number
@@ -323,8 +323,8 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   email?: Prisma.StringFilter<"User"> | string
   name?: Prisma.StringFilter<"User"> | string
   passwordHash?: Prisma.StringNullableFilter<"User"> | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"User">
-  status?: Prisma.EnumUserStatusFilter<"User"> | $Enums.UserStatus
+  scopes?: Prisma.StringNullableListFilter<"User">
+  status?: Prisma.StringFilter<"User"> | string
   totpSecret?: Prisma.BytesNullableFilter<"User"> | runtime.Bytes | null
   totpConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntFilter<"User"> | number
@@ -369,8 +369,8 @@ export type UserScalarWhereWithAggregatesInput = {
   email?: Prisma.StringWithAggregatesFilter<"User"> | string
   name?: Prisma.StringWithAggregatesFilter<"User"> | string
   passwordHash?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"User">
-  status?: Prisma.EnumUserStatusWithAggregatesFilter<"User"> | $Enums.UserStatus
+  scopes?: Prisma.StringNullableListFilter<"User">
+  status?: Prisma.StringWithAggregatesFilter<"User"> | string
   totpSecret?: Prisma.BytesNullableWithAggregatesFilter<"User"> | runtime.Bytes | null
   totpConfirmedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntWithAggregatesFilter<"User"> | number
@@ -386,8 +386,8 @@ export type UserCreateInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -406,8 +406,8 @@ export type UserUncheckedCreateInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -424,8 +424,8 @@ export type UserUpdateInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -444,8 +444,8 @@ export type UserUncheckedUpdateInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -463,8 +463,8 @@ export type UserCreateManyInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -480,8 +480,8 @@ export type UserUpdateManyMutationInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -498,8 +498,8 @@ export type UserUncheckedUpdateManyInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -520,11 +520,11 @@ export type UserOrderByRelationAggregateInput = {
   _count?: Prisma.SortOrder
 }
 
-export type EnumScopeNullableListFilter<$PrismaModel = never> = {
-  equals?: $Enums.Scope[] | Prisma.ListEnumScopeFieldRefInput<$PrismaModel> | null
-  has?: $Enums.Scope | Prisma.EnumScopeFieldRefInput<$PrismaModel> | null
-  hasEvery?: $Enums.Scope[] | Prisma.ListEnumScopeFieldRefInput<$PrismaModel>
-  hasSome?: $Enums.Scope[] | Prisma.ListEnumScopeFieldRefInput<$PrismaModel>
+export type StringNullableListFilter<$PrismaModel = never> = {
+  equals?: string[] | Prisma.ListStringFieldRefInput<$PrismaModel> | null
+  has?: string | Prisma.StringFieldRefInput<$PrismaModel> | null
+  hasEvery?: string[] | Prisma.ListStringFieldRefInput<$PrismaModel>
+  hasSome?: string[] | Prisma.ListStringFieldRefInput<$PrismaModel>
   isEmpty?: boolean
 }
 
@@ -653,7 +653,7 @@ export type UserUncheckedUpdateManyWithoutTenantNestedInput = {
 }
 
 export type UserCreatescopesInput = {
-  set: $Enums.Scope[]
+  set: string[]
 }
 
 export type UserCreaterecoveryCodesInput = {
@@ -665,12 +665,8 @@ export type NullableStringFieldUpdateOperationsInput = {
 }
 
 export type UserUpdatescopesInput = {
-  set?: $Enums.Scope[]
-  push?: $Enums.Scope | $Enums.Scope[]
-}
-
-export type EnumUserStatusFieldUpdateOperationsInput = {
-  set?: $Enums.UserStatus
+  set?: string[]
+  push?: string | string[]
 }
 
 export type NullableBytesFieldUpdateOperationsInput = {
@@ -705,8 +701,8 @@ export type UserCreateWithoutTenantInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -723,8 +719,8 @@ export type UserUncheckedCreateWithoutTenantInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -771,8 +767,8 @@ export type UserScalarWhereInput = {
   email?: Prisma.StringFilter<"User"> | string
   name?: Prisma.StringFilter<"User"> | string
   passwordHash?: Prisma.StringNullableFilter<"User"> | string | null
-  scopes?: Prisma.EnumScopeNullableListFilter<"User">
-  status?: Prisma.EnumUserStatusFilter<"User"> | $Enums.UserStatus
+  scopes?: Prisma.StringNullableListFilter<"User">
+  status?: Prisma.StringFilter<"User"> | string
   totpSecret?: Prisma.BytesNullableFilter<"User"> | runtime.Bytes | null
   totpConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntFilter<"User"> | number
@@ -788,8 +784,8 @@ export type UserCreateWithoutSessionsInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -807,8 +803,8 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -840,8 +836,8 @@ export type UserUpdateWithoutSessionsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -859,8 +855,8 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -876,8 +872,8 @@ export type UserCreateManyTenantInput = {
   email: string
   name: string
   passwordHash?: string | null
-  scopes?: Prisma.UserCreatescopesInput | $Enums.Scope[]
-  status?: $Enums.UserStatus
+  scopes?: Prisma.UserCreatescopesInput | string[]
+  status?: string
   totpSecret?: runtime.Bytes | null
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
@@ -893,8 +889,8 @@ export type UserUpdateWithoutTenantInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -911,8 +907,8 @@ export type UserUncheckedUpdateWithoutTenantInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -929,8 +925,8 @@ export type UserUncheckedUpdateManyWithoutTenantInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  scopes?: Prisma.UserUpdatescopesInput | $Enums.Scope[]
-  status?: Prisma.EnumUserStatusFieldUpdateOperationsInput | $Enums.UserStatus
+  scopes?: Prisma.UserUpdatescopesInput | string[]
+  status?: Prisma.StringFieldUpdateOperationsInput | string
   totpSecret?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1074,8 +1070,8 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     email: string
     name: string
     passwordHash: string | null
-    scopes: $Enums.Scope[]
-    status: $Enums.UserStatus
+    scopes: string[]
+    status: string
     totpSecret: runtime.Bytes | null
     totpConfirmedAt: Date | null
     totpLastStep: number
@@ -1514,8 +1510,8 @@ export interface UserFieldRefs {
   readonly email: Prisma.FieldRef<"User", 'String'>
   readonly name: Prisma.FieldRef<"User", 'String'>
   readonly passwordHash: Prisma.FieldRef<"User", 'String'>
-  readonly scopes: Prisma.FieldRef<"User", 'Scope[]'>
-  readonly status: Prisma.FieldRef<"User", 'UserStatus'>
+  readonly scopes: Prisma.FieldRef<"User", 'String[]'>
+  readonly status: Prisma.FieldRef<"User", 'String'>
   readonly totpSecret: Prisma.FieldRef<"User", 'Bytes'>
   readonly totpConfirmedAt: Prisma.FieldRef<"User", 'DateTime'>
   readonly totpLastStep: Prisma.FieldRef<"User", 'Int'>

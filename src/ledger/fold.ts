@@ -1,0 +1,127 @@
+import type { Pool } from 'pg'
+import { sqlFault } from '../db/sql-errors.js'
+import { spread, usageColumns } from './counters.js'
+
+const everyMs = 1_000
+const leftoversEvery = 60
+const tenantsAtOnce = 64
+const rowsAtOnce = 20_000
+// Any constant of our own; with a hash of the tenant it keeps two replicas from folding the same tenant at once.
+const lockSpace = 4_207_004
+
+const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${column}`).join(', ')
+const counts = usageColumns.join(', ')
+const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
+
+// What nobody else folds just now: a tenant that is being deleted waits until this is over, or has been deleted and is not there.
+const mine = `mine AS MATERIALIZED (SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) AND pg_try_advisory_xact_lock(${lockSpace}, hashtext(tenant_id))
+  ORDER BY tenant_id FOR KEY SHARE SKIP LOCKED),
+gone AS (SELECT id AS tenant_id FROM unnest($1::text[]) AS asked(id) WHERE NOT EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = id)),
+-- Deleted and counted by one statement: nothing is counted twice or lost, whoever dies.
+`
+const foldUsage = `WITH ${mine}
+deltas AS (DELETE FROM usage_deltas WHERE (tenant_id, delta_id) IN (
+  SELECT d.tenant_id, d.delta_id FROM usage_deltas d WHERE d.tenant_id IN (SELECT tenant_id FROM mine UNION ALL SELECT tenant_id FROM gone) LIMIT ${rowsAtOnce}) RETURNING *),
+counted AS (
+  INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${counts})
+  SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${sums} FROM deltas d JOIN mine USING (tenant_id) ${spread} WHERE s.subject IS NOT NULL
+  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+  ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${additions})
+SELECT count(*) AS folded FROM deltas`
+
+// A file that was deleted meanwhile takes its downloads with it. Locked in the order in which moves lock.
+const foldDownloads = `WITH ${mine}
+deltas AS (DELETE FROM download_deltas WHERE (tenant_id, file_id, delta_id) IN (
+  SELECT d.tenant_id, d.file_id, d.delta_id FROM download_deltas d WHERE d.tenant_id IN (SELECT tenant_id FROM mine UNION ALL SELECT tenant_id FROM gone) LIMIT ${rowsAtOnce}) RETURNING *),
+counted AS (SELECT tenant_id, file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY tenant_id, file_id),
+locked AS (SELECT c.* FROM files f JOIN counted c ON c.tenant_id = f.tenant_id AND c.file_id = f.file_id ORDER BY f.tenant_id, f.file_id FOR NO KEY UPDATE OF f),
+kept AS (UPDATE files f SET download_count = f.download_count + l.times, last_downloaded_at = greatest(f.last_downloaded_at, l.last_at)
+  FROM locked l WHERE f.tenant_id = l.tenant_id AND f.file_id = l.file_id)
+SELECT count(*) AS folded FROM deltas`
+
+/**
+ * Brings what calls added into the counters: every second, and when the service stops. Each replica folds the tenants that it wrote
+ * for, and now and then looks for what another left behind.
+ */
+export class Fold {
+  readonly #pool: Pool
+  readonly #onFailed: (error: unknown) => void
+  readonly #tenants = new Set<string>()
+  #turn: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+  #turns = 0
+
+  constructor(pool: Pool, onFailed: (error: unknown) => void = () => {}) {
+    this.#pool = pool
+    this.#onFailed = onFailed
+  }
+
+  start(): void {
+    let running = false
+    this.#timer = setInterval(() => {
+      if (running) return
+      running = true
+      void this.run({ leftovers: this.#turns++ % leftoversEvery === 0 })
+        .catch(this.#onFailed)
+        .finally(() => {
+          running = false
+        })
+    }, everyMs).unref()
+  }
+
+  /** That something was added for that tenant. */
+  note(tenantId: string): void {
+    this.#tenants.add(tenantId)
+  }
+
+  /** Folds what was noted; with `leftovers`, whatever there is. */
+  run({ leftovers = false } = {}): Promise<void> {
+    this.#turn = this.#turn.catch(() => {}).then(() => this.#run(leftovers))
+    return this.#turn
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    // What is left is folded by another replica, or at the next start.
+    await this.run().catch(() => {})
+  }
+
+  async #run(leftovers: boolean): Promise<void> {
+    if (leftovers) for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
+    const noted = [...this.#tenants].sort()
+    this.#tenants.clear()
+    for (let from = 0; from < noted.length; from += tenantsAtOnce) {
+      const tenants = noted.slice(from, from + tenantsAtOnce)
+      try {
+        await this.#fold(tenants)
+      } catch (error) {
+        for (const tenantId of tenants) this.#tenants.add(tenantId)
+        if (sqlFault(error) !== 'locked' || tenants.length === 1) throw error
+        // One of them has a row locked: the others do not wait for it.
+        for (const tenantId of tenants)
+          await this.#fold([tenantId]).then(
+            () => this.#tenants.delete(tenantId),
+            () => {},
+          )
+      }
+    }
+  }
+
+  async #fold(tenants: string[]): Promise<void> {
+    for (const [name, text] of [
+      ['fold-usage', foldUsage],
+      ['fold-downloads', foldDownloads],
+    ] as const)
+      for (;;) {
+        const { rows } = await this.#pool.query<{ folded: number }>({ name, text, values: [tenants] })
+        if (Number(rows[0]!.folded) < rowsAtOnce) break
+      }
+  }
+
+  async #withDeltas(): Promise<string[]> {
+    const { rows } = await this.#pool.query<{ tenant_id: string }>(
+      'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas',
+    )
+    return rows.map((row) => row.tenant_id)
+  }
+}

@@ -1,0 +1,48 @@
+import { idTime, newId } from '../ids.js'
+import { usageOf } from './counters.js'
+import { databaseJson } from './database-json.js'
+import type { Entry } from './entry.js'
+import type { Refusal } from './refusals.js'
+import { auditRow, auditsOf, callRow, fileRow, removedRow } from './rows.js'
+import { type Statement, Unwritable } from './statement.js'
+
+/** What `ledger_move_1` answers with. */
+export interface Moved {
+  refusals: Refusal[]
+}
+
+/** Entries of one tenant, judged in order and written under its lock by one call of a function in the database: one round trip. */
+export function moveStatement(tenantId: string, entries: Entry[]): Statement {
+  try {
+    return {
+      name: 'ledger-move-1',
+      text: 'SELECT ledger_move_1($1, $2::jsonb) AS refusals',
+      values: [tenantId, databaseJson(movesOf(entries))],
+    }
+  } catch (error) {
+    throw new Unwritable('An entry cannot be written.', { cause: error })
+  }
+}
+
+/** Its rows by table, each with the place of its entry: the function leaves out those of an entry that it refuses. */
+function movesOf(entries: Entry[]): Record<string, unknown> {
+  const moves: Record<string, unknown> = { entries: entries.length }
+  const put = (kind: string, n: number, rows: object[]) => {
+    if (rows.length === 0) return
+    const known = (moves[kind] ??= []) as object[]
+    for (const row of rows) known.push({ n, ...row })
+  }
+  entries.forEach((entry, n) => {
+    const call = entry.call && callRow(entry.call)
+    if (call) put('calls', n, [call.row])
+    put('usage', n, usageOf(entry, call?.at ?? idTime(newId('call'))))
+    if (entry.upload) put('uploads', n, [fileRow(entry.upload)])
+    if (entry.deletion) put('deletions', n, [removedRow(entry.deletion.file)])
+    put('audit', n, auditsOf(entry).map(auditRow))
+    if (entry.answer) {
+      const { actorId, key, token, response } = entry.answer
+      put('answers', n, [{ actor_id: actorId, key, token, response }])
+    }
+  })
+  return moves
+}

@@ -1,0 +1,67 @@
+import { type AssayError, conflict, forbidden, notFound, quotaExceeded, unauthenticated } from '../errors.js'
+import type { Entry } from './entry.js'
+
+/** Why `ledger_move_1` wrote nothing of the entry at place `n`. */
+export type Refusal = { n: number } & (
+  | { why: 'no_tenant' | 'no_file' | 'no_context' | 'inactive' | 'suspended' | 'answered' | 'swept' }
+  | { why: 'disabled'; status: string }
+  | { why: 'context_quota' | 'tenant_quota'; quota: number; held: number }
+)
+
+/**
+ * Not for the caller, and not in the log: another request with the same Idempotency-Key was answered first, or the lease of the
+ * blob's path ran out. What called the ledger can still go on.
+ */
+export class Outrun extends Error {
+  override readonly name = 'Outrun'
+  constructor(readonly by: 'answer' | 'sweep') {
+    super(
+      by === 'answer' ? 'The Idempotency-Key was answered first by another request.' : 'The lease of the blob’s path ran out.',
+    )
+  }
+}
+
+export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayError | Outrun {
+  switch (refusal.why) {
+    case 'answered':
+      return new Outrun('answer')
+    case 'swept':
+      return new Outrun('sweep')
+    case 'no_file':
+      return notFound('file', deletion!.file.fileId)
+    case 'no_context':
+      return notFound('context', upload!.file.contextKey)
+    // A key or a user that was disabled while its upload was under way: what it sent is not kept.
+    case 'inactive':
+      return unauthenticated(`This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active.`)
+    case 'no_tenant':
+      return unauthenticated('This tenant was deleted.')
+    case 'suspended':
+      return forbidden('This tenant is suspended.')
+    case 'disabled': {
+      const { contextKey } = upload!.file
+      return conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status: refusal.status })
+    }
+    case 'context_quota':
+      return overQuota(`Context '${upload!.file.contextKey}'`, refusal, upload!.file.sizeBytes)
+    case 'tenant_quota': {
+      const { actor, file } = upload!
+      if (actor.contexts === null) return overQuota('The tenant', refusal, file.sizeBytes)
+      // A key that is restricted to some contexts learns nothing of what the whole tenant holds.
+      return quotaExceeded(`The tenant has less left of its quota than the file's ${file.sizeBytes} bytes.`, {
+        size_bytes: file.sizeBytes,
+      })
+    }
+  }
+}
+
+function overQuota(owner: string, { quota, held }: { quota: number; held: number }, sizeBytes: number): AssayError {
+  const remaining = Math.max(0, quota - held)
+  const quotaMb = quota / 1_048_576
+  return quotaExceeded(`${owner} has ${remaining} bytes left of its quota of ${quotaMb} MB; the file has ${sizeBytes}.`, {
+    quota_mb: quotaMb,
+    used_bytes: held,
+    remaining_bytes: remaining,
+    size_bytes: sizeBytes,
+  })
+}
