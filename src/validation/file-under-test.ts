@@ -10,7 +10,8 @@ interface Means {
   scanners: VirusScanner[]
 }
 
-interface OpenFile extends FileUnderTest {
+/** One on its way through the checks. */
+export interface OpenFile extends FileUnderTest {
   /** What the content was found to be; null where nobody looked, or nothing was recognised. */
   recognisedMime(): Promise<string | null>
   /** Begins the scan of a large file beside the other checks: the order in which they decide stays as it is. */

@@ -1,0 +1,44 @@
+import { mimeOfExtension } from '../formats/extensions.js'
+import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
+import type { CheckReport, Submission, ValidationReport } from './checks/check.js'
+import type { OpenFile } from './file-under-test.js'
+
+/** The report that is kept with every attempt: what the checks found, and what follows. */
+export async function reportOn(file: OpenFile, checks: CheckReport[], engine: EngineIdentity | null): Promise<ValidationReport> {
+  const { content, sizeBytes } = file.submission
+  const failed = checks.find((check) => check.outcome === 'failed')
+  const unscanned = checks.at(-1)?.outcome === 'incomplete'
+  return {
+    outcome: failed || unscanned ? 'rejected' : 'accepted',
+    reason: failed?.check ?? (unscanned ? 'scan_incomplete' : null),
+    checks,
+    detectedContentType: (await file.recognisedMime()) ?? mimeOfExtension(file.extension),
+    sizeBytes,
+    checksum: content && !file.tooLarge ? `sha256:${content.sha256}` : null,
+    engine,
+    validatedAt: new Date().toISOString(),
+  }
+}
+
+const identityPatienceMs = 1000
+
+/** Who has scanned it or, where an earlier check decided, who would have: a file already refused does not wait for a scanner that is down. */
+export async function engineOf(
+  submission: Submission,
+  scanner: VirusScanner,
+  scanned: EngineIdentity | undefined,
+): Promise<EngineIdentity | null> {
+  if (!submission.rules.scanForViruses) return null
+  if (scanned) return scanned
+  let timer: NodeJS.Timeout | undefined
+  const patience = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, identityPatienceMs, null)
+  })
+  try {
+    return await Promise.race([scanner.identity(), patience])
+  } catch {
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
+}

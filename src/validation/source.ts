@@ -1,1 +1,0 @@
-export { FileSource, MemorySource } from '../formats/random-access-source.js'
