@@ -21,6 +21,7 @@ import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import { openServices, type Services } from './services.js'
 import { createValidator } from './validation/validator.js'
+import { openSandbox, type Sandbox } from './workers/sandbox.js'
 import { WorkerPool } from './workers/worker-pool.js'
 
 export interface AppParts {
@@ -53,10 +54,11 @@ export async function createApp(parts: AppParts): Promise<App> {
   const services = await openServices(parts)
   const slots = new UploadSlots(config.maxUploadsAtOnce)
   const metrics = metricsOf(database, services, slots)
-  const workers = new WorkerPool({ workers: config.validationWorkers })
+  const spoolFolder = join(config.dataDir, 'spool')
+  const spool = await Spool.open({ directory: spoolFolder, syncAhead: services.storage.kind === 'local' })
+  const workers = new WorkerPool({ workers: config.validationWorkers, sandbox: sandboxFor(spoolFolder, logger) })
   const scanner = await openMeasuredScanner(parts, workers, metrics)
   const validator = createValidator({ scanner, pool: workers })
-  const spool = await Spool.open({ directory: join(config.dataDir, 'spool'), syncAhead: services.storage.kind === 'local' })
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   services.ledger.onFailed = ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath)
@@ -100,6 +102,16 @@ function metricsOf({ pool, prisma }: Database, { ledger }: Services, slots: Uplo
   })
   ledger.onCommitted = (entry) => metrics.recorded(entry)
   return metrics
+}
+
+async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
+  try {
+    return await openSandbox(contents)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
+    logger.warn({ reason }, 'No sandbox can be had here: images are decoded in processes that can read what the service can.')
+    return undefined
+  }
 }
 
 async function openMeasuredScanner(

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import type { Sandbox } from './sandbox.js'
 import type { Answer, Attempt, Work, WorkerFailure } from './work.js'
 import { WorkerFailed } from './work.js'
 import { WorkerProcess } from './worker-process.js'
@@ -11,6 +12,8 @@ export interface ProcessesOptions {
   memoryEachMb: number
   /** After this time without work a process is ended. */
   idleMs: number
+  /** In which they run; undefined where there is none. */
+  sandbox: Promise<Sandbox | undefined>
 }
 
 // Most images are decoded before the first look.
@@ -42,9 +45,10 @@ export class Processes {
     let member: WorkerProcess | undefined
     let ended: WorkerFailure | undefined
     const begin = async (): Promise<Answer> => {
+      const sandbox = await this.#options.sandbox
       await this.#turn(alone)
       if (ended || this.#closed) throw new WorkerFailed(ended ?? 'died')
-      member = this.#memberFor(work.module.href)
+      member = this.#memberFor(work.module.href, sandbox)
       this.#watch ??= setInterval(() => this.#weigh(), lookEveryMs)
       const answer = await member.do(work)
       member.rest(this.#options.idleMs)
@@ -65,14 +69,16 @@ export class Processes {
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#members].map((member) => member.end('died')))
+    const sandbox = await this.#options.sandbox
+    sandbox?.close()
   }
 
-  #memberFor(module: string): WorkerProcess {
+  #memberFor(module: string, sandbox: Sandbox | undefined): WorkerProcess {
     const free = [...this.#members].filter((each) => each.free)
     const known = free.find((each) => each.module === module)
     if (known) return known
     if (free[0] && this.#members.size >= this.#options.most) void free[0].end('died')
-    const member: WorkerProcess = new WorkerProcess(module, () => this.#members.delete(member))
+    const member: WorkerProcess = new WorkerProcess(module, () => this.#members.delete(member), sandbox)
     this.#members.add(member)
     return member
   }

@@ -3,6 +3,7 @@ import { overloaded } from '../errors.js'
 import { FairQueue } from './fair-queue.js'
 import { memoryLimit } from './memory-limit.js'
 import { Processes } from './processes.js'
+import type { Sandbox } from './sandbox.js'
 import { Threads } from './threads.js'
 import { type Attempt, NotStarted, type Work, WorkerFailed, WorkFault } from './work.js'
 
@@ -17,6 +18,8 @@ export interface WorkerPoolOptions {
   processMemoryMb: number
   /** After this time without work a worker is ended, which gives its memory back. */
   idleMs: number
+  /** In which processes run, and theirs to close; without one they see what the service sees. */
+  sandbox: Promise<Sandbox | undefined>
 }
 
 /** A worker that takes longer to start is given up. */
@@ -57,11 +60,11 @@ export class WorkerPool {
 
   constructor(options: Partial<WorkerPoolOptions> = {}) {
     const { workers = availableParallelism(), maxQueue = 256, memoryMb = 128, idleMs = 60_000 } = options
-    const { processMemoryMb = Math.floor(memoryLimit() / 2 / 1_048_576) } = options
+    const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(memoryLimit() / 2 / 1_048_576) } = options
     this.#queue = new FairQueue({ workers, maxLength: maxQueue })
     this.#threads = new Threads({ most: workers, memoryMb, idleMs })
     const memoryEachMb = Math.min(oneImageMb, processMemoryMb)
-    this.#processes = new Processes({ most: workers, memoryMb: processMemoryMb, memoryEachMb, idleMs })
+    this.#processes = new Processes({ most: workers, memoryMb: processMemoryMb, memoryEachMb, idleMs, sandbox })
   }
 
   /** Threads that are alive now. */

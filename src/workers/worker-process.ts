@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { compiled } from './compiled.js'
 import type { FromProcess, ToProcess } from './process-program.js'
+import type { Sandbox } from './sandbox.js'
 import { type Answer, contentPipe, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
 
 /** A child process with one module loaded, which does one work at a time. Nothing that runs there outlives the process, or harms ours. */
@@ -22,13 +23,13 @@ export class WorkerProcess {
   #idle: NodeJS.Timeout | undefined
 
   /** `gone` is called once, when the process has ended or could not be started. */
-  constructor(module: string, gone: () => void) {
+  constructor(module: string, gone: () => void, sandbox?: Sandbox) {
     this.module = module
     this.#child = fork(fileURLToPath(compiled('workers/process-program')), [module], {
       // Typed arrays and what is undefined cross as they are.
       serialization: 'advanced',
-      env: environment(),
-      execArgv: ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warnings'],
+      env: environment(sandbox ? '/tmp' : tmpdir()),
+      ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),
       // Native code complains on the console, of other people's files.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc', 'pipe'],
     })
@@ -131,12 +132,14 @@ export class WorkerProcess {
   }
 }
 
+const flags = ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warnings']
+
 // What the kernel may have again in a moment.
 const passing = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'])
 
 /** Neither the service's secrets nor its Node options. */
-const environment = (): NodeJS.ProcessEnv => ({
-  TMPDIR: tmpdir(),
+const environment = (temporary: string): NodeJS.ProcessEnv => ({
+  TMPDIR: temporary,
   // Past 100 MB libvips would move an image into a file in /tmp, where nothing bounds it.
   VIPS_DISC_THRESHOLD: '64g',
   // It decodes one image at a time, on one thread.

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { ValidationReport } from '../../src/validation/checks/check.js'
 import { createValidator, type ValidatorOptions } from '../../src/validation/validator.js'
+import { openSandbox } from '../../src/workers/sandbox.js'
 import { png } from '../support/samples/image.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
@@ -192,6 +194,43 @@ describe('the processes', () => {
     const told = JSON.parse(report.checks[3]!.message.match(/\{.*\}/)![0])
     expect(told.env.filter((name: string) => !/^(TMPDIR$|VIPS|UV_|MALLOC_|NODE_CHANNEL_|__)/.test(name))).toEqual([])
     expect(told.options.filter((option: string) => !/^--(max-|no-warnings)/.test(option))).toEqual([])
+  })
+
+  const spy = `
+    import { readdir, readFile, writeFile } from 'node:fs/promises'
+    import { connect } from 'node:net'
+    const tried = (deed) => deed.then(() => 'done', ({ code }) => code)
+    const reached = (port) => new Promise((resolve, reject) => connect(port, '127.0.0.1', resolve).on('error', reject))
+    export async function decodeImage(image) {
+      const [path, port] = image.subarray(-300).toString('latin1').split('do:').at(-1).split(' ')
+      const deeds = [readFile(path), readdir(process.env.HOME ?? '/root'), readFile('/proc/1/environ'), reached(Number(port)), writeFile(new URL('mark', import.meta.url), '')]
+      return { outcome: 'refused', message: (await Promise.all(deeds.map(tried))).join(' ') }
+    }`
+
+  /** What a decoder that an image has taken over gets at: a file, the home, others' secrets, the network, the contents. */
+  const taken = async (options: Partial<ValidatorOptions>) => {
+    await writeFile(join(folder, 'spy.mjs'), spy)
+    const secret = join(await mkdtemp(join(tmpdir(), 'assay-secret-')), 'master.key')
+    await writeFile(secret, 'secret')
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const spying = start({ ...options, decoderModule: pathToFileURL(join(folder, 'spy.mjs')).href })
+    const report = await spying.validate(image(`${secret} ${port}`)).finally(() => server.close())
+    await rm(dirname(secret), { recursive: true })
+    return report.checks[3]!.message
+  }
+
+  test('see no file, no network and no other process in their sandbox; without one, what the service sees', async () => {
+    expect(await taken({})).toMatch(/: done .* done done\.$/)
+    // Where the kernel gives none the service says so at its start.
+    const sandbox = await openSandbox(folder).catch(() => undefined)
+    if (!sandbox) return
+    expect(await taken({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
+    const real = start({ decoderModule: undefined, sandbox: openSandbox(folder) })
+    const large = await onDisk(join(folder, 'large.png'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
+    expect(await real.validate(submission('a.png', large))).toMatchObject({ outcome: 'accepted' })
+    expect(await real.validate(submission('a.png', whole))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('may print what they like: it reaches nobody and blocks nothing', async () => {
