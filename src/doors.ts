@@ -122,10 +122,11 @@ function exportsOf(
   })
 }
 
-function healthOf({ services, database, scanner, logger }: DoorParts): Health {
+function healthOf({ services, database, spool, scanner, logger }: DoorParts): Health {
   return new Health({
     pool: database.pool,
     storage: services.storage,
+    spool,
     scanner: scanner.url === 'none:' ? null : scanner,
     storageFindings: () => database.prisma.storageFinding.count(),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),

@@ -12,7 +12,10 @@ import { drain, listen, refuseUsedPort } from './listen.js'
 /** config -> database -> app -> listen; everything that was opened is closed in reverse, however it ends. */
 async function start(lifecycle: Lifecycle): Promise<void> {
   const config = readConfig()
-  const logger = pino({ level: config.logLevel, base: undefined })
+  // Without a listener a full disk under our output would be a fault that is logged to that output, and so on for ever.
+  const output = pino.destination({ fd: 1, sync: true })
+  output.on('error', () => {})
+  const logger = pino({ level: config.logLevel, base: undefined }, output)
   endOnFaults(logger)
   armFaultPoint(config.faultPoint)
   // Before anything is made: a first key that is shown once must not be lost to a port in use.
@@ -69,9 +72,15 @@ function endOnFaults(logger: Logger) {
 
 // The state is unknown: no draining. PostgreSQL is told to stop as the process exits, and what was answered is committed.
 function fail(logger: Logger, message: string, error?: unknown): never {
-  logger.fatal({ err: error }, message)
+  // Once: what goes wrong while that is written ends the process as well.
+  if (!isFailing) {
+    isFailing = true
+    logger.fatal({ err: error }, message)
+  }
   process.exit(1)
 }
+
+let isFailing = false
 
 /** One sentence for what an operator can mend; the whole of it for what is our own fault. */
 function tell(error: unknown) {
@@ -101,6 +110,7 @@ function onSignal(signal: NodeJS.Signals) {
   }
 }
 
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
 try {

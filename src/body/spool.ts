@@ -48,12 +48,33 @@ export class Spool {
   static async open(options: SpoolOptions): Promise<Spool> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     for (const name of await readdir(options.directory)) {
-      const pid = Number(/^(\d+)-/.exec(name)?.[1])
-      if (!pid || pid === process.pid || !isAlive(pid)) await rm(join(options.directory, name), { recursive: true, force: true })
+      // What a spool did not name is not ours to remove.
+      const pid = Number(/^(\d+)-[0-9a-z]{26}$/.exec(name)?.[1])
+      if (pid && (pid === process.pid || !isAlive(pid))) await rm(join(options.directory, name), { recursive: true, force: true })
     }
     const spool = new Spool(options)
     await mkdir(spool.directory, { mode: 0o700 })
     return spool
+  }
+
+  /** Throws where no upload could be received now. */
+  async ready(): Promise<void> {
+    const file = join(this.directory, newId('req'))
+    try {
+      await (await this.#create(file)).close()
+      await rm(file, { force: true })
+    } catch (error) {
+      throw storageUnavailable(`The spool '${this.directory}' cannot be written (${(error as { code?: string }).code}).`, error)
+    }
+  }
+
+  // The folder may have been removed under us, by a cleaner of temporary files.
+  async #create(file: string): Promise<FileHandle> {
+    return open(file, 'wx', 0o600).catch(async (error) => {
+      if (error.code !== 'ENOENT') throw error
+      await mkdir(this.directory, { recursive: true, mode: 0o700 })
+      return open(file, 'wx', 0o600)
+    })
   }
 
   close(): Promise<void> {
@@ -94,7 +115,7 @@ export class Spool {
           continue
         }
         if (!writer) {
-          writer = new BehindWriter(await open(file, 'wx', 0o600))
+          writer = new BehindWriter(await this.#create(file))
           for (const held of early.take()) await writer.write(held)
           release()
         }

@@ -22,12 +22,15 @@ export class Health {
   constructor({
     pool,
     storage,
+    spool,
     scanner,
     storageFindings,
     onDown,
   }: {
     pool: Pool
     storage: BlobStorage
+    /** Where uploads wait before they are stored. */
+    spool: { ready(): Promise<void> }
     /** Null where the operator has none, which is no outage: contexts that have their files scanned refuse these by themselves. */
     scanner: VirusScanner | null
     /** What the reconciler found and nobody mended yet: told here, though the service works on. */
@@ -48,7 +51,7 @@ export class Health {
         return { status: 'down', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
       },
       storage: async () => {
-        await storage.ready()
+        await Promise.all([spool.ready(), storage.ready()])
         return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
       },
       // Proved on the EICAR test string: a scanner that answers but finds nothing is down.

@@ -189,6 +189,31 @@ describe('one DATA_DIR', () => {
     expect(held.filter((answer) => answer === 'true')).toHaveLength(1)
   })
 
+  test('that another container has, whose process ids say nothing here, is told in one sentence, and free when that one ends', async () => {
+    const where = place()
+    mkdirSync(where.dataDir, { recursive: true })
+    const path = join(where.dataDir, 'postgres.flock')
+    const elsewhere = spawn('flock', ['-n', path, 'sh', '-c', 'echo held; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] })
+    children.push(elsewhere)
+    await once(elsewhere.stdout, 'data')
+    await expect(openDatabase(where)).rejects.toThrow(
+      /^DATA_DIR '.*' is in use by another container or machine: .*set DATABASE_URL/,
+    )
+    elsewhere.stdin.end()
+    await once(elsewhere, 'exit')
+    const database = await openDatabase(where)
+    expect(await query(database.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+    await database.stop()
+  })
+
+  test('whose postgres folder is no cluster is left as it is', async () => {
+    const where = place()
+    mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
+    writeFileSync(join(where.dataDir, 'postgres', 'precious'), 'data')
+    await expect(openDatabase(where)).rejects.toThrow(/^'.*postgres' holds 'precious' but no PostgreSQL cluster/)
+    expect(readFileSync(join(where.dataDir, 'postgres', 'precious'), 'utf8')).toBe('data')
+  })
+
   test('that cannot be written is told in one sentence', async () => {
     writeFileSync(join(scratch, 'a file'), '')
     await expect(openDatabase({ dataDir: join(scratch, 'a file', 'data'), databaseUrl: undefined })).rejects.toThrow(

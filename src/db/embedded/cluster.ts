@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -18,6 +18,7 @@ export async function initialise({ folder, binaries, account, say }: Cluster): P
   const data = join(folder, 'postgres')
   const version = join(data, 'PG_VERSION')
   if (existsSync(version)) return refuseOtherVersion(data, binaries, readFileSync(version, 'utf8').trim())
+  refuseUnknown(data)
   say('Making a new PostgreSQL database cluster…')
   // Made aside and renamed: whatever stands under the final name is whole, even after a crash in the middle.
   const fresh = `${data}.new`
@@ -42,8 +43,27 @@ export async function initialise({ folder, binaries, account, say }: Cluster): P
       throw new Error(`PostgreSQL's initdb failed in '${fresh}': ${(error.stderr || error.message).trim()}`)
     },
   )
-  rmSync(data, { recursive: true, force: true })
   renameSync(fresh, data)
+  // Else a power cut can take the name away, and the next start would make an empty database in its place.
+  syncFolder(folder)
+}
+
+/** A folder that holds something which is no cluster is not ours to remove; an empty one is replaced by the rename. */
+function refuseUnknown(data: string): void {
+  const held = existsSync(data) ? readdirSync(data) : []
+  if (held.length === 0) return
+  throw new Error(
+    `'${data}' holds '${held[0]}' but no PostgreSQL cluster (there is no PG_VERSION in it): put back what is missing, or move the folder away.`,
+  )
+}
+
+function syncFolder(path: string): void {
+  const handle = openSync(path, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
 }
 
 function refuseOtherVersion(data: string, { postgres }: PostgresBinaries, kept: string) {

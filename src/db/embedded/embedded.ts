@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { takeFileLock } from './file-lock.js'
 import { keepRunning } from './keeper.js'
 import { isAlive, type LockHolder, tryLock } from './lock.js'
 import { startServer } from './server.js'
@@ -56,7 +57,17 @@ async function openEmbedded(
   const began = Date.now()
   for (let told = false; ; await sleep(50)) {
     const attempt = tryLock(join(dataDir, 'postgres.lock'), purpose)
-    if (attempt.held) return startOwn(dataDir, attempt.release, say)
+    if (attempt.held) {
+      const lock = await takeFileLock(join(dataDir, 'postgres.flock'))
+      const release = () => {
+        attempt.release()
+        if (lock.held) lock.release()
+      }
+      if (lock.held) return startOwn(dataDir, release, say)
+      release()
+      if (Date.now() - began > patienceMs.service) throw inUseElsewhere(dataDir)
+      continue
+    }
     const { holder } = attempt
     const bothServe = holder.purpose === 'service' && purpose === 'service'
     const running = holder.purpose === 'service' && !bothServe ? await findRunning(dataDir, holder) : undefined
@@ -70,6 +81,11 @@ async function openEmbedded(
 const inUse = (dataDir: string, { pid, purpose }: LockHolder) =>
   new Error(
     `DATA_DIR '${dataDir}' is in use by ${purpose === 'service' ? 'the Assay service' : 'a command'} with process id ${pid}; stop that one, or set another DATA_DIR.`,
+  )
+
+const inUseElsewhere = (dataDir: string) =>
+  new Error(
+    `DATA_DIR '${dataDir}' is in use by another container or machine: one embedded PostgreSQL serves one folder. Stop that one, give this one a DATA_DIR of its own, or set DATABASE_URL for both.`,
   )
 
 function makeDataDir(dataDir: string) {

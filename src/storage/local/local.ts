@@ -20,6 +20,8 @@ export class LocalStorage implements BlobStorage {
   readonly description: string
   readonly #directories: DurableDirectories
   readonly #temporary: string
+  // By directory, tried once: whether a file in it can be taken as it is.
+  readonly #linkable = new Map<string, Promise<boolean>>()
   readonly #root: string
 
   private constructor(
@@ -134,7 +136,7 @@ export class LocalStorage implements BlobStorage {
 
   /** A file of this disk with all its bytes on it. */
   async #source(content: Content, signal?: AbortSignal): Promise<{ file: string; ours: boolean }> {
-    if (content.path !== undefined && (await this.#onThisDisk(content.path))) {
+    if (content.path !== undefined && (await this.#canLinkFrom(content.path))) {
       await content.synced
       await assertWhole(content.path, { size: content.size, sync: content.synced === undefined })
       return { file: content.path, ours: false }
@@ -146,9 +148,28 @@ export class LocalStorage implements BlobStorage {
     throw storageUnavailable(`Only ${written} of the upload's ${content.size} bytes could be read; nothing was stored.`)
   }
 
-  async #onThisDisk(path: string): Promise<boolean> {
-    const [theirs, ours] = await Promise.all([stat(path), stat(this.#temporary)])
-    return theirs.dev === ours.dev
+  // Not by the device's number: two mounts of one file system have the same, and link() refuses to cross from one to the other.
+  #canLinkFrom(path: string): Promise<boolean> {
+    const directory = dirname(path)
+    const known = this.#linkable.get(directory) ?? this.#tryLink(path)
+    this.#linkable.set(directory, known)
+    known.catch(() => this.#linkable.delete(directory))
+    return known
+  }
+
+  async #tryLink(path: string): Promise<boolean> {
+    const trial = temporaryPath(this.#temporary)
+    try {
+      await link(path, trial)
+      await unlink(trial)
+      return true
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EXDEV') return false
+      // Without hard links a rename crosses no disk either: the number tells.
+      if (code === 'EPERM' || code === 'ENOTSUP') return (await stat(path)).dev === (await stat(this.#temporary)).dev
+      throw error
+    }
   }
 
   // A hard link is the rename that never overwrites.

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { canMount } from '../support/disk.js'
+import { until } from '../support/identity-world.js'
+import { freePort, Service, type Start } from '../support/service.js'
+import { Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let service: Service | undefined
+let store: string
+
+beforeEach(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  store = join(world.dataDir, 'store')
+  await mkdir(store)
+})
+afterEach(async () => {
+  await service?.stop('SIGKILL')
+  await world.close()
+})
+
+async function run(how: Start): Promise<Caller> {
+  service = Service.run(
+    {
+      DATABASE_URL: world.databaseUrl,
+      MASTER_KEY: world.config.masterKey!.toString('base64'),
+      DATA_DIR: join(world.dataDir, 'data'),
+      STORAGE_URL: `file://${store}`,
+      SCANNER_URL: 'none:',
+      PORT: await freePort(),
+    },
+    how,
+  )
+  const caller = new Caller(service.url, tenant.admin.credential)
+  await until(() =>
+    caller.raw('/health/ready').then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  )
+  return caller
+}
+
+/** A command that runs with `folder` as a mount of its own, of the same file system. */
+const asMount = (folder: string) => [
+  ...['unshare', '--user', '--map-root-user', '--mount', 'env', `PLACE=${folder}`],
+  ...['sh', '-c', 'mount --bind "$PLACE" "$PLACE" && exec "$@"', 'sh'],
+]
+
+describe('a store', () => {
+  test('that is another mount of the file system of DATA_DIR takes uploads of any size', async () => {
+    if (!(await canMount(store))) return
+    const caller = await run({ under: asMount(store) })
+    for (const bytes of [1000, 300_000, 3_000_000]) {
+      const content = randomBytes(bytes)
+      const { status, body } = await caller.upload('raw', 'a.bin', content)
+      expect([bytes, status]).toEqual([bytes, 201])
+      const { download_url: url } = (await caller.get(`/files/${body.data.file_id}`)).body.data
+      const back = Buffer.from(await (await fetch(url.replace(/^http:\/\/[^/]+/, service!.url))).arrayBuffer())
+      expect(back.equals(content)).toBe(true)
+    }
+    expect(await readdir(join(world.dataDir, 'data', 'spool'))).toHaveLength(1)
+  })
+})
+
+describe('the spool', () => {
+  test('that vanishes is made again, and what it did not make is left there', async () => {
+    const spool = join(world.dataDir, 'data', 'spool')
+    await mkdir(join(spool, 'somebody-elses'), { recursive: true })
+    const caller = await run({})
+    expect(await readdir(spool)).toContain('somebody-elses')
+    await rm(spool, { recursive: true })
+    expect((await caller.upload('raw', 'a.bin', randomBytes(300_000))).status).toBe(201)
+    await rm(spool, { recursive: true })
+    expect((await caller.raw('/health/ready')).status).toBe(200)
+  })
+})
+
+describe('standard output and error on a full disk', () => {
+  test('stop neither the service nor its end', async () => {
+    const caller = await run({ under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
+    expect((await caller.upload('raw', 'a.bin', randomBytes(10))).status).toBe(201)
+    expect((await service!.stop()).status).toBe(0)
+  })
+
+  test('end a service that cannot start', async () => {
+    service = Service.run({ PORT: 'many' }, { under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
+    expect((await service.ended).status).toBe(1)
+  })
+})
