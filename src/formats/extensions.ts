@@ -4,8 +4,7 @@ export { types }
 
 // Names that promise nothing about the content.
 const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
-// Containers and base formats that programs build formats of their own on.
-const containers = new Set(['zip', 'jar', 'apk', 'odf', 'ooxml', 'ole', 'gz', 'sqlite', 'pdf', 'ps', 'tif', 'tar', 'elf'])
+const programs = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
 /** Extension to type: the first row that names it, but a type's own name wins over a row that merely may be called so. */
 function ownTypes(table: Record<string, TypeRow>): Map<string, string> {
@@ -31,8 +30,8 @@ export function standsFor(extension: string, type: string): boolean {
   if (anything.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
   if (binaryTypeFor(extension) ?? textTypeFor(extension)) return false
-  // An extension that we do not know: its operator allowed it, and many formats are a container underneath.
-  return containers.has(type)
+  // An extension that we do not know stands for what it is: its operator allowed it. Programs are nothing that it may turn out to be.
+  return !programs.has(type)
 }
 
 /** What an extension alone promises. */

@@ -9,7 +9,7 @@ export type FormatVerdict =
 export interface ReaderLimits {
   /** Bytes that the members of an archive may unpack to, all together. */
   maxUnpackedBytes: number
-  /** Unpacked to packed bytes, looked at beyond the first MiB. */
+  /** Unpacked to packed bytes, looked at beyond the first 16 MiB. */
   maxRatio: number
   maxEntries: number
   /** Archives in archives. */

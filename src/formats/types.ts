@@ -13,7 +13,8 @@ const ooxml = 'application/vnd.openxmlformats-officedocument'
 const odf = 'application/vnd.oasis.opendocument'
 
 // Programs keep their own formats in a zip, a compound file or a TIFF; what nobody can tell apart from the container may be called all of these.
-const zipBased = 'zip zipx cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz xmind fla oxt xpi crx ipa aab mmap'
+const zipBased =
+  'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz xmind fla oxt xpi crx ipa aab mmap'
 export const rawPhotos = 'dng nef nrw arw sr2 cr2 pef srw 3fr iiq dcr kdc erf mef mos rwl orf rw2 gpr'
 
 /** Binary types, and text types whose first bytes leave no doubt (PDF, RTF, PostScript). */
@@ -42,11 +43,11 @@ export const types: Record<string, TypeRow> = {
   docx: row(`${ooxml}.wordprocessingml.document`, 'docx docm dotx dotm zip'),
   xlsx: row(`${ooxml}.spreadsheetml.sheet`, 'xlsx xlsm xltx xltm xlam zip'),
   xlsb: row('application/vnd.ms-excel.sheet.binary.macroEnabled.12', 'xlsb zip'),
-  pptx: row(`${ooxml}.presentationml.presentation`, 'pptx pptm potx potm ppsx ppsm ppam thmx sldx sldm zip'),
+  pptx: row(`${ooxml}.presentationml.presentation`, 'pptx pptm potx potm ppsx ppsm ppam sldx sldm zip'),
   vsdx: row('application/vnd.ms-visio.drawing', 'vsdx vsdm vstx vstm vssx vssm zip'),
   ooxml: row(
     'application/zip',
-    `docx docm dotx dotm xlsx xlsm xltx xltm xlsb xlam pptx pptm potx potm ppsx ppsm vsdx vsdm xps oxps appx msix ${zipBased}`,
+    `docx docm dotx dotm xlsx xlsm xltx xltm xlsb xlam pptx pptm potx potm ppsx ppsm thmx vsdx vsdm xps oxps appx msix ${zipBased}`,
   ),
   odt: row(`${odf}.text`, 'odt ott odm zip'),
   ods: row(`${odf}.spreadsheet`, 'ods ots zip'),
@@ -109,16 +110,16 @@ export const types: Record<string, TypeRow> = {
   mp4: row('video/mp4', 'mp4 m4v mpg4 mp4v f4v f4p m4s'),
   // Cameras and phones write 3GPP brands into files that they call .mp4.
   '3gp': row('video/3gpp', '3gp 3gpp 3g2 3gpp2 mp4 m4v'),
-  mov: row('video/quicktime', 'mov qt movie'),
+  mov: row('video/quicktime', 'mov qt movie mp4 m4v'),
   'mov-mp4': row('video/mp4', 'mp4 m4v mov qt'),
   // Cut off before the part that tells what is in it.
   'iso-damaged': row('video/mp4', 'mp4 m4a m4v m4b m4p m4r 3gp 3g2 f4v'),
-  webm: row('video/webm', 'webm weba mkv'),
-  mkv: row('video/x-matroska', 'mkv mka mks mk3d'),
+  webm: row('video/webm', 'webm weba mkv mka mks mk3d'),
+  mkv: row('video/x-matroska', 'mkv mka mks mk3d webm weba'),
   avi: row('video/x-msvideo', 'avi divx'),
   flv: row('video/x-flv', 'flv f4v'),
   asf: row('video/x-ms-asf', 'wmv wma asf'),
-  mpg: row('video/mpeg', 'mpg mpeg mpe m1v m2v vob m2p'),
+  mpg: row('video/mpeg', 'mpg mpeg mpe m1v m2v vob m2p mp3 mp2'),
   mts: row('video/mp2t', 'ts mts m2ts m2t'),
   swf: row('application/x-shockwave-flash', 'swf'),
 
@@ -139,6 +140,8 @@ export const types: Record<string, TypeRow> = {
   dwg: row('image/vnd.dwg', 'dwg'),
   dcm: row('application/dicom', 'dcm dicom dic'),
   glb: row('model/gltf-binary', 'glb'),
+  der: row('application/pkix-cert', 'crt cer der p12 pfx p7b p7c p7m p7s crl csr key spc'),
+  bplist: row('application/x-plist', 'plist strings nib webarchive'),
   parquet: row('application/vnd.apache.parquet', 'parquet'),
 }
 
@@ -155,7 +158,7 @@ export const textTypes: Record<string, TypeRow> = {
   csv: row('text/csv', 'csv tsv tab'),
   txt: row(
     'text/plain',
-    'txt text log md markdown rst asc ini cfg conf properties toml yaml yml srt vtt sql tex bib css js mjs cjs ts tsx jsx py rb go rs c h cpp hpp java kt cs php sh bat cmd ps1 r swift lua pl diff patch ics vcf eml reg pem crt csr env nfo lst po json5 graphql proto tf adoc org',
+    'txt text log md markdown rst asc ini cfg conf properties toml yaml yml srt vtt sql tex bib css js mjs cjs ts tsx jsx py rb go rs c h cpp hpp java kt cs php sh bat cmd ps1 r swift lua pl diff patch ics vcf eml reg pem crt csr env nfo lst po json5 graphql proto tf adoc org dot gv',
   ),
 }
 

@@ -87,7 +87,17 @@ async function judge(
   const name = readerName(source.extension, recognised)
   const reader = overrides[source.extension] ?? (name && (await loadReader(name)))
   if (!reader) return { verdict: bySignature(source, recognised), reader: null }
-  return { verdict: await guarded(() => reader(source, limits)), reader: name ?? source.extension }
+  const verdict = await guarded(() => reader(source, limits))
+  const note = unusualName(source.extension, recognised)
+  if (note && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
+  return { verdict, reader: name ?? source.extension }
+}
+
+/** Containers that players open under either name. */
+function unusualName(extension: string, recognised: Recognition): string | undefined {
+  const type = recognised.kind === 'binary' ? recognised.type : undefined
+  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'is a QuickTime film by its brand'
+  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'is a Matroska file by its type' : undefined
 }
 
 /** Types without a reader: their first bytes are all that is looked at. */
@@ -99,7 +109,7 @@ function bySignature(source: RandomAccessSource, recognised: Recognition): Forma
 
 // Extensions without a reader whose files always start with a signature that recognise() finds.
 const signed = new Set(
-  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif'.split(
+  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(
     ' ',
   ),
 )

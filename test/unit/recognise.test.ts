@@ -68,6 +68,7 @@ describe('what the content is', () => {
       'mp4-audio as mp4',
       'mp4-audio as 3gp',
       '3gp as mp4',
+      'mov as mp4',
       'ogg-opus as ogg',
       'jpg as jpeg',
       'zip as jar',
@@ -83,7 +84,7 @@ describe('what the content is', () => {
     ['docx', ['docx', 'docm', 'dotx', 'zip'], ['xlsx', 'jar', 'doc', 'txt']],
     ['zip', ['zip', 'kmz', 'jar', 'war'], ['docx', 'xlsx', 'odt', 'epub', 'apk']],
     ['mp4', ['mp4', 'm4v'], ['mov', 'm4a', 'webm', 'avif']],
-    ['mov', ['mov', 'qt'], ['mp4', 'm4a']],
+    ['mov', ['mov', 'qt', 'mp4'], ['m4a', 'webm']],
     ['m4a', ['m4a', 'm4b'], ['mp4', 'mov', 'mp3']],
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
@@ -93,8 +94,8 @@ describe('what the content is', () => {
     expect(mayNot.filter((extension) => standsFor(extension, type))).toEqual([])
   })
 
-  test('an extension that nobody knows may hold a container, and no program or picture', () => {
-    expect(['zip', 'ole', 'gz', 'exe', 'gif'].filter((type) => standsFor('acmeformat', type))).toEqual(['zip', 'ole', 'gz'])
+  test('an extension that is not known stands for what the content is, but for programs', () => {
+    expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => standsFor('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })
 

@@ -1,7 +1,8 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import { trap } from './refusal.js'
 
-const firstMiB = 1024 * 1024
+// Less is no bomb, however well it is packed: zeros, white pages, logs.
+const freeBytes = 16 * 1024 * 1024
 // A single member may be this large before its own ratio counts: a white bitmap is no bomb.
 const memberRatioFrom = 32 * 1024 * 1024
 
@@ -53,7 +54,7 @@ export class ArchiveBudget {
     if (total > maxUnpackedBytes) {
       throw trap('archive_size', `the archive unpacks to more than ${maxUnpackedBytes} bytes`, { unpacked_bytes: total })
     }
-    if (total > firstMiB && total > this.packed * maxRatio) {
+    if (total > freeBytes && total > this.packed * maxRatio) {
       throw trap('archive_ratio', `the archive of ${this.packed} bytes unpacks to more than ${maxRatio} times as much`, {
         unpacked_bytes: total,
       })

@@ -32,7 +32,7 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
     return found && textual.has(found.ext) && !buriedInText(found.ext, source) ? binary(found.ext) : asText(source, sign)
   }
   if (found && !textOnly.has(found.ext)) {
-    const type = alias[found.ext] ?? found.ext
+    const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (alias[found.ext] ?? found.ext)
     if (confirmed(type, found.ext, source)) return binary(type, found.mime)
   }
   if (sign) return asText(source, sign)
@@ -111,24 +111,7 @@ function confirmed(type: string, ext: string, source: RandomAccessSource): boole
   const confirm = confirmations[type]
   return confirm ? confirm(source) : !unreliable.has(ext)
 }
-const unreliable = new Set([
-  'dmg',
-  'Z',
-  'ac3',
-  'arj',
-  'mpg',
-  'icc',
-  'shp',
-  'dwg',
-  'nes',
-  'it',
-  's3m',
-  'asar',
-  'avro',
-  'lzh',
-  'eot',
-  'jmp',
-])
+const unreliable = new Set(['dmg', 'Z', 'ac3', 'arj', 'icc', 'shp', 'nes', 'it', 's3m', 'asar', 'avro', 'lzh', 'eot', 'jmp'])
 const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
 const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   mp3: (source) => hasId3(source) || isMpegSound(source),
@@ -137,7 +120,10 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
   exe: (source) => source.size >= 64,
   sqlite: (source) => source.read(0, 16).toString('latin1') === 'SQLite format 3\0',
-  jxl: (source) => source.read(0, 1)[0] === 0,
+  // A bare codestream has no more than two bytes for a signature.
+  jxl: (source) => source.read(0, 1)[0] === 0 || source.extension === 'jxl',
+  mpg: (source) => /^\0\0\x01(\xb3|\xba[\x21-\x2f\x44-\x7f])/.test(source.read(0, 5).toString('latin1')),
+  dwg: (source) => /^AC10\d\d\0/.test(source.read(0, 7).toString('latin1')),
   ico: (source) =>
     source.size > 22 &&
     source.read(4, 2).readUInt16LE(0) > 0 &&
@@ -160,6 +146,8 @@ function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string 
   if (signature) return signature
   if (hasId3(source)) return 'mp3'
   if (isOldTar(source)) return 'tar'
+  if (source.read(0, 8).toString('latin1') === 'bplist00') return 'bplist'
+  if (isDer(source)) return 'der'
   if (isOlderExcel(source)) return 'xls'
   if (isOlderWord(source)) return 'doc'
   if (endsAsZip(source, limits)) return zipType(source, limits)
@@ -171,6 +159,15 @@ export const pdfHeaderAt = (source: RandomAccessSource): number => source.read(0
 
 function pdfInside(source: RandomAccessSource): boolean {
   return pdfHeaderAt(source) >= 0 && /%%EOF|startxref/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
+}
+
+/** A sequence whose length is the rest of the file: certificates, keys, signatures. */
+function isDer(source: RandomAccessSource): boolean {
+  const head = source.read(0, 6)
+  const width = (head[1] ?? 0) - 0x80
+  return (
+    head.length === 6 && head[0] === 0x30 && width >= 2 && width <= 4 && head.readUIntBE(2, width) === source.size - 2 - width
+  )
 }
 
 function isOldTar(source: RandomAccessSource): boolean {

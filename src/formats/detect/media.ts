@@ -107,6 +107,7 @@ export function isAdts(source: RandomAccessSource): boolean {
   const bytes = source.read(start, 64 * 1024)
   let at = 0
   for (let count = 0; count < 3; count++) {
+    if (count > 0 && start + at === source.size) return true
     if (at + 7 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return false
     const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
     if (length < 7) return false

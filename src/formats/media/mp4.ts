@@ -7,6 +7,7 @@ import { checkTrack } from './mp4-track.js'
 
 // Where one of these is cut off, something of the film is missing.
 const needed = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
+const segmentStarts = new Set(['styp', 'moof', 'sidx', 'emsg', 'prft'])
 const printable = /^[\x20-\x7e\xa9]{4}$/
 
 interface Top {
@@ -34,6 +35,11 @@ export const readMp4: FormatReader = (source, limits) => {
   const evidence: Record<string, unknown> = {
     boxes: [...new Set(boxes.map((box) => box.type))].slice(0, 20),
     fragments: fragments.length,
+  }
+  // A segment of a stream: players have the header from elsewhere.
+  if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
+    if (top.cut) return broken(`the segment is truncated in its '${top.cut}' box`, evidence)
+    return sound([...notes, 'a segment of a stream: looked at its structure only'], evidence)
   }
   if (!movie) return broken('has no movie header (moov): players cannot open it', evidence)
   if (findBox(source, limits, movie.start, movie.end, ['cmov']))

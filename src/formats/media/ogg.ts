@@ -22,6 +22,13 @@ const maxStreams = 1000
  */
 export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).run()
 
+/** Some writers fill blocks up between pages. */
+function endOfZeros(source: RandomAccessSource, at: number): number {
+  const zeros = source.read(at, 64 * 1024)
+  const end = zeros.findIndex((byte) => byte !== 0)
+  return at + (end < 0 ? zeros.length : end)
+}
+
 class PageWalk {
   private readonly streams: string[] = []
   /** Streams whose second page is still to come, by serial number: what it must start with. */
@@ -49,6 +56,11 @@ class PageWalk {
         const fault = this.take(page)
         if (fault) return broken(fault, this.facts())
         at += page.length
+        continue
+      }
+      const padded = this.pages > 0 && page === 'no page' ? endOfZeros(source, at) : at
+      if (padded > at) {
+        at = padded
         continue
       }
       if (this.pages === 0) return broken('does not start with a page of an Ogg file', this.facts())

@@ -1,6 +1,5 @@
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound, trapped } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { playsInPart } from './cut.js'
 
 interface Shape {
   format?: Buffer
@@ -30,8 +29,7 @@ export const readWav: FormatReader = (source, limits) => {
   if (!data) return broken('the WAV has no sound in it (no data chunk)', evidence)
   // A last sample block that is cut short is what recorders leave behind, and nobody hears it.
   if (data.promised - data.there > Math.max(blockSize, 2) && shape.end > source.size) {
-    const cut = `the WAV is truncated: ${data.there} of ${data.promised} bytes of sound are there`
-    return data.there < Math.max(blockSize, 1) ? broken(cut, evidence) : playsInPart(cut, notes, evidence)
+    return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of sound are there`, evidence)
   }
   // Only the data chunk claims more than there is: its writer miscounted, nothing was cut off.
   if (data.promised - data.there > Math.max(blockSize, 2))

@@ -11,6 +11,7 @@ import {
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { Trap } from '../trap.js'
+import { SvgUses } from './svg-uses.js'
 import { decoded, textSign } from './text.js'
 import { XmlEntities } from './xml-entities.js'
 
@@ -77,6 +78,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
 
 function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size: number): void {
   let depth = 0
+  let uses: SvgUses | undefined
   parser.on('error', (error) => {
     throw error
   })
@@ -91,11 +93,14 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
       facts.root = tag.name
       facts.rootNamespace = (tag.attributes as Record<string, string>).xmlns
     }
+    if (depth === 0 && isSvg(facts)) uses = new SvgUses()
+    uses?.open(tag.name, tag.attributes as Record<string, string>)
     if (/^(.*:)?script$/i.test(tag.name)) facts.scripted = true
     if (++depth > limits.maxDepth) throw new Trap('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
   })
   parser.on('closetag', () => {
-    depth--
+    uses?.close()
+    if (--depth === 0) uses?.judge()
   })
 }
 

@@ -109,7 +109,7 @@ function findEnd(source: RandomAccessSource): End {
   }
   const large = readZip64End(source, end)
   if (large) return large
-  if (thisDisk !== directoryDisk) throw damaged('the file is one part of a split zip archive, without the others')
+  if (thisDisk !== 0 || directoryDisk !== 0) throw damaged('the file is one part of a split zip archive, without the others')
   return end
 }
 
@@ -133,6 +133,7 @@ function readZip64End(source: RandomAccessSource, end: End): End | undefined {
   // writes the records beside plain numbers as well, for what it packs from standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
+  if (locator.readUInt32LE(16) > 1) throw damaged('the file is one part of a split zip archive, without the others')
   const record = findZip64Record(source, end.position - 20, Number(locator.readBigUInt64LE(8)))
   return {
     ...end,
@@ -160,12 +161,20 @@ function findZip64Record(
 }
 
 function locateDirectory(source: RandomAccessSource, end: End): { start: number; prefix: number } {
-  if (end.entries === 0 && end.size === 0) return { start: end.position, prefix: 0 }
+  const startsWithMember = source.read(0, 4).toString('latin1') === 'PK\x03\x04'
+  if (end.entries === 0 && end.size === 0) {
+    if (startsWithMember && end.position > 0)
+      throw trap('hidden_members', 'the zip directory is empty, and members stand before it')
+    return { start: end.position, prefix: 0 }
+  }
   const prefix = end.position - (end.offset + end.size)
   if (prefix < 0) throw damaged(`${-prefix} bytes are missing from the zip archive`)
   const start = end.offset + prefix
   // What was put before the archive shifts its directory as far as its zip64 record.
-  if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) return { start, prefix }
+  if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) {
+    if (prefix > 0 && startsWithMember) throw damaged('the zip archive is cut off: only one that it held is whole')
+    return { start, prefix }
+  }
   // A signature may stand between the directory and its end (ZIP specification, 4.3.13).
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
   if (signed && isCentral(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }

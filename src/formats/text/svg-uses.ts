@@ -1,0 +1,53 @@
+import { Trap } from '../trap.js'
+
+/** Shapes that one picture may draw: maps have hundreds of thousands. */
+const mostShapes = 10_000_000
+
+/** Counts what an SVG draws, `<use>` in what is used included, without drawing it: nine lines can stand for a thousand million shapes. */
+export class SvgUses {
+  /** By the id of what they stand in ('' is the picture): how often each other id is drawn there, and how many shapes besides. */
+  readonly #drawn = new Map<string, Map<string, number>>([['', new Map()]])
+  readonly #shapes = new Map<string, number>()
+  readonly #within: string[] = ['']
+  readonly #totals = new Map<string, number>()
+
+  open(name: string, attributes: Record<string, string>): void {
+    const around = this.#within.at(-1) as string
+    const { id } = attributes
+    const target = attributes.href ?? attributes['xlink:href']
+    this.#shapes.set(around, (this.#shapes.get(around) ?? 0) + 1)
+    if (id && !this.#drawn.has(id)) {
+      this.#drawn.set(id, new Map())
+      this.#draw(around, id)
+    }
+    this.#within.push(id || around)
+    if (/^(.*:)?use$/.test(name) && target?.startsWith('#')) this.#draw(id || around, target.slice(1))
+  }
+
+  close(): void {
+    this.#within.pop()
+  }
+
+  /** Throws a `Trap` where the picture draws too much. */
+  judge(): void {
+    if (this.#total('', 0) > mostShapes)
+      throw new Trap('svg_use', `<use> inside what is used draws more than ${mostShapes} shapes`)
+  }
+
+  #draw(around: string, id: string): void {
+    const drawn = this.#drawn.get(around)
+    drawn?.set(id, (drawn.get(id) ?? 0) + 1)
+  }
+
+  #total(id: string, depth: number): number {
+    const known = this.#totals.get(id)
+    if (known !== undefined) return known
+    if (depth > 1000) throw new Trap('svg_use', '<use> is nested more than 1000 levels deep')
+    // What draws itself is not drawn.
+    this.#totals.set(id, 0)
+    let total = this.#shapes.get(id) ?? 1
+    for (const [each, times] of this.#drawn.get(id) ?? []) total += times * this.#total(each, depth + 1)
+    this.#totals.set(id, total)
+    return total
+  }
+}

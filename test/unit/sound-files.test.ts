@@ -1,0 +1,124 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from '@jest/globals'
+import { MemorySource } from '../../src/formats/random-access-source.js'
+import { examine } from '../../src/validation/examine.js'
+import { noise } from '../support/samples/archive.js'
+import * as basic from '../support/samples/basic.js'
+import { box, fragmentedMp4, mp4 } from '../support/samples/films.js'
+import * as media from '../support/samples/media.js'
+
+/** 'sound', or why it is refused. */
+async function verdictOf(extension: string, bytes: Buffer): Promise<string> {
+  const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
+  const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), job)
+  if (!recognition.fits) return `invalid_extension: it is ${recognition.type}`
+  if (blankness?.blank) return 'blank'
+  const { verdict } = soundness!
+  return verdict.sound ? 'sound' : `${verdict.trap ?? 'corrupt'}: ${verdict.problem}`
+}
+
+const text = (content: string) => Buffer.from(content, 'latin1')
+const der = (length: number) => Buffer.concat([Buffer.from([0x30, 0x82, length >> 8, length & 255]), noise(length)])
+const segment = () => {
+  const film = fragmentedMp4()
+  return Buffer.concat([box('styp', text('msdh\0\0\0\0msdh')), film.subarray(film.indexOf('moof') - 4)])
+}
+const brand = (bytes: Buffer, name: string) => {
+  const changed = Buffer.from(bytes)
+  changed.write(name, 8, 'latin1')
+  return changed
+}
+const graph = 'digraph { a -> b }\n'
+const programStream = Buffer.concat([Buffer.from('000001ba44000400040101', 'hex'), Buffer.from([0x89, 0xc3, 0xf8]), noise(4000)])
+const adtsLength = ((media.aac()[3]! & 3) << 11) | (media.aac()[4]! << 3) | (media.aac()[5]! >> 5)
+const id3 = Buffer.concat([text('ID3\x04\0\0\0\0\0\x0a'), Buffer.alloc(10)])
+
+describe('what is sound is not refused', () => {
+  test.each<[string, string, Buffer]>([
+    ['JPEG XL as a bare codestream', 'jxl', Buffer.concat([Buffer.from('ff0a', 'hex'), noise(300)])],
+    ['a DASH segment', 'm4s', segment()],
+    ['a DASH segment', 'cmfv', segment()],
+    ['a film under a camera’s extension', 'insv', mp4()],
+    ['a film under a camera’s extension', 'lrv', mp4()],
+    ['a picture under a camera’s extension', 'insp', basic.bmp()],
+    ['a table under a short extension', 'pq', Buffer.concat([text('PAR1'), noise(100), text('PAR1')])],
+    ['a graph', 'dot', text(graph)],
+    [
+      'an Office theme',
+      'thmx',
+      basic.zip({ '[Content_Types].xml': '<Types/>', '_rels/.rels': '<a/>', 'theme/theme/theme1.xml': '<a/>' }),
+    ],
+    ['a certificate in DER', 'crt', der(700)],
+    ['keys in DER', 'p12', der(700)],
+    ['Opus in Matroska sound', 'mka', media.webm()],
+    ['a binary property list', 'plist', Buffer.concat([text('bplist00'), noise(200)])],
+    ['a presentation of Keynote', 'key', basic.zip({ 'Index/Document.iwa': 'x' })],
+    ['an MPEG program stream called sound', 'mp3', programStream],
+    [
+      'Ogg with padding between its pages',
+      'ogg',
+      Buffer.concat([
+        media.ogg().subarray(0, media.ogg().indexOf('OggS', 4)),
+        Buffer.alloc(64),
+        media.ogg().subarray(media.ogg().indexOf('OggS', 4)),
+      ]),
+    ],
+    ['ID3 before a short ADTS', 'aac', Buffer.concat([id3, media.aac().subarray(0, 2 * adtsLength)])],
+    ['ID3 before ADTS', 'aac', Buffer.concat([id3, media.aac()])],
+    ['the marks of zip64 in a name', 'zip', basic.zip({ 'PK\x06\x06PK\x06\x07.txt': 'hello' })],
+    ['ten megabytes of zeros', 'gz', gzipSync(Buffer.alloc(10 * 1024 * 1024))],
+    ['a QuickTime film called .mp4', 'mp4', brand(mp4(), 'qt  ')],
+    ['Matroska called .webm', 'webm', media.webm({ type: 'matroska' })],
+  ])('%s (.%s)', async (_, extension, bytes) => {
+    expect(await verdictOf(extension, bytes)).toBe('sound')
+  })
+})
+
+describe('what is no such file is refused', () => {
+  const signed = 'eps ttf otf dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(' ')
+
+  test.each(signed)('noise and text called .%s', async (extension) => {
+    expect(await verdictOf(extension, noise(5000))).toMatch(/corrupt/)
+    expect(await verdictOf(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
+  })
+
+  test('a WAV that is shorter than it says', async () => {
+    const whole = media.wav()
+    expect(await verdictOf('wav', whole.subarray(0, whole.length >> 1))).toMatch(/corrupt/)
+  })
+
+  test('an archive of several disks', async () => {
+    const bytes = basic.zip({ 'a.txt': 'hello' })
+    const end = bytes.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'))
+    bytes.writeUInt16LE(1, end + 4)
+    bytes.writeUInt16LE(1, end + 6)
+    expect(await verdictOf('zip', bytes)).toMatch(/corrupt/)
+  })
+
+  test('a zip that is cut before a zip that it stores', async () => {
+    const inner = basic.zip({ 'b.txt': 'inner' })
+    const outer = basic.zip({ 'a.txt': 'first', 'inner.zip': inner, 'z.bin': noise(200) })
+    expect(await verdictOf('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)
+  })
+
+  test('a zip whose directory is empty behind local headers', async () => {
+    const bytes = basic.zip({ 'a.txt': noise(2_000_000) })
+    const directory = bytes.lastIndexOf(Buffer.from('PK\x01\x02', 'latin1'))
+    const empty = Buffer.alloc(22)
+    empty.write('PK\x05\x06', 'latin1')
+    empty.writeUInt32LE(directory, 16)
+    expect(await verdictOf('zip', Buffer.concat([bytes.subarray(0, directory), empty]))).toMatch(/corrupt|polyglot|zip/)
+  })
+
+  test('an SVG that draws a thousand million times', async () => {
+    const levels = Array.from({ length: 9 }, (_, at) => `<g id="a${at + 1}">${`<use href="#a${at}"/>`.repeat(10)}</g>`)
+    const bomb = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0" width="1" height="1"/>${levels.join('')}<use href="#a9"/></svg>`
+    expect(await verdictOf('svg', text(bomb))).toMatch(/^svg_use/)
+    const honest = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0"/>${'<use href="#a0"/>'.repeat(500)}</svg>`
+    expect(await verdictOf('svg', text(honest))).toBe('sound')
+  })
+
+  test('a program, under an extension that is not known', async () => {
+    expect(await verdictOf('acme', basic.exe())).toBe('invalid_extension: it is exe')
+  })
+})
