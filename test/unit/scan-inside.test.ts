@@ -6,10 +6,12 @@ import { rc4 } from '../../src/formats/pdf/password.js'
 import { containers } from '../../src/scanner/containers.js'
 import { insides } from '../../src/scanner/inside/insides.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
+import { createValidator } from '../../src/validation/validator.js'
 import { clean, cleanWith, eicar, inMemory, zipOf } from '../support/eicar.js'
 import { encrypted7z, hidden7z, noise, sevenZip, zip } from '../support/samples/archive.js'
 import { compound, doc, encryptedPackage } from '../support/samples/office.js'
 import { pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
+import { ScriptedScanner, submission } from '../support/validation.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const found = { verdict: 'infected', signature: 'EICAR-Test-String' }
@@ -177,6 +179,35 @@ describe('nothing is called clean that was not seen', () => {
     expect(await scan(whole.subarray(0, 3_000))).toEqual(cleanWith('damaged 7z'))
     const xz = await sevenZip({ a: Buffer.concat([thrice, noise(300_000)]) }, [], 'xz')
     expect(await scan(xz.subarray(0, 250_000))).toMatchObject(found)
+  })
+})
+
+describe('what its reader cannot open without a password is incomplete, whatever the scanner says', () => {
+  const validator = createValidator({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
+  afterAll(() => validator.close())
+  const secret = zipOf({ name: 'a', bytes: text, encrypted: true })
+  const encryptedOdt = () =>
+    zip([
+      { name: 'mimetype', data: 'application/vnd.oasis.opendocument.text', stored: true },
+      { name: 'META-INF/manifest.xml', data: '<manifest xmlns="urn:x"><file-entry><encryption-data/></file-entry></manifest>' },
+      { name: 'content.xml', data: noise(200) },
+    ])
+
+  test.each<[string, string, () => Buffer | Promise<Buffer>]>([
+    ['a zip in a zip', 'a.zip', () => zipOf({ name: 'a.zip', bytes: secret, stored: true })],
+    ['a zip in a tar', 'a.tar', () => tarOf(secret)],
+    ['a 7z', 'a.7z', () => encrypted7z],
+    ['a 7z in a zip', 'a.zip', () => zipOf({ name: 'a.7z', bytes: hidden7z })],
+    ['a PDF', 'a.pdf', protectedPdf],
+    ['a Word document', 'a.doc', () => compound(doc({ encrypted: true }))],
+    ['an encrypted package', 'a.docx', () => compound(encryptedPackage())],
+    ['an OpenDocument text', 'a.odt', encryptedOdt],
+  ])('%s', async (_, name, make) => {
+    const bytes = await make()
+    const scanned = await validator.validate(submission(name, bytes, { scanForViruses: true }))
+    expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
+    expect(scanned.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { scanner_proved_at: expect.any(String) } })
+    expect((await validator.validate(submission(name, bytes))).outcome).toBe('accepted')
   })
 })
 

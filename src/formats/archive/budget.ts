@@ -10,6 +10,8 @@ const memberRatioFrom = 32 * 1024 * 1024
 export class ArchiveBudget {
   unpacked = 0
   entries = 0
+  /** Something in it cannot be opened without a password. */
+  encrypted = false
 
   constructor(
     readonly limits: ReaderLimits,

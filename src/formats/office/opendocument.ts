@@ -38,7 +38,8 @@ export const readOpenDocument =
       if (!encrypted) for (const name of ['meta.xml', 'settings.xml']) parts.set(name, {})
       if (!encrypted) parts.set('styles.xml', { root: 'document-styles' })
       if (!encrypted) parts.set('content.xml', { root: 'document-content' })
-      return sound(notes, await checkParts(source, limits, parts, notes))
+      const evidence = await checkParts(source, limits, parts, notes)
+      return sound(notes, encrypted ? { ...evidence, encrypted } : evidence)
     })
 
 /** Parts of a document are encrypted one by one, or (since ODF 1.4) as one member that holds the whole package. */

@@ -1,5 +1,5 @@
 import type { EngineIdentity } from '../../scanner/virus-scanner.js'
-import type { Check, CheckVerdict, Scan } from './check.js'
+import type { Check, CheckVerdict, FileUnderTest, Scan } from './check.js'
 
 /** Every scanner has looked at all of it, and none found anything. */
 export const virus: Check = async (file) => {
@@ -8,12 +8,32 @@ export const virus: Check = async (file) => {
     return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not have its files scanned.` }
   const scans = await file.scans()
   // A virus outweighs what another scanner could not look at.
-  return verdictOf(scans, scans.find(infected) ?? scans.find(incomplete))
+  const decisive = scans.find(infected) ?? scans.find(incomplete)
+  return decisive || !(await isEncrypted(file)) ? verdictOf(scans, decisive) : encrypted(scans)
 }
 
 const infected = ({ verdict }: Scan): boolean => verdict.verdict === 'infected'
 const incomplete = ({ verdict }: Scan): boolean => verdict.verdict === 'incomplete'
 const called = ({ name, version }: EngineIdentity): string => `${name} ${version}`.trim()
+
+/** What its reader could not open without a password no scanner has seen either, whatever it says. */
+async function isEncrypted(file: FileUnderTest): Promise<boolean> {
+  const findings = await file.findings()
+  return 'soundness' in findings && findings.soundness?.verdict.evidence?.encrypted === true
+}
+
+function encrypted(scans: Scan[]): CheckVerdict {
+  return {
+    outcome: 'incomplete',
+    message: 'A part of it is encrypted: no scanner could look at that.',
+    evidence: {
+      cause: 'a part of it is encrypted',
+      engine: scans.map(({ engine }) => called(engine)).join(' and '),
+      ...provedAt(scans),
+    },
+    durationMs: scans.reduce((sum, scan) => sum + scan.durationMs, 0),
+  }
+}
 
 function verdictOf(scans: Scan[], decisive: Scan | undefined): CheckVerdict {
   const durationMs = scans.reduce((sum, scan) => sum + scan.durationMs, 0)

@@ -24,6 +24,7 @@ export interface SevenZipFacts {
 export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNest): Promise<SevenZipFacts> {
   const start = checkStart(source)
   if (hidesDirectory(source, start)) {
+    nest.budget.encrypted = true
     nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
@@ -39,8 +40,10 @@ export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNes
   if (run.exitCode > 1) throw damaged(`the 7z archive does not open: ${reason(run)}`)
   nest.budget.announce(facts.unpackedBytes)
   const encrypted = members.filter((member) => member.encrypted).length
-  if (encrypted > 0) nest.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
-  else await testMembers(source, members, facts.unpackedBytes, nest)
+  if (encrypted > 0) {
+    nest.budget.encrypted = true
+    nest.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
+  } else await testMembers(source, members, facts.unpackedBytes, nest)
   return facts
 }
 

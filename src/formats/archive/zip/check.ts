@@ -80,6 +80,7 @@ async function checkMember(
   facts.unpackedBytes += entry.uncompressedSize
   if (entry.encrypted) {
     facts.encrypted++
+    nest.budget.encrypted = true
     return
   }
   if (entry.method !== 0 && entry.method !== 8) {

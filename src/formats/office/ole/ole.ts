@@ -36,7 +36,11 @@ export const readOle =
       container.openAll(limits)
       const facts = mainStreams[kind](container)
       const notes = facts.encrypted ? ['the document is password-protected: only its structure was checked'] : []
-      return sound([...notes, ...(facts.notes ?? [])], { main_stream: facts.stream, streams: container.entries.length })
+      return sound([...notes, ...(facts.notes ?? [])], {
+        main_stream: facts.stream,
+        streams: container.entries.length,
+        ...(facts.encrypted && { encrypted: true }),
+      })
     })
 
 /** A docx, xlsx or pptx behind a password: a compound file that holds the encrypted package ([MS-OFFCRYPTO] 2.3). */
@@ -51,7 +55,7 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     const notes = ['the document is password-protected: only its container was checked']
     // Whether what is left of a ciphertext can be opened, only the password's owner can find out.
     if (!isWhole(container, content)) notes.push('the encrypted content is shorter than announced')
-    return sound(notes, { streams: container.entries.length })
+    return sound(notes, { streams: container.entries.length, encrypted: true })
   })
 
 function isWhole(container: OleContainer, entry: OleEntry): boolean {
