@@ -41,8 +41,8 @@ export const containers: Record<Container, { name: string; builtIn: Unpacker; cl
   lzip: { name: 'lzip file', builtIn: 'no one', clamav: 'no one' },
 }
 
-/** Enough of a file's beginning for `recognise`. */
-export const headLength = 16 * 1024
+/** Enough of a file's beginning for `recognise`: the field that makes a message one may stand behind many others. */
+export const headLength = 256 * 1024
 
 const magics: [Container, Buffer][] = [
   ['zip', Buffer.from('PK\x03\x04', 'latin1')],
@@ -76,8 +76,8 @@ const mimeField = /^(?:mime-version|content-type|content-transfer-encoding):/im
 
 /** Header fields, of which one says how the rest is packed: what has none of these is plain text, which is scanned as it is. RFC 5322, RFC 2045 */
 function isMail(head: Buffer): boolean {
-  const text = head.toString('latin1')
-  return firstField.test(text) && mimeField.test(text.split(/\r?\n\r?\n/, 1)[0]!)
+  if (!firstField.test(head.toString('latin1', 0, 512))) return false
+  return mimeField.test(head.toString('latin1').split(/\r?\n\r?\n/, 1)[0]!)
 }
 
 /** How far a directory reaches back from the end of a zip, its comment included. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { deflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
@@ -34,6 +35,12 @@ test('every container has a reader, or is said to have none', () => {
 })
 
 const text = Buffer.from('Nothing to be seen here.')
+
+test('the documentation has the table of containers', async () => {
+  const page = await readFile(new URL('../../docs/validation.md', import.meta.url), 'utf8')
+  const rows = Object.values(containers).map(({ name, builtIn, clamav }) => `| ${name} | ${builtIn} | ${clamav} |\n`)
+  expect(page).toContain(rows.join(''))
+})
 
 /** Zstandard, at its best level. */
 const zstd = Buffer.from(
@@ -110,6 +117,14 @@ describe('what a reader unpacks is scanned', () => {
         Buffer.from(
           `Received: from a\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: base64\r\n\r\n${lines(eicar.toString('base64'))}`,
         ),
+    ],
+    [
+      'a mail behind many fields',
+      () =>
+        Buffer.concat([
+          Buffer.from('X-Note: nothing\r\n'.repeat(9_000)),
+          mailOf(`Content-Transfer-Encoding: base64\r\n\r\n${lines(eicar.toString('base64'))}`),
+        ]),
     ],
     [
       'a part of a mail in quoted-printable',
