@@ -1,5 +1,4 @@
 import pino, { type Logger } from 'pino'
-import { createApp } from './app.js'
 import { banner } from './banner.js'
 import { ConfigError, readConfig } from './config/config.js'
 import { createDatabase } from './db/client.js'
@@ -22,10 +21,12 @@ async function start(lifecycle: Lifecycle): Promise<void> {
   await refuseUsedPort(config)
 
   say(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
-  const opened = await lifecycle.open(
+  const opening = lifecycle.open(
     () => openDatabase(config, say),
     (database) => database.stop(),
   )
+  // Half a second of loading, while PostgreSQL starts.
+  const [opened, { createApp }] = await Promise.all([opening, import('./app.js')])
   const applied = await migrate(opened.url)
   if (applied.length > 0) say(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
   lifecycle.refuseToGoOn()
