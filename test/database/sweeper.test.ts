@@ -91,7 +91,9 @@ test('what the store does not remove is due again in a minute, and its reason is
 })
 
 test('a sweep that is told to stop ends after its batch', async () => {
-  await pool.query(`INSERT INTO blob_garbage (blob_path, due_at) SELECT 'ten_y/' || n, now() FROM generate_series(1, 200) n`)
+  await pool.query(
+    `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
+  )
   const { storage } = storeOf(async () => {})
   let batches = 0
   expect(await new Sweeper(pool, storage).sweep(() => ++batches <= 2)).toEqual({ removed: 128, failed: 0 })

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
+import pg from 'pg'
+import { PathLeases } from '../../src/ledger/path-leases.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { type Answer, type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+})
+afterAll(() => world.close())
+
+const query = (text: string, values: unknown[] = []) => world.database.pool.query(text, values)
+const newTenant = async () => {
+  const tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+  return tenant
+}
+const upload = (tenant: TestTenant, headers: Record<string, string> = {}) =>
+  tenant.admin.upload('notes', 'a.txt', 'some text', { headers })
+const filesOf = async (tenant: TestTenant): Promise<number> => (await tenant.admin.get('/files')).body.data.pagination.total_items
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const verified = () => world.app.services.storageHealth.verify({ deep: true })
+
+/** A transaction of someone else's, which holds what `lock` locks until `release`. */
+async function holding(lock: string, values: unknown[]): Promise<{ release: () => Promise<void> }> {
+  const client = new pg.Client({ connectionString: world.databaseUrl })
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query(lock, values)
+  return { release: () => client.query('COMMIT').then(() => client.end()) }
+}
+const lockHead = (tenant: TestTenant) => holding('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
+
+/** Until some session waits for a lock. */
+async function untilLocked(): Promise<void> {
+  for (let waiting = 0; waiting === 0; )
+    waiting = (await query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))
+      .rowCount!
+}
+
+describe('the blob of an upload that is answered', () => {
+  test('is not due while the upload is under way, though the clock of its replica is two hours behind', async () => {
+    const tenant = await newTenant()
+    const now = Date.now()
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
+    const leases = new PathLeases(world.database.writes)
+    const path = await leases.take(tenant.tenantId, `${tenant.tenantId}/notes`)
+    clock.mockRestore()
+    const { rows } = await query(`SELECT due_at > now() + interval '1 hour' AS later FROM blob_garbage WHERE blob_path = $1`, [
+      path,
+    ])
+    expect(rows).toEqual([{ later: true }])
+    await leases.close()
+  })
+
+  test('is there, whatever a sweep took that came before its commit, and whose connections were ended while it removed', async () => {
+    const tenant = await newTenant()
+    // The first makes the leases, the second holds one of them.
+    await upload(tenant)
+    const head = await lockHead(tenant)
+    const answer = upload(tenant)
+    await untilLocked()
+    // As if the upload had taken longer than its lease.
+    await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second' WHERE tenant_id = $1`, [tenant.tenantId])
+    const sweeping = new pg.Pool({ connectionString: world.databaseUrl, application_name: 'a sweep', max: 2 })
+    sweeping.on('error', () => {})
+    let removing = () => {}
+    const mayRemove = new Promise<void>((resolve) => {
+      removing = resolve
+    })
+    const asked: string[] = []
+    const sweep = new Sweeper(sweeping, {
+      remove: async (path) => {
+        if (asked.push(path) === 1)
+          await query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'a sweep'`)
+        await mayRemove
+        await world.app.services.storage.remove(path)
+      },
+    })
+      .sweep()
+      .catch(() => {})
+    while (asked.length === 0) await new Promise(setImmediate)
+    await head.release()
+    const { status, body } = await answer
+    removing()
+    await sweep
+    await sweeping.end()
+    expect(status).toBe(201)
+    const { download_url: url } = (await tenant.admin.get(`/files/${body.data.file_id}`)).body.data
+    expect(await (await fetch(url)).text()).toBe('some text')
+    expect(await verified()).toEqual(healthy)
+  })
+})
+
+test('one Idempotency-Key is one file, though its first request was held up until another had taken the key and was answered', async () => {
+  const tenant = await newTenant()
+  const headers = { 'idempotency-key': 'frozen' }
+  const head = await lockHead(tenant)
+  const first = upload(tenant, headers)
+  await untilLocked()
+  // As if the first's replica had been frozen until its lease was over.
+  const { rowCount } = await query(`UPDATE idempotency_keys SET locked_until = now() - interval '1 second' WHERE key = 'frozen'`)
+  expect(rowCount).toBe(1)
+  const second = upload(tenant, headers)
+  const taken = async () => (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'frozen' AND locked_until > now()`)).rowCount
+  while ((await taken()) === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  await head.release()
+  const facts = ({ status, body }: Answer) => [status, body.data.file_id]
+  expect(facts(await first)).toEqual(facts(await second))
+  expect((await first).status).toBe(201)
+  expect(await filesOf(tenant)).toBe(1)
+  const { data } = (await tenant.admin.get('/stats/logs?operation=upload')).body.data
+  expect(data.map(({ status }: { status: string }) => status)).toEqual(['success', 'success'])
+})
+
+describe('while the rows of tenant B are locked', () => {
+  test('tenant A reads, uploads and changes as ever; B is answered when they are free', async () => {
+    const [a, b] = [await newTenant(), await newTenant()]
+    const head = await lockHead(b)
+    // More than there are connections.
+    const stuck = Promise.all(Array.from({ length: 40 }, () => upload(b)))
+    const renamed = b.admin.patch('/tenant', { name: 'B' })
+    await untilLocked()
+    for (let round = 0; round < 5; round++) {
+      expect((await a.admin.get('/files')).status).toBe(200)
+      expect((await a.admin.get('/stats')).status).toBe(200)
+      expect((await upload(a)).status).toBe(201)
+      expect((await a.admin.patch('/tenant', { name: `A ${round}` })).status).toBe(200)
+      expect((await b.admin.get('/files')).status).toBe(200)
+    }
+    await head.release()
+    expect(new Set((await stuck).map(({ status }) => status))).toEqual(new Set([201]))
+    expect((await renamed).status).toBe(200)
+  })
+
+  test('B is told 503 after ten seconds, and nothing of it is kept', async () => {
+    const b = await newTenant()
+    const head = await lockHead(b)
+    expect(await upload(b)).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } })
+    await head.release()
+    expect(await filesOf(b)).toBe(0)
+    expect((await upload(b)).status).toBe(201)
+  })
+})
+
+describe('is answered only when no older decision can still commit', () => {
+  const changes: [string, (tenant: TestTenant, keyId: string) => Promise<{ status?: number }>][] = [
+    ['a lowered quota of the tenant', (tenant) => tenant.admin.patch('/tenant', { storage_quota_mb: 1 })],
+    ['a lowered quota of a context', (tenant) => tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })],
+    ['a disabled context', (tenant) => tenant.admin.patch('/contexts/notes', { status: 'disabled' })],
+    ['a disabled key', (tenant, keyId) => tenant.admin.post(`/api-keys/${keyId}/disable`)],
+    ['a suspended tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
+  ]
+  test.each(changes)('%s', async (_what, change) => {
+    const tenant = await newTenant()
+    const { id } = await tenant.key(['upload'])
+    // A group of another replica's, decided and not yet committed.
+    const older = await holding(`SELECT ledger_move_1($1, '{"entries": 1}')`, [tenant.tenantId])
+    let answered = false
+    const answer = change(tenant, id).finally(() => {
+      answered = true
+    })
+    await untilLocked()
+    expect(answered).toBe(false)
+    await older.release()
+    expect(await answer).toMatchObject({ status: 200 })
+  })
+})
