@@ -1,0 +1,24 @@
+import { beforeAll, expect, test } from '@jest/globals'
+import { type Attacked, attack } from '../support/attack.mjs'
+
+// The short form of `npm run attack`: what a loaded machine cannot change is asserted, its times are not.
+let attacked: Attacked
+beforeAll(async () => {
+  attacked = await attack({ counts: { stalled: 60, drips: 80, chunks: 6, idle: 100 }, seed: 7, calls: 20 })
+})
+
+test('beside stalled downloads, dripping uploads, one-byte chunks and idle sockets every good call is answered', () => {
+  expect(attacked.refused).toEqual([])
+})
+
+test('memory and event loop stay within their ceilings', () => {
+  expect(attacked.memoryMb).toBeLessThan(600)
+  expect(attacked.worstHold).toBeLessThan(100)
+})
+
+test('one URL and one credential have their share and no more, and what only holds the process is cut off', () => {
+  const { stalled, drips, chunks } = attacked.statuses
+  expect(stalled).toMatchObject({ 200: 32, 429: 28 })
+  expect(drips?.[429]).toBe(16)
+  expect(chunks?.closed).toBe(6)
+})

@@ -1,0 +1,18 @@
+export type Kind = 'stalled' | 'drips' | 'chunks' | 'idle'
+
+export interface Attacked {
+  /** Milliseconds: of the good client's metadata calls, and of the slowest /health/live. */
+  p99: number
+  live: number
+  /** What the good client was refused. */
+  refused: string[]
+  /** The most that the service's main process had resident. */
+  memoryMb: number
+  /** Milliseconds of CPU for which the event loop was held. */
+  worstHold: number
+  worstTurn: number
+  /** What became of the attackers: the status that they were answered with, and how many were closed. */
+  statuses: Partial<Record<Kind, Record<string, number>>>
+}
+
+export function attack(options: { counts: Partial<Record<Kind, number>>; seed: number; calls: number }): Promise<Attacked>

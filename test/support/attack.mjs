@@ -1,0 +1,103 @@
+// One attack on a service of its own, on loopback: stalled downloads, dripping uploads, one-byte-chunk bodies and idle sockets at once,
+// and beside them a good client of the same tenant.
+import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startWatched } from './watched-service.mjs'
+
+/** Resolves to what the good client saw, what the service took, and what became of the attackers. */
+export async function attack({ counts, seed, calls }) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
+  const key = `assay_${randomBytes(32).toString('base64url')}`
+  const port = await freePort()
+  const service = await startWatched({ DATA_DIR: dataDir, PORT: String(port), BOOTSTRAP_API_KEY: key })
+  const attackers = fork(new URL('./attackers.mjs', import.meta.url))
+  const answered = (name) =>
+    new Promise((resolve) =>
+      attackers.on('message', (message) => {
+        if (name in message) resolve(message[name])
+      }),
+    )
+  try {
+    const client = clientOf(service.url, key)
+    const { attackKey, download } = await prepare(client)
+    const begun = answered('begun')
+    attackers.send({ begin: { port, key: attackKey, download, seed, counts } })
+    await begun
+    let seen
+    const { worstHold, worstTurn } = await service.watch(async () => {
+      seen = await goodCalls(client, service.pid, calls)
+    })
+    const statuses = answered('statuses')
+    attackers.send({ end: true })
+    return { ...seen, worstHold, worstTurn, statuses: await statuses }
+  } finally {
+    attackers.kill()
+    await service.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+const clientOf = (url, key) => async (method, path, body) => {
+  const json = body !== undefined && !(body instanceof FormData)
+  const response = await fetch(url + path, {
+    method,
+    headers: { authorization: `Bearer ${key}`, ...(json && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: json ? JSON.stringify(body) : body }),
+  })
+  return { status: response.status, body: await response.json() }
+}
+
+async function prepare(client) {
+  const context = { context_key: 'inbox', display_name: 'Inbox', allowed_extensions: ['bin', 'txt'], max_file_size_mb: 64 }
+  await client('POST', '/api/v1/contexts', { ...context, scan_for_viruses: false })
+  const made = await client('POST', '/api/v1/api-keys', { name: 'attacker', scopes: ['upload', 'download', 'metadata', 'admin'] })
+  const { body } = await upload(client, 'large.bin', randomBytes(16 * 1_048_576))
+  const url = (await client('GET', `/api/v1/files/${body.data.file_id}`)).body.data.download_url
+  return { attackKey: made.body.data.api_key, download: new URL(url).pathname + new URL(url).search }
+}
+
+function upload(client, name, content) {
+  const form = new FormData()
+  form.append('context', 'inbox')
+  form.append('file', new Blob([content]), name)
+  return client('POST', '/api/v1/files/upload', form)
+}
+
+/** One call after another, every tenth an upload; the memory is that of the service's main process. */
+async function goodCalls(client, pid, calls) {
+  const metadata = []
+  const live = []
+  const refused = []
+  let memoryMb = 0
+  for (let call = 0; call < calls; call++) {
+    metadata.push(await timed(() => client('GET', '/api/v1/files?page_size=5'), 200, refused))
+    live.push(await timed(() => client('GET', '/health/live'), 200, refused))
+    if (call % 10 === 0) await timed(() => upload(client, `${call}.txt`, `text ${call}`), 201, refused)
+    memoryMb = Math.max(memoryMb, residentMb(pid))
+  }
+  metadata.sort((a, b) => a - b)
+  return { p99: metadata[Math.ceil(metadata.length * 0.99) - 1], live: Math.max(...live), refused, memoryMb }
+}
+
+async function timed(work, expected, refused) {
+  const start = performance.now()
+  const { status, body } = await work()
+  if (status !== expected) refused.push(`${status} ${body.message ?? ''}`)
+  return performance.now() - start
+}
+
+const residentMb = (pid) => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
+
+function freePort() {
+  const server = createServer()
+  return new Promise((resolve) =>
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    }),
+  )
+}

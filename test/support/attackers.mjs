@@ -1,0 +1,95 @@
+// What attacks: a process of its own, so that the good client beside it measures the service and not its attackers.
+// Told { port, key, download, seed, counts } by its parent; tells what became of them when it is asked.
+import { connect } from 'node:net'
+
+const sockets = new Set()
+const statuses = {}
+let random
+
+process.on('message', ({ begin, end }) => {
+  if (begin) attack(begin)
+  if (end) {
+    for (const socket of sockets) socket.destroy()
+    process.send({ statuses })
+    process.disconnect()
+  }
+})
+
+function attack({ port, key, download, seed, counts }) {
+  random = mulberry32(seed)
+  const authorization = `Authorization: Bearer ${key}\r\n`
+  const one = {
+    idle: () => open(port, 'idle'),
+    stalled: () => {
+      const socket = open(port, 'stalled')
+      socket.write(`GET ${download} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      // The head is read, to know what became of it; nothing after that.
+      socket.once('data', () => socket.pause())
+    },
+    drips: () => {
+      const socket = open(port, 'drips')
+      socket.write(
+        `POST /api/v1/files/upload HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: multipart/form-data; boundary=b\r\n`,
+      )
+      socket.write('Content-Length: 1000000\r\n\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n')
+      repeat(socket, 100 + random() * 900, () => socket.write('a'))
+    },
+    chunks: () => {
+      const anonymous = random() < 0.5
+      const socket = open(port, 'chunks')
+      socket.write(
+        `POST ${anonymous ? '/graphql' : '/api/v1/contexts'} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`,
+      )
+      socket.write(`${anonymous ? '' : authorization}Transfer-Encoding: chunked\r\n\r\n`)
+      const many = '1\r\n \r\n'.repeat(5_000)
+      const more = () => {
+        if (!socket.destroyed) socket.write(many, () => setTimeout(more, random() * 20))
+      }
+      more()
+    },
+  }
+  const all = Object.entries(counts).flatMap(([kind, count]) => Array(count).fill(kind))
+  shuffle(all)
+  for (const kind of all) one[kind]()
+  process.send({ begun: all.length })
+}
+
+function open(port, kind) {
+  const socket = connect(port, '127.0.0.1')
+  sockets.add(socket)
+  socket.on('error', () => {})
+  socket.once('data', (head) => note(kind, head.toString('latin1', 9, 12)))
+  socket.once('close', () => {
+    sockets.delete(socket)
+    note(kind, 'closed')
+  })
+  return socket
+}
+
+function note(kind, what) {
+  statuses[kind] ??= {}
+  statuses[kind][what] = (statuses[kind][what] ?? 0) + 1
+}
+
+function repeat(socket, ms, work) {
+  const timer = setInterval(work, ms)
+  socket.once('close', () => clearInterval(timer))
+}
+
+function shuffle(list) {
+  for (let at = list.length - 1; at > 0; at--) {
+    const other = Math.floor(random() * (at + 1))
+    ;[list[at], list[other]] = [list[other], list[at]]
+  }
+}
+
+/** The same numbers for the same seed. */
+function mulberry32(seed) {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
