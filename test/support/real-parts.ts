@@ -11,6 +11,7 @@ const packages = {
   nginx: 'nginx-light',
   pgbouncer: 'pgbouncer',
   chromium: 'chromium',
+  python3: 'python3',
 }
 export type Part = keyof typeof packages
 
