@@ -37,8 +37,8 @@ export async function openScanner(url: string, options: ScannerOptions = {}): Pr
   if (url === 'none:') return new NoScanner()
   if (url === 'yara:') return yara()
   const clamav = url.startsWith('clamscan:')
-    ? await openClamscan(url, logger)
-    : new ClamdScanner(parseScannerUrl(url), { ...options.clamd, ...logger })
+    ? await openClamscan(url, { pool: options.pool, ...logger })
+    : new ClamdScanner(parseScannerUrl(url), { pool: options.pool, ...options.clamd, ...logger })
   return options.rulesDir ? new Beside(clamav, await yara()) : clamav
 }
 

@@ -7,6 +7,8 @@ import { oleEncryption } from '../formats/office/ole/encryption.js'
 import { readEncryption } from '../formats/pdf/encryption.js'
 import type { RandomAccessSource } from '../formats/random-access-source.js'
 import { FileSource, MemorySource } from '../formats/random-access-source.js'
+import { compiled } from '../workers/compiled.js'
+import type { WorkerPool } from '../workers/worker-pool.js'
 import { type Container, containers, headLength, recognise } from './containers.js'
 import { readRange } from './memory-content.js'
 
@@ -30,7 +32,17 @@ export interface ScanCoverage {
 // ClamAV's MaxFiles, by default; beyond it the rest of an archive is left out without a word.
 const mostMembers = 10_000
 
-type Peek = (source: RandomAccessSource) => Omit<ScanCoverage, 'needs'> & { needs?: Needs }
+export interface CoverageOptions {
+  /** Whose workers read what lies on disk; else it is read where it is asked for. */
+  pool?: WorkerPool | undefined
+  signal?: AbortSignal
+  owner?: string | undefined
+}
+
+const peekMs = 30_000
+
+type Peeked = Omit<ScanCoverage, 'needs'> & { needs?: Needs }
+type Peek = (source: RandomAccessSource) => Peeked
 
 const silent: Peek = () => ({ note: 'ClamAV does not tell whether a password or a limit stopped it' })
 
@@ -48,20 +60,38 @@ const peeks: Partial<Record<Container, Peek>> = {
  * With its default settings ClamAV says OK to what is encrypted, to what it does not unpack and to what is beyond its limits. What of that
  * shows in a directory, a trailer or a header is read here; the file itself never is.
  */
-export async function scanCoverage(content: Content): Promise<ScanCoverage> {
+export async function scanCoverage(content: Content, { pool, signal, owner }: CoverageOptions = {}): Promise<ScanCoverage> {
   const whole = { largest: content.size, total: content.size }
   const container = recognise(await readRange(content, 0, headLength))
   if (!container) return { needs: whole }
   const { name, clamav } = containers[container]
   if (clamav === 'no one') return { incomplete: `it is a ${name}, which ClamAV does not unpack`, needs: whole }
-  const file = content.bytes ? undefined : new FileSource(content.path!, '')
+  if (content.bytes) return { needs: whole, ...peekInto(new MemorySource(content.bytes, ''), container) }
+  const data = { path: content.path!, container }
+  const work = { module: compiled('scanner/scan-coverage'), run: 'peekIntoFile', data, apart: false, retryHung: false }
+  const limits = { size: content.size, owner, deadlineMs: peekMs }
+  const peeked = pool
+    ? await pool.run<Peeked>({ ...work, ...limits }, signal ?? new AbortController().signal)
+    : peekIntoFile(data)
+  return { needs: whole, ...peeked }
+}
+
+/** Run in a worker: the directory of a file on disk may take a while to read. */
+export function peekIntoFile({ path, container }: { path: string; container: Container }): Peeked {
+  const file = new FileSource(path, '')
   try {
-    return { needs: whole, ...(peeks[container] ?? silent)(file ?? new MemorySource(content.bytes!, '')) }
+    return peekInto(file, container)
+  } finally {
+    file.close()
+  }
+}
+
+function peekInto(source: RandomAccessSource, container: Container): Peeked {
+  try {
+    return (peeks[container] ?? silent)(source)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return { needs: whole, note: `a damaged ${name}: it is not known what ClamAV saw of it (${error.message})` }
-  } finally {
-    file?.close()
+    return { note: `a damaged ${containers[container].name}: it is not known what ClamAV saw of it (${error.message})` }
   }
 }
 

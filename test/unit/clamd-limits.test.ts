@@ -8,6 +8,7 @@ import { reachProbe } from '../../src/scanner/clamd/reach-probe.js'
 import { openScanner } from '../../src/scanner/index.js'
 import { scanCoverage } from '../../src/scanner/scan-coverage.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import { WorkerPool } from '../../src/workers/worker-pool.js'
 import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
@@ -32,11 +33,14 @@ describe("what clamd's OK leaves open", () => {
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
-  test('the same from a file as from memory', async () => {
+  test('the same from a file as from memory, by a worker or without', async () => {
     const file = await inFile(zipOf({ name: 'b', bytes: text, encrypted: true }))
+    const pool = new WorkerPool({ workers: 1 })
     try {
-      expect(await scanCoverage(file)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
+      for (const options of [{}, { pool }])
+        expect(await scanCoverage(file, options)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
     } finally {
+      await pool.close()
       await file.remove()
     }
   })

@@ -43,7 +43,7 @@ describe('a clamd is believed only while its proof is fresh', () => {
     daemon.script.proof = blind
     await expect(scannerOf([daemon]).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
-      message: expect.stringContaining('EICAR'),
+      cause: expect.objectContaining({ message: expect.stringContaining('EICAR') }),
     })
     expect(daemon.streams).toBe(0)
   })
@@ -79,7 +79,9 @@ describe('a clamd is believed only while its proof is fresh', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
     daemon.script.answer = undefined as never
     daemon.script.proof = blind
-    await expect(scanner.scan(text, never())).rejects.toMatchObject({ message: expect.stringContaining('EICAR') })
+    await expect(scanner.scan(text, never())).rejects.toMatchObject({
+      cause: expect.objectContaining({ message: expect.stringContaining('EICAR') }),
+    })
   })
 
   test('another daemon that finds the string does the work', async () => {

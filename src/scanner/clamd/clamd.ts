@@ -1,8 +1,9 @@
 import type { Content } from '../../body/content.js'
 import { AssayError, scannerUnavailable } from '../../errors.js'
+import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { ScannerLogger } from '../logger.js'
 import { type Needs, scanCoverage } from '../scan-coverage.js'
-import type { EngineIdentity, ScanVerdict, VirusScanner } from '../virus-scanner.js'
+import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
 import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
 import { type Daemon, Daemons } from './daemons.js'
@@ -23,6 +24,8 @@ export interface ClamdOptions {
   declared?: Needs
   /** Another way to them than their socket. */
   line?: ClamLine
+  /** Whose workers read what a daemon's OK leaves open. */
+  pool?: WorkerPool | undefined
   logger?: ScannerLogger
 }
 
@@ -35,6 +38,7 @@ const identityMs = 60_000
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #line: ClamLine
+  readonly #pool: WorkerPool | undefined
   readonly #declared: Needs | undefined
   readonly #reach: ClamdReach | undefined
   readonly #proofs: ClamdProofs
@@ -47,19 +51,21 @@ export class ClamdScanner implements VirusScanner {
     this.#daemons = new Daemons(addresses, options.connections ?? 8, options.waiting ?? { most: 512, ms: 30_000 })
     this.#line = options.line ?? socketLine({ ...patience, ...options.deadlines })
     this.#declared = options.declared
+    this.#pool = options.pool
     this.#logger = options.logger
     if (!options.declared && (options.proveReach ?? true))
       this.#reach = new ClamdReach((daemon, probe, signal) => this.#line.scan(daemon.address, probe, signal))
     this.#proofs = new ClamdProofs(this.#line, this.#closed.signal, (daemon, version) => this.#reach?.knows(daemon, version))
   }
 
-  async scan(content: Content, options: { signal: AbortSignal }): Promise<ScanVerdict> {
-    return this.#untilClosed(options.signal, (signal) =>
+  async scan(content: Content, { signal: asked, owner }: ScanOptions): Promise<ScanVerdict> {
+    return this.#untilClosed(asked, (signal) =>
       this.#withDaemon(signal, async (daemon) => {
         const proof = await this.#proofs.of(daemon, signal)
         const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
         if (answer.kind !== 'clean') return { ...verdictOf(answer, daemon), provedAt: proof.at }
-        return this.#lookedAtAll(daemon, content, await this.#proofs.confirm(daemon, proof, signal), signal)
+        const standing = await this.#proofs.confirm(daemon, proof, signal)
+        return this.#lookedAtAll(daemon, content, standing, { signal, owner })
       }),
     )
   }
@@ -104,8 +110,13 @@ export class ClamdScanner implements VirusScanner {
   }
 
   /** clamd answers OK for what its limits or a password kept it from: what can be known of that, we find out ourselves. */
-  async #lookedAtAll(daemon: Daemon, content: Content, { at: provedAt }: ClamdProof, signal: AbortSignal): Promise<ScanVerdict> {
-    const blind = await scanCoverage(content)
+  async #lookedAtAll(
+    daemon: Daemon,
+    content: Content,
+    { at: provedAt }: ClamdProof,
+    { signal, owner }: ScanOptions,
+  ): Promise<ScanVerdict> {
+    const blind = await scanCoverage(content, { pool: this.#pool, signal, owner })
     const reach = blind.incomplete ? undefined : await this.#reach?.check(daemon, blind.needs, signal)
     const reason = blind.incomplete ?? reach?.incomplete ?? (this.#declared && beyondDeclared(blind.needs, this.#declared))
     if (reason) return { verdict: 'incomplete', reason, provedAt }

@@ -1,4 +1,5 @@
 import NodeClam from 'clamscan'
+import type { WorkerPool } from '../../workers/worker-pool.js'
 import { ClamdScanner } from '../clamd/clamd.js'
 import type { ScannerLogger } from '../logger.js'
 import { findProgram } from './find-program.js'
@@ -41,7 +42,10 @@ const atOnce = { clamscan: 2, clamdscan: 8 }
  * ClamAV by its command line, for machines on which no daemon runs or none can be reached: `clamscan`, or `clamdscan --fdpass`. Judged as
  * clamd is: on a fresh proof, by what its OK leaves open, and never further than it looks.
  */
-export async function openClamscan(url: string, { logger }: { logger?: ScannerLogger | undefined } = {}): Promise<ClamdScanner> {
+export async function openClamscan(
+  url: string,
+  { logger, pool }: { logger?: ScannerLogger; pool?: WorkerPool | undefined } = {},
+): Promise<ClamdScanner> {
   const { program, database, config } = parseClamscanUrl(url)
   const path = await findProgram(program)
   // It keeps and changes the objects that it is handed, and takes a clamscan that is there for a clamdscan that is not.
@@ -71,6 +75,7 @@ export async function openClamscan(url: string, { logger }: { logger?: ScannerLo
   return new ClamdScanner([{ label: program, connect: { path } }], {
     line: programLine({ path, flags: [...clamFlags, ...own] }),
     connections: atOnce[program],
+    pool,
     ...(program === 'clamscan' && { declared: limits }),
     ...(logger && { logger }),
   })
