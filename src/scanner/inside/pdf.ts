@@ -4,9 +4,11 @@ import { type PdfEncryption, readEncryption } from '../../formats/pdf/encryption
 import { filters, flateFilters, mostDecoded } from '../../formats/pdf/filters.js'
 import { type PdfStream, streamsOf } from '../../formats/pdf/streams.js'
 import type { RandomAccessSource } from '../../formats/random-access-source.js'
-import { MemorySource, WindowSource } from '../../formats/random-access-source.js'
+import { WindowSource } from '../../formats/random-access-source.js'
+import { endsLikeZip, headLength, recognise, zipTail } from '../containers.js'
 import { Enough, endsAll } from '../yara/stopped.js'
 import type { Inside, Looker } from './looker.js'
+import { SmallParts } from './small-parts.js'
 
 // What looks like the beginning of a stream may stand anywhere, and reach as far as it likes.
 const mostRead = { bytes: 64 * 1024 * 1024, times: 16 }
@@ -17,54 +19,65 @@ const mostFilters = 8
 export const insidePdf: Inside = async (source, look) => {
   const encryption = readEncryption(source)
   if (encryption?.closed) return look.incomplete(`a PDF that is encrypted (${encryption.closed})`)
+  const parts = new SmallParts(look)
   let read = 0
   for (const stream of streamsOf(source, look.step)) {
     const length = stream.end - stream.start
     read += length
     if (read > mostRead.bytes + mostRead.times * look.size) throw new Enough('its streams overlap each other')
-    if (stream.filters.length === 0 && !encryption) await look.part(new WindowSource(source, stream.start, length))
+    // What is not packed was scanned with the file: it may still be a container.
+    if (stream.filters.length === 0 && !encryption) await lookAtPlain(look, new WindowSource(source, stream.start, length))
     else if (length > mostDecoded) look.incomplete('it holds a PDF with a stream that is larger than is decoded')
-    else await lookAtStream(look, source, stream, encryption)
+    else await lookAtDecoded({ look, parts }, dataOf(look, source, stream, encryption), stream.filters)
   }
+  await parts.flush()
 }
 
-async function lookAtStream(
-  look: Looker,
-  source: RandomAccessSource,
-  stream: PdfStream,
-  encryption?: PdfEncryption,
-): Promise<void> {
-  let data = source.read(stream.start, stream.end - stream.start)
-  if (encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)) data = encryption.decrypt(data, stream.number, stream.generation)
+async function lookAtPlain(look: Looker, stream: RandomAccessSource): Promise<void> {
+  const tail = stream.read(Math.max(0, stream.size - zipTail), zipTail)
+  if (recognise(stream.read(0, headLength)) || endsLikeZip(tail)) await look.part(stream)
+}
+
+function dataOf(look: Looker, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
+  const data = source.read(stream.start, stream.end - stream.start)
   // Rows of a table or a picture are told as their differences; of an attachment nobody does.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
     look.incomplete('it holds a PDF with an attachment that is packed by differences')
-  if (stream.filters.length > mostFilters) look.incomplete('it holds a PDF with a stream that is packed too often')
-  else await lookAtDecoded(look, data, stream.filters)
+  return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
+    ? encryption.decrypt(data, stream.number, stream.generation)
+    : data
 }
 
-async function lookAtDecoded(look: Looker, data: Buffer, [name, ...rest]: string[]): Promise<void> {
+interface Lookers {
+  look: Looker
+  parts: SmallParts
+}
+
+async function lookAtDecoded(lookers: Lookers, data: Buffer, filterNames: string[]): Promise<void> {
+  const [name, ...rest] = filterNames
+  const { look, parts } = lookers
+  if (filterNames.length > mostFilters) return look.incomplete('it holds a PDF with a stream that is packed too often')
   try {
-    if (name !== undefined && flateFilters.has(name)) return await lookAtInflated(look, data, rest)
+    if (name !== undefined && flateFilters.has(name)) return await lookAtInflated(lookers, data, rest)
     const decode = filters[name ?? '']
-    if (decode) return await lookAtDecoded(look, decode(data), rest)
+    if (decode) return await lookAtDecoded(lookers, decode(data), rest)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     return look.incomplete('it holds a PDF with a stream that unpacks to more than is decoded')
   }
-  await look.part(new MemorySource(data))
+  await parts.add(data)
 }
 
-async function lookAtInflated(look: Looker, data: Buffer, rest: string[]): Promise<void> {
+async function lookAtInflated(lookers: Lookers, data: Buffer, rest: string[]): Promise<void> {
   const small = data.length <= atOnce.input ? inflatedAtOnce(data, atOnce.output) : undefined
-  if (small) return lookAtDecoded(look, small, rest)
+  if (small) return lookAtDecoded(lookers, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
     const bytes = inflatedAtOnce(data, mostDecoded)
     if (!bytes) throw new RangeError('the stream is damaged, or unpacks to more than is decoded')
-    return lookAtDecoded(look, bytes, rest)
+    return lookAtDecoded(lookers, bytes, rest)
   }
   try {
-    await look.stream(inflated('zlib', [data]))
+    await lookers.look.stream(inflated('zlib', [data]))
   } catch (error) {
     // What can be unpacked of a damaged one was looked at; the PDF's own reader judges it.
     if (endsAll(error)) throw error
