@@ -7,7 +7,7 @@ import type { Look } from './look.js'
 
 interface Means {
   look: Look
-  scanners: VirusScanner[]
+  scanner: VirusScanner
 }
 
 /** One on its way through the checks. */
@@ -18,7 +18,7 @@ export interface OpenFile extends FileUnderTest {
   scanAhead(): void
   /** Ends a scan that nobody waits for any more: once the checks are through, nothing reads the content on their behalf. */
   done(): void
-  /** The first scanner's identity, where it has scanned. */
+  /** The scanner's identity, where it has scanned. */
   engine(): EngineIdentity | undefined
 }
 
@@ -31,20 +31,20 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   const extension = extensionOf(submission.originalFilename)
   const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * megabyte
   let findings: Promise<Findings | FailedLook> | undefined
-  let scanned: Scan[] | undefined
-  let scanning: Promise<Scan[]> | undefined
+  let scanned: Scan | undefined
+  let scanning: Promise<Scan> | undefined
   const stop = new AbortController()
   const stopped = () => stop.abort(signal.reason)
   // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
   signal.addEventListener('abort', stopped, { once: true })
   if (signal.aborted) stopped()
-  const scan = () => (scanning ??= scanWith(means.scanners, content!, { signal: stop.signal, owner: submission.owner }))
+  const scan = () => (scanning ??= scanWith(means.scanner, content!, { signal: stop.signal, owner: submission.owner }))
   return {
     submission,
     extension,
     tooLarge,
     findings: () => (findings ??= means.look.at(submission, content!, extension)),
-    scans: async () => (scanned = await scan()),
+    scan: async () => (scanned = await scan()),
     scanAhead: () => {
       if (tooLarge || !rules.scanForViruses || sizeBytes < scannedAhead || !rules.allowedExtensions.includes(extension)) return
       // Told where the virus check asks for it; where an earlier check decides, nobody does.
@@ -58,7 +58,7 @@ export function openFile(submission: Submission, means: Means): OpenFile {
       const found = await findings
       return found && 'recognition' in found ? found.recognition.mime : null
     },
-    engine: () => scanned?.[0]?.engine,
+    engine: () => scanned?.engine,
   }
 }
 
@@ -68,14 +68,8 @@ export function extensionOf(filename: string): string {
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-async function scanWith(scanners: VirusScanner[], content: Content, options: ScanOptions): Promise<Scan[]> {
-  const scans: Scan[] = []
-  for (const scanner of scanners) {
-    const start = performance.now()
-    const verdict = await scanner.scan(content, options)
-    scans.push({ engine: await scanner.identity(), verdict, durationMs: performance.now() - start })
-    // The others could not change the decision.
-    if (verdict.verdict === 'infected') break
-  }
-  return scans
+async function scanWith(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
+  const start = performance.now()
+  const verdict = await scanner.scan(content, options)
+  return { engine: await scanner.identity(), verdict, durationMs: performance.now() - start }
 }

@@ -9,8 +9,6 @@ import { engineOf, reportOn } from './report.js'
 
 export interface ValidatorOptions extends Partial<LookOptions>, Partial<WorkerPoolOptions> {
   scanner: VirusScanner
-  /** The operator's own rules, beside a clamd. */
-  extraScanner?: VirusScanner
   /** Shared with others, and theirs to close; else one of its own, by the options for one. */
   pool?: WorkerPool
 }
@@ -19,14 +17,14 @@ export interface ValidatorOptions extends Partial<LookOptions>, Partial<WorkerPo
 export function createValidator({ pool: shared, ...options }: ValidatorOptions): Validator & { pool: WorkerPool } {
   const pool = shared ?? new WorkerPool(options)
   const look = new Look(pool, { deadlineMs: 30_000, graceMs: 2_000, ...options })
-  const scanners = options.extraScanner ? [options.scanner, options.extraScanner] : [options.scanner]
+  const { scanner } = options
   return {
     pool,
     validate: async (submission) => {
-      const file = openFile(submission, { look, scanners })
+      const file = openFile(submission, { look, scanner })
       file.scanAhead()
       const checks = await runChecks(file).finally(file.done)
-      return reportOn(file, checks, await engineOf(submission, options.scanner, file.engine()))
+      return reportOn(file, checks, await engineOf(submission, scanner, file.engine()))
     },
     close: async () => {
       if (!shared) await pool.close()

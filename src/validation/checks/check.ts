@@ -38,8 +38,8 @@ export interface FileUnderTest {
   readonly tooLarge: boolean
   /** What a worker found in the content. */
   findings(): Promise<Findings | FailedLook>
-  /** Every scanner's verdict, in the order in which they are configured. */
-  scans(): Promise<Scan[]>
+  /** The scanner's verdict. */
+  scan(): Promise<Scan>
 }
 
 export interface Scan {
