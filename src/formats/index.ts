@@ -24,9 +24,9 @@ const table: [types: string, load: Load][] = [
   ['7z', async () => (await import('./archive/archive.js')).readSevenZip],
   ['jar', async () => (await import('./office/jar.js')).readJar],
 
-  ['docx', async () => (await import('./office/ooxml.js')).readOoxml('docx')],
-  ['xlsx', async () => (await import('./office/ooxml.js')).readOoxml('xlsx')],
-  ['pptx', async () => (await import('./office/ooxml.js')).readOoxml('pptx')],
+  ['docx docm', async () => (await import('./office/ooxml.js')).readOoxml('docx')],
+  ['xlsx xlsm', async () => (await import('./office/ooxml.js')).readOoxml('xlsx')],
+  ['pptx pptm', async () => (await import('./office/ooxml.js')).readOoxml('pptx')],
   ['odt', async () => (await import('./office/opendocument.js')).readOpenDocument('odt')],
   ['ods', async () => (await import('./office/opendocument.js')).readOpenDocument('ods')],
   ['odp', async () => (await import('./office/opendocument.js')).readOpenDocument('odp')],

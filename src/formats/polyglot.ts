@@ -13,10 +13,12 @@ export interface Polyglot {
 }
 
 /**
- * A PDF that another program would open as something else, or the reverse: made to be harmless to whoever looks and harmful
+ * A file that another program would open as something else: made to be harmless to whoever looks and harmful
  * to whoever opens. Archives and pages that lie *inside* of a PDF (attachments) or of an archive do not count.
  */
 export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
+  if (recognised.kind === 'binary' && recognised.type === 'gif' && endsAsZip(source, limits))
+    return found('the GIF is a ZIP archive as well')
   const header = pdfHeaderAt(source)
   if (header < 0) return undefined
   const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'

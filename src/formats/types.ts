@@ -41,9 +41,12 @@ export const types: Record<string, TypeRow> = {
   // Java opens any zip as a library, with or without a manifest and classes.
   zip: row('application/zip', `${zipBased} jar war ear aar`),
   docx: row(`${ooxml}.wordprocessingml.document`, 'docx docm dotx dotm zip'),
+  docm: row('application/vnd.ms-word.document.macroEnabled.12', 'docm dotm zip'),
   xlsx: row(`${ooxml}.spreadsheetml.sheet`, 'xlsx xlsm xltx xltm xlam zip'),
+  xlsm: row('application/vnd.ms-excel.sheet.macroEnabled.12', 'xlsm xltm xlam zip'),
   xlsb: row('application/vnd.ms-excel.sheet.binary.macroEnabled.12', 'xlsb zip'),
   pptx: row(`${ooxml}.presentationml.presentation`, 'pptx pptm potx potm ppsx ppsm ppam sldx sldm zip'),
+  pptm: row('application/vnd.ms-powerpoint.presentation.macroEnabled.12', 'pptm potm ppsm ppam sldm zip'),
   vsdx: row('application/vnd.ms-visio.drawing', 'vsdx vsdm vstx vstm vssx vssm zip'),
   ooxml: row(
     'application/zip',

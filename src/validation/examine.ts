@@ -1,3 +1,4 @@
+import { activeContent } from '../formats/active-content.js'
 import { type Recognition, recognise } from '../formats/detect/detect.js'
 import { mimeOf, mimeOfExtension, standsFor, textTypeFor } from '../formats/extensions.js'
 import {
@@ -88,6 +89,11 @@ async function judge(
   const reader = overrides[source.extension] ?? (name && (await loadReader(name)))
   if (!reader) return { verdict: bySignature(source, recognised), reader: null }
   const verdict = await guarded(() => reader(source, limits))
+  const active = [
+    ...activeContent(source, recognised, limits),
+    ...((verdict.evidence?.active_content as string[] | undefined) ?? []),
+  ]
+  if (active.length > 0) verdict.evidence = { ...verdict.evidence, active_content: active }
   const note = unusualName(source.extension, recognised)
   if (note && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
   return { verdict, reader: name ?? source.extension }

@@ -22,6 +22,9 @@ const mainParts: [type: string, part: RegExp][] = [
   ['pptx', /^ppt\/presentation\d*\.xml$/],
   ['vsdx', /^visio\/document\d*\.xml$/],
 ]
+// With macros it is no plain document any more, whatever it is called: Office refuses to open it under that name.
+const withMacros: Record<string, string> = { docx: 'docm', xlsx: 'xlsm', pptx: 'pptm' }
+
 const folders: [type: string, folder: string][] = [
   ['docx', 'word/'],
   ['xlsx', 'xl/'],
@@ -45,8 +48,9 @@ export function zipType(source: RandomAccessSource, limits: ReaderLimits): strin
 
 function office(names: Set<string>): string | undefined {
   const all = [...names]
+  const macros = all.some((name) => name.endsWith('/vbaproject.bin'))
   const main = mainParts.filter(([, part]) => all.some((name) => part.test(name)))
-  if (main.length === 1) return main[0]![0]
+  if (main.length === 1) return macros ? (withMacros[main[0]![0]] ?? main[0]![0]) : main[0]![0]
   const packaged = names.has('[content_types].xml') || names.has('_rels/.rels')
   if (!packaged) return undefined
   const found = folders.filter(([, folder]) => all.some((name) => name.startsWith(folder)))

@@ -12,27 +12,42 @@ const objectWindow = 256 * 1024
 interface Objects {
   kids: Map<number, number[]>
   roots: Set<number>
+  active: Set<string>
+}
+
+/** Actions that run without a click, and files inside. */
+const activeParts: [RegExp, string][] = [
+  [/\/S\s*\/JavaScript\b/, 'JavaScript'],
+  [/\/S\s*\/Launch\b/, 'launch action'],
+  [/\/Type\s*\/EmbeddedFile\b/, 'attachment'],
+]
+
+export interface PageTree {
+  /** The number of a page tree node that is its own ancestor. */
+  circle: number | undefined
+  activeContent: string[]
 }
 
 /**
- * The number of a page tree node that is its own ancestor, if any. PDFium and others stop at such a circle, each after a
- * different number of pages: nobody makes one by accident. Objects are taken where they are written, the last one counts.
+ * Circles in the page tree, where PDFium and others stop, each after a different number of pages, and which none makes by accident;
+ * and what is active. Objects are taken where they are written, the last one counts.
  */
-export function pageTreeInCircles(source: RandomAccessSource, limits: ReaderLimits): number | undefined {
+export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
+  const nothing: PageTree = { circle: undefined, activeContent: [] }
   let bytes: Buffer
   try {
-    if (source.size > searchLimit) return undefined
+    if (source.size > searchLimit) return nothing
     bytes = source.whole(searchLimit)
   } catch (error) {
-    if (error instanceof TooLarge) return undefined
+    if (error instanceof TooLarge) return nothing
     throw error
   }
   const objects = findNodes(bytes, limits)
   for (const root of objects.roots) {
     const circle = walk(objects.kids, root, limits)
-    if (circle !== undefined) return circle
+    if (circle !== undefined) return { circle, activeContent: [...objects.active] }
   }
-  return undefined
+  return { circle: undefined, activeContent: [...objects.active] }
 }
 
 /** Depth first without recursion: a tree may be as deep as the file is long. */
@@ -59,7 +74,7 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
 }
 
 function findNodes(bytes: Buffer, limits: ReaderLimits): Objects {
-  const objects: Objects = { kids: new Map(), roots: new Set() }
+  const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
   let unpacked = 0
   for (let at = bytes.indexOf(' obj'); at >= 0; at = bytes.indexOf(' obj', at)) {
     checkDeadline(limits)
@@ -110,6 +125,7 @@ function streamEnd(bytes: Buffer, start: number, dictionary: string): number {
 
 function note(objects: Objects, number: number, dictionary: string): void {
   objects.kids.delete(number)
+  for (const [pattern, what] of activeParts) if (pattern.test(dictionary)) objects.active.add(what)
   if (/\/Type\s*\/Catalog\b/.test(dictionary)) {
     const root = /\/Pages\s+(\d{1,10})\s+\d{1,5}\s+R/.exec(dictionary)
     if (root) objects.roots.add(Number(root[1]))

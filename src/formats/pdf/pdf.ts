@@ -10,7 +10,7 @@ import {
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { PdfEngine } from './engine.js'
-import { pageTreeInCircles } from './page-tree.js'
+import { surveyObjects } from './page-tree.js'
 import { rootCanBeFound } from './root.js'
 
 /** Pages that are opened, spread over the document; the others are counted. */
@@ -30,9 +30,11 @@ export const readPdf: FormatReader = async (source, limits) => {
     return hasEnd(source)
       ? sound(['looked at its structure only: larger than 2 GiB'])
       : broken('the PDF has no end mark: it is truncated')
-  const circle = pageTreeInCircles(source, limits)
+  const { circle, activeContent } = surveyObjects(source, limits)
   if (circle) return trapped('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
-  return openDocument(source, start, limits)
+  const verdict = await openDocument(source, start, limits)
+  if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
+  return verdict
 }
 
 async function openDocument(source: RandomAccessSource, headerAt: number, limits: ReaderLimits): Promise<FormatVerdict> {

@@ -22,7 +22,8 @@ const mostAttributes = 10_000
 export interface XmlFacts {
   root: string
   rootNamespace: string | undefined
-  scripted: boolean
+  /** What runs where a browser shows it. */
+  active: Set<string>
   notes: string[]
 }
 
@@ -44,8 +45,11 @@ function judge(
     const facts = parseXml(source, limits)
     const problem = objection(facts)
     if (problem) return broken(problem, { root: facts.root })
-    const notes = facts.scripted ? [...facts.notes, 'contains a script'] : facts.notes
-    return sound(notes, { root: facts.root.slice(0, 100) })
+    const active = facts.active.size > 0 ? { active_content: [...facts.active] } : {}
+    return sound(facts.active.has('script') ? [...facts.notes, 'contains a script'] : facts.notes, {
+      root: facts.root.slice(0, 100),
+      ...active,
+    })
   } catch (error) {
     if (error instanceof Trap) return trapped(error.trap, error.message)
     if (error instanceof DeadlineExceeded) throw error
@@ -57,7 +61,7 @@ function judge(
 export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlFacts {
   const sign = textSign(source)
   if (!sign) throw new Error('the content is binary')
-  const facts: XmlFacts = { root: '', rootNamespace: undefined, scripted: false, notes: [] }
+  const facts: XmlFacts = { root: '', rootNamespace: undefined, active: new Set(), notes: [] }
   const parser = new SaxesParser({ xmlns: false, position: true })
   watch(parser, facts, limits, source.size)
   const label =
@@ -95,13 +99,22 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
     }
     if (depth === 0 && isSvg(facts)) uses = new SvgUses()
     uses?.open(tag.name, tag.attributes as Record<string, string>)
-    if (/^(.*:)?script$/i.test(tag.name)) facts.scripted = true
+    if (isSvg(facts) || /^html$/i.test(facts.root)) noteActive(tag.name, tag.attributes as Record<string, string>, facts.active)
     if (++depth > limits.maxDepth) throw new Trap('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
   })
   parser.on('closetag', () => {
     uses?.close()
     if (--depth === 0) uses?.judge()
   })
+}
+
+function noteActive(name: string, attributes: Record<string, string>, active: Set<string>): void {
+  if (/^(.*:)?script$/i.test(name)) active.add('script')
+  if (/^(.*:)?foreignObject$/i.test(name)) active.add('foreignObject')
+  for (const [key, value] of Object.entries(attributes)) {
+    if (/^on\w+$/i.test(key)) active.add('event handler')
+    if (/^(.*:)?href$/i.test(key) && /^[\s\0]*javascript:/i.test(value)) active.add('javascript: link')
+  }
 }
 
 // The parser looks every `&name;` up in this object: so each use is weighed where it happens.

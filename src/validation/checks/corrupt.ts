@@ -12,8 +12,15 @@ export const corrupt: Check = async (file) => {
   if (!soundness) return { outcome: 'skipped', message: 'The content was not looked at.' }
   const trap = !soundness.verdict.sound && soundness.verdict.trap
   if (rules.rejectCorruptFiles || trap) return afterReading(soundness, file.extension)
-  return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts damaged files; it is no trap.` }
+  return {
+    outcome: 'skipped',
+    message: `Context '${rules.contextKey}' accepts damaged files; it is no trap.`,
+    evidence: activeIn(soundness),
+  }
 }
+
+const activeIn = ({ verdict }: SoundnessFinding): Record<string, unknown> =>
+  verdict.evidence?.active_content ? { active_content: verdict.evidence.active_content } : {}
 
 function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {
   const evidence = { reader, ...verdict.evidence }

@@ -1,0 +1,23 @@
+import { readerOf } from './index.js'
+import { textTypes, types } from './types.js'
+
+/** The table of types for the documentation, in Markdown. */
+export function typeTable(): string {
+  const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
+    const reader = readerOf(type)
+    const how = reader ? `opened${reader === type ? '' : `, as ${reader}`}` : 'signature'
+    return `| ${type} | ${mime} | ${how} | ${extensions.join(' ')} |`
+  })
+  return [
+    '# Types',
+    '',
+    'Made from the code by `npm run types:table`. *Opened*: a reader reads the file as the usual program does. *Signature*: its first bytes must be those of',
+    'the type, and no more is looked at. An extension that is not here stands for what the content is found to be, programs excepted; where nothing is',
+    'recognised, the content is unknown and passes, the report saying so.',
+    '',
+    '| type | content type | how far | may be called |',
+    '|---|---|---|---|',
+    ...lines,
+    '',
+  ].join('\n')
+}

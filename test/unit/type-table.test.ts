@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+import { readerOf } from '../../src/formats/index.js'
+import { typeTable } from '../../src/formats/type-table.js'
+import { textTypes, types } from '../../src/formats/types.js'
+
+test('docs/types.md is what the code says; where it is stale, npm run types:table writes it', () => {
+  expect(readFileSync(new URL('../../docs/types.md', import.meta.url), 'utf8')).toBe(typeTable())
+})
+
+test('every type is named once, has an extension, and every text type has a reader', () => {
+  expect(Object.keys(types).filter((type) => type in textTypes)).toEqual([])
+  for (const [type, { extensions }] of Object.entries({ ...types, ...textTypes }))
+    expect([type, extensions.length > 0]).toEqual([type, true])
+  expect(Object.keys(textTypes).filter((type) => !readerOf(type))).toEqual([])
+})
