@@ -5,23 +5,35 @@ import { describe, expect, test } from '@jest/globals'
 
 const source = fileURLToPath(new URL('../src', import.meta.url))
 
-/** Technique: knows no room. So do the files at the root that no list below names. */
+/** Technique, from the lowest floor to the highest: each knows those before it, none after it, and no room. */
 const base = [
-  'admission',
-  'auth',
-  'body',
-  'config',
+  'block-reasons',
+  'errors',
+  'plain-text',
+  'units',
+  'fault-points',
+  'lifecycle',
+  'listen',
   'db',
+  'clock',
+  'ids',
+  'public-error',
+  'config',
   'formats',
-  'graphql',
-  'http',
-  'ledger',
-  'openapi',
-  'rest',
-  'scanner',
-  'storage',
-  'validation',
   'workers',
+  'body',
+  'scanner',
+  'validation',
+  'auth',
+  'storage',
+  'ledger',
+  'metrics',
+  'measured-ports',
+  'admission',
+  'graphql',
+  'rest',
+  'openapi',
+  'http',
 ]
 
 /** The rooms, and the other rooms that each may ask: their `*.service` and `*.type` alone. */
@@ -66,6 +78,8 @@ const imports: Import[] = files.flatMap((file) =>
   })),
 )
 const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '')
+/** The folder, or the file where it stands at the root. */
+const floorOf = (file: string) => folderOf(file) || file
 
 function allowed({ file, target }: Import): boolean {
   const [from, to] = [folderOf(file), folderOf(target)]
@@ -77,9 +91,17 @@ function allowed({ file, target }: Import): boolean {
 }
 
 describe('who may import whom', () => {
-  test('every folder is base or a room', () => {
-    const folders = new Set(files.map(folderOf).filter((folder) => folder !== ''))
-    expect([...folders].sort()).toEqual([...base, ...Object.keys(rooms)].sort())
+  test('every folder is base or a room, and every file at the root is base or wiring', () => {
+    const floors = new Set(files.map(floorOf))
+    const known = [...base, ...Object.keys(rooms), ...wiring.filter((name) => !name.includes('/'))]
+    expect([...floors].sort()).toEqual(known.sort())
+  })
+
+  test('base imports base, downwards only: no file knows of what stands above it', () => {
+    const upwards = imports
+      .filter(({ file, target }) => base.includes(floorOf(file)) && base.indexOf(floorOf(target)) > base.indexOf(floorOf(file)))
+      .map(({ file, target }) => `${file} must not import ${target}: ${floorOf(target)} stands above ${floorOf(file)}`)
+    expect(upwards).toEqual([])
   })
 
   test('base imports no room; a room imports base, and other rooms along the arrows', () => {

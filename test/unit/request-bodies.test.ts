@@ -58,7 +58,7 @@ test('one-byte chunks that nobody reads yet wait as a few buffers, not as one ea
 test('a client that goes on with them is cut off before they hold the process', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const read = readJson(request, patient)
-  const closed = once(socket, 'close')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
   socket.write(inOneByteChunks(' '.repeat(200_000)))
   expect(await read.catch((error) => error.message)).toContain('went away')
   await closed
