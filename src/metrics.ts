@@ -26,7 +26,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry })
     this.calls = new Counter({
       name: 'assay_calls_total',
-      help: 'Calls by API key (contract §5), by operation, status and error code.',
+      help: 'Calls by API key, by operation, status and error code.',
       labelNames: ['operation', 'status', 'reason'],
       registers,
     })

@@ -34,7 +34,7 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => CreatedApiKey, { description: 'Creates a key. Its secret is in this answer and nowhere else (spec §4).' })
+  @Mutation(() => CreatedApiKey, { description: 'Creates a key. Its secret is in this answer and nowhere else.' })
   createApiKey(
     @By() actor: Actor,
     @CurrentCall() call: Call,
@@ -57,13 +57,13 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, { description: 'Enables a disabled key (spec §3).' })
+  @Mutation(() => ApiKey, { description: 'Enables a disabled key.' })
   enableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
     return this.#apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, { description: 'Disables an active key (spec §3).' })
+  @Mutation(() => ApiKey, { description: 'Disables an active key.' })
   disableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
     return this.#apiKeys.disable(actor, apiKeyId)
   }

@@ -13,7 +13,7 @@ export enum ScopeName {
 }
 registerEnumType(ScopeName, {
   name: 'Scope',
-  description: 'What a credential may do (contract §2).',
+  description: 'What a credential may do.',
   valuesConfig: {
     upload: { description: 'Upload and validate files.' },
     download: { description: 'Make download URLs.' },
@@ -30,7 +30,7 @@ export enum ApiKeyStatus {
 }
 registerEnumType(ApiKeyStatus, {
   name: 'ApiKeyStatus',
-  description: 'Whether a key is accepted (spec §3).',
+  description: 'Whether a key is accepted.',
   valuesConfig: {
     active: { description: 'It is.' },
     disabled: { description: 'Not until it is enabled.' },
@@ -82,7 +82,7 @@ export class CreatedApiKey {
 
 export const ApiKeyPage = pageType(ApiKey, 'ApiKey')
 
-@InputType({ description: 'A new API key (spec §4).' })
+@InputType({ description: 'A new API key.' })
 export class CreateApiKeyInput {
   @Field(() => String, { description: '1 to 255 characters.' })
   @Line(1, 255)

@@ -20,7 +20,7 @@ export class AuditLogResolver {
   }
 
   @Requires('admin')
-  @Query(() => AuditLogPage, { description: 'The audit trail, newest first (spec §4).' })
+  @Query(() => AuditLogPage, { description: 'The audit trail, newest first.' })
   auditLogs(@By() actor: Actor, @Args(() => AuditLogsArgs) args: AuditLogsArgs) {
     return this.#auditLogs.list(actor, args)
   }
@@ -32,7 +32,7 @@ export class AuditLogResolver {
   }
 
   @Requires('admin')
-  @Query(() => AuditLogPage, { description: 'The audit trail of one thing, newest first (spec §4).' })
+  @Query(() => AuditLogPage, { description: 'The audit trail of one thing, newest first.' })
   auditLogsOfEntity(@By() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
     return this.#auditLogs.list(actor, args)
   }

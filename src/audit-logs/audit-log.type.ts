@@ -78,7 +78,7 @@ registerEnumType(PerformerTypeName, {
   },
 })
 
-@ObjectType({ simpleResolvers: true, description: 'A change, with its performer as he was at that time (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'A change, with its performer as he was at that time.' })
 export class AuditLog {
   @Field(() => ID, { description: 'Shape aud_….' })
   auditId!: string

@@ -16,7 +16,7 @@ export class CallLogResolver {
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => CallLogPage, { description: 'The call log, newest first (spec §4).' })
+  @Query(() => CallLogPage, { description: 'The call log, newest first.' })
   callLogs(@By() actor: Actor, @Args(() => CallLogsArgs) args: CallLogsArgs) {
     return this.#callLogs.list(actor, args)
   }

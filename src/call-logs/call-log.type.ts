@@ -29,7 +29,7 @@ registerEnumType(CallStatusName, {
   valuesConfig: { success: { description: 'As asked.' }, failure: { description: 'Refused or failed.' } },
 })
 
-@ObjectType({ simpleResolvers: true, description: 'A call by API key, whatever its outcome (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'A call by API key, whatever its outcome.' })
 export class CallLog {
   @Field(() => ID, { description: 'Shape call_….' })
   callId!: string
@@ -45,7 +45,7 @@ export class CallLog {
   fileId!: string | null
   @Field(() => String, { nullable: true, description: 'The context involved; null where none was.' })
   contextKey!: string | null
-  @Field(() => String, { nullable: true, description: 'The error code of a failure (contract §1).' })
+  @Field(() => String, { nullable: true, description: 'The error code of a failure.' })
   errorCode!: string | null
   @Field(() => String, { nullable: true, description: 'What failed and why; null on success.' })
   errorMessage!: string | null

@@ -39,13 +39,13 @@ export class FileContextResolver {
   }
 
   @Requires('any')
-  @Query(() => FileContext, { description: 'One context, by its key (spec §4).' })
+  @Query(() => FileContext, { description: 'One context, by its key.' })
   context(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
     return this.#contexts.get(actor, contextKey)
   }
 
   @Requires('admin')
-  @Mutation(() => FileContext, { description: 'Creates a context (spec §4).' })
+  @Mutation(() => FileContext, { description: 'Creates a context.' })
   createContext(
     @By() actor: Actor,
     @CurrentCall() call: Call,

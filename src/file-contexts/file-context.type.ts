@@ -17,7 +17,7 @@ registerEnumType(ContextStatus, {
 
 @ObjectType({
   simpleResolvers: true,
-  description: 'A set of upload rules, and the place of the files that passed them (spec §2).',
+  description: 'A set of upload rules, and the place of the files that passed them.',
 })
 export class FileContext {
   @Field(() => ID, { description: 'Shape ctx_….' })

@@ -35,7 +35,7 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @Query(() => FilePage, { description: 'The tenant’s files, newest first (spec §4).' })
+  @Query(() => FilePage, { description: 'The tenant’s files, newest first.' })
   files(@CurrentAttempt() attempt: Attempt, @Args(() => FilesArgs) args: FilesArgs) {
     return this.#files.list(attempt, args)
   }
@@ -47,7 +47,7 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @Query(() => File, { description: 'One file’s metadata (spec §4).' })
+  @Query(() => File, { description: 'One file’s metadata.' })
   file(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
     return this.#files.get(attempt, fileId)
   }
@@ -59,7 +59,7 @@ export class FileResolver {
   }
 
   @Requires('upload')
-  @Mutation(() => File, { description: 'Tests a file against its context’s rules and keeps it (spec §4).' })
+  @Mutation(() => File, { description: 'Tests a file against its context’s rules and keeps it.' })
   uploadFile(@CurrentAttempt() attempt: Attempt, @Args(() => UploadFileArgs) input: UploadFileArgs) {
     return this.#uploads.upload(attempt, input)
   }
@@ -71,7 +71,7 @@ export class FileResolver {
   }
 
   @Requires('download')
-  @Mutation(() => DownloadUrl, { description: 'Makes a pre-signed, short-lived download URL (spec §4).' })
+  @Mutation(() => DownloadUrl, { description: 'Makes a pre-signed, short-lived download URL.' })
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
     return this.#files.createDownloadUrl(attempt, fileId, once)
   }

@@ -6,11 +6,11 @@ import { Metadata, Optional, Text } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
 import { UploadScalar } from '../graphql/upload.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A file that passed its context’s rules and is kept (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'A file that passed its context’s rules and is kept.' })
 export class File {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
-  @Field(() => String, { description: 'The client’s name for it, cleaned (contract §4).' })
+  @Field(() => String, { description: 'The client’s name for it, cleaned.' })
   originalFilename!: string
   @Field(() => String, { description: 'What the content is found to be, never what the client claimed.' })
   contentType!: string
@@ -38,7 +38,7 @@ export class File {
   tenantId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A pre-signed, short-lived URL (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'A pre-signed, short-lived URL.' })
 export class DownloadUrl {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
@@ -73,7 +73,7 @@ export const FileConnection = connectionType(File, 'File')
 export const CheckName = perReason((reason) => reason)
 registerEnumType(CheckName, {
   name: 'BlockReason',
-  description: 'Why a file is refused (spec §7); a check is named after the reason that it decides.',
+  description: 'Why a file is refused; a check is named after the reason that it decides.',
   valuesConfig: perReason((_, { meaning }) => ({ description: `${meaning[0]?.toUpperCase()}${meaning.slice(1)}` })),
 })
 
@@ -132,7 +132,7 @@ export class ScanEngine {
 
 @ObjectType('ValidationReport', {
   simpleResolvers: true,
-  description: 'What validation saw (contract §6): kept with every attempt.',
+  description: 'What validation saw: kept with every attempt.',
 })
 export class ValidationReportType {
   @Field(() => ValidationOutcome, { description: 'Accepted or rejected.' })

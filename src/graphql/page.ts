@@ -55,7 +55,7 @@ export class ConnectionArgs {
   after?: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Where a page stands in its list (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'Where a page stands in its list.' })
 export class Pagination {
   @Field(() => Int, { description: 'This page, from 1.' })
   page!: number

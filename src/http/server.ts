@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { errorBody } from '../error-body.js'
 import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
 import { joinSmallChunks } from './small-chunks.js'
@@ -57,13 +58,7 @@ function refuse(error: { code?: string }, socket: Socket): void {
   }
   const [status, message, code = 'bad_user_input'] = faults[error.code ?? ''] ?? [400, 'This is no well-formed HTTP request.']
   const requestId = newId('req')
-  const body = JSON.stringify({
-    status: 'ERROR',
-    message,
-    error: { code, details: { fields: [{ field: 'request', message }] } },
-    request_id: requestId,
-    timestamp: new Date().toISOString(),
-  })
+  const body = JSON.stringify(errorBody({ code, message, details: { fields: [{ field: 'request', message }] } }, requestId))
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',

@@ -6,7 +6,7 @@ import { LongScalar } from '../graphql/scalars.js'
 import type { StorageHealth } from './storage-health.js'
 
 @ObjectType('StorageHealth', {
-  description: 'Whether the tenant’s counters, rows and blobs agree (contract §8): all 0 in health.',
+  description: 'Whether the tenant’s counters, rows and blobs agree: all 0 in health.',
 })
 export class StorageHealthType {
   @Field(() => LongScalar, { description: 'Counters that differ from a recount.' })

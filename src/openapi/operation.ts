@@ -13,7 +13,7 @@ import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
 import { exampleOf, exampleOfBody } from './examples.js'
-import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull, plain } from './schemas.js'
+import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull } from './schemas.js'
 
 /** Where the parts go that several operations share. */
 export interface Shared {
@@ -62,7 +62,7 @@ export class DescribedOperation {
     const query = route.body ? [] : others
     const idempotent = route.method === 'POST' && this.field.args.some(({ name }) => name === 'idempotencyKey')
     return {
-      ...this.head(route.summary, [plain(this.field.description)]),
+      ...this.head(route.summary, [this.field.description ?? '']),
       parameters: [
         ...inPath.map((input) => this.parameter(input, 'path')),
         ...query.map((input) => this.parameter(input, 'query')),

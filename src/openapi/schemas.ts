@@ -98,7 +98,7 @@ export class AnswerSchemas {
     }
     return {
       type: 'object',
-      ...(type.description && { description: plain(type.description) }),
+      ...(type.description && { description: type.description }),
       properties,
       required: Object.keys(properties),
       additionalProperties: false,
@@ -136,8 +136,8 @@ function enumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
     type: 'string',
     enum: type.getValues().map(({ name }) => name),
     description: [
-      plain(type.description),
-      ...type.getValues().map(({ name, description }) => `- \`${name}\`: ${plain(description)}`),
+      type.description ?? '',
+      ...type.getValues().map(({ name, description }) => `- \`${name}\`: ${description ?? ''}`),
     ].join('\n'),
   }))
 }
@@ -149,11 +149,7 @@ function scalarSchema(name: string): Json {
 }
 
 const described = (schema: Json, description: string | null | undefined): Json =>
-  description ? { ...schema, description: plain(description) } : schema
-
-/** Without the references to the specification, which readers of the API do not have. */
-export const plain = (description: string | null | undefined): string =>
-  (description ?? '').replaceAll(/ \((?:spec|contract) §\d\)/g, '')
+  description ? { ...schema, description } : schema
 
 /** The same, or null. */
 export const orNull = (schema: Json): Json =>

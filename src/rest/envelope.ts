@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { jsonInTurns } from '../body/json-in-turns.js'
+import { errorBody } from '../error-body.js'
 import { httpStatus, type PublicError } from '../errors.js'
 import type { Route } from './routes.js'
 
@@ -34,14 +35,7 @@ export function sendError(request: IncomingMessage, response: ServerResponse, er
     send(response, status, 'application/problem+json; charset=utf-8', JSON.stringify(problem))
     return
   }
-  const body = {
-    status: 'ERROR',
-    message: error.message,
-    error: { code: error.code, details: error.details },
-    request_id: requestId,
-    timestamp: new Date().toISOString(),
-  }
-  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(errorBody(error, requestId)))
 }
 
 function send(response: ServerResponse, status: number, type: string, json: string): void {

@@ -25,37 +25,37 @@ export class StatsResolver {
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => Stats, { description: 'The statistics overview (spec §4).' })
+  @Query(() => Stats, { description: 'The statistics overview.' })
   stats(@By() actor: Actor) {
     return this.#stats.overview(actor)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => ApiCallsChart, { description: 'Calls over time (spec §4).' })
+  @Query(() => ApiCallsChart, { description: 'Calls over time.' })
   apiCallsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.#charts.apiCalls(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => StorageChart, { description: 'Storage over time (spec §4).' })
+  @Query(() => StorageChart, { description: 'Storage over time.' })
   storageChart(@By() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
     return this.#charts.storage(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => UploadsChart, { description: 'Uploads over time (spec §4).' })
+  @Query(() => UploadsChart, { description: 'Uploads over time.' })
   uploadsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.#charts.uploads(actor, args)
   }
 
   @Requires('metadata')
-  @Query(() => [ContextApiCalls], { description: 'All calls by context, most first (spec §4).' })
+  @Query(() => [ContextApiCalls], { description: 'All calls by context, most first.' })
   apiCallsByContext(@By() actor: Actor) {
     return this.#stats.apiCallsByContext(actor)
   }
 
   @Requires('metadata')
-  @Query(() => [ContextFiles], { description: 'Files by context, most bytes first (spec §4).' })
+  @Query(() => [ContextFiles], { description: 'Files by context, most bytes first.' })
   filesByContext(@By() actor: Actor) {
     return this.#stats.filesByContext(actor)
   }

@@ -121,7 +121,7 @@ export class SecurityStats {
   byReason!: Record<BlockReasonField, number>
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The statistics overview (spec §2).' })
+@ObjectType({ simpleResolvers: true, description: 'The statistics overview.' })
 export class Stats {
   @Field(() => StatsOverview, { description: 'What there is in all.' })
   overview!: StatsOverview
@@ -216,7 +216,7 @@ export class UploadsPoint {
   totalBytes!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Calls over time (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'Calls over time.' })
 export class ApiCallsChart {
   @Field(() => ChartPeriod, { description: 'How long one point is.' })
   period!: ChartPeriod
@@ -224,7 +224,7 @@ export class ApiCallsChart {
   dataPoints!: ApiCallsPoint[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage over time (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'Storage over time.' })
 export class StorageChart {
   @Field(() => StorageChartPeriod, { description: 'How long one point is.' })
   period!: StorageChartPeriod
@@ -232,7 +232,7 @@ export class StorageChart {
   dataPoints!: StoragePoint[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Uploads over time (spec §4).' })
+@ObjectType({ simpleResolvers: true, description: 'Uploads over time.' })
 export class UploadsChart {
   @Field(() => ChartPeriod, { description: 'How long one point is.' })
   period!: ChartPeriod

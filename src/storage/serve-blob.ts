@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { cleanUserAgent } from '../auth/actor.js'
+import { errorBody } from '../error-body.js'
 import { forbidden, notFound, shown, storageUnavailable } from '../errors.js'
 import { attachment } from './attachment.js'
 import type { LocalStorage } from './local/local.js'
@@ -141,11 +142,10 @@ function refuse(response: Response, fault: { status: 412 | 416; headers?: Record
   response
     .status(fault.status)
     .set(fault.headers ?? {})
-    .json({
-      status: 'ERROR',
-      message,
-      error: { code: 'bad_user_input', details: { fields: [{ field: header, message }] } },
-      request_id: response.getHeader('X-Request-Id') ?? null,
-      timestamp: new Date().toISOString(),
-    })
+    .json(
+      errorBody(
+        { code: 'bad_user_input', message, details: { fields: [{ field: header, message }] } },
+        String(response.getHeader('X-Request-Id') ?? ''),
+      ),
+    )
 }

@@ -2,7 +2,7 @@ import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { NotNull, Text, Whole } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 
-@ObjectType({ simpleResolvers: true, description: 'The tenant that the credential belongs to (contract §3).' })
+@ObjectType({ simpleResolvers: true, description: 'The tenant that the credential belongs to.' })
 export class Tenant {
   @Field(() => ID, { description: 'Shape ten_….' })
   tenantId!: string

@@ -41,6 +41,10 @@ test('every type, field, argument, input field and enum value says what it is', 
   expect(types.length).toBeGreaterThan(40)
 })
 
+test('no description refers to a section of a document that users do not have', () => {
+  expect(schemaText(schema)).not.toMatch(/§|specification, section/)
+})
+
 test('every root field says who may use it', () => {
   for (const root of [schema.getQueryType(), schema.getMutationType()])
     for (const [name, field] of Object.entries(root!.getFields()))
