@@ -93,7 +93,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-function metricsOf({ pool, prisma }: Database, { ledger }: Services, slots: UploadSlots): Metrics {
+function metricsOf({ pool, prisma }: Database, { ledger, security }: Services, slots: UploadSlots): Metrics {
   const metrics = new Metrics({
     poolSize: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     ledgerWaiting: () => ledger.waiting,
@@ -101,6 +101,7 @@ function metricsOf({ pool, prisma }: Database, { ledger }: Services, slots: Uplo
     storageFindings: () => prisma.storageFinding.count(),
   })
   ledger.onCommitted = (entry) => metrics.recorded(entry)
+  security.onEvent = (reason) => metrics.securityEvents.inc({ reason })
   return metrics
 }
 

@@ -47,6 +47,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
     authenticate: identity.authenticate.bind(identity),
     refusedCredential: limits.failedCredential.bind(limits),
     admission: admissionOf(parts),
+    security: services.security,
     metrics,
   }
   const express = createEdge({
@@ -90,6 +91,7 @@ function admissionOf({ config, services, slots, logger }: DoorParts): Admission 
     }),
     json: new JsonAdmission({ idleMs }),
     record: (entry) => ledger.commit(entry),
+    security: services.security,
     onOutage: (call, error) => logger.warn({ req: call.id, err: error }, 'A dependency is away: a call was answered with 503.'),
   })
 }

@@ -11,6 +11,7 @@ export class Metrics {
   readonly requests: Histogram<'edge' | 'status'>
   readonly refusedCredentials: Counter
   readonly downloads: Counter<'outcome'>
+  readonly securityEvents: Counter<'reason'>
   readonly bytesIn: Counter
   readonly bytesOut: Counter
   readonly scan: Histogram
@@ -52,6 +53,12 @@ export class Metrics {
       name: 'assay_url_downloads_total',
       help: 'Uses of download URLs of the local store, by outcome: served, refused, cut_off.',
       labelNames: ['outcome'],
+      registers,
+    })
+    this.securityEvents = new Counter({
+      name: 'assay_security_events_total',
+      help: 'Refusals of a known caller, by reason: sign_in_failed, credential_refused, scope_refused, limit_reached.',
+      labelNames: ['reason'],
       registers,
     })
     this.bytesIn = new Counter({ name: 'assay_upload_bytes_total', help: 'Bytes of the files that were kept.', registers })

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { SecurityTrail } from './admission/security-trail.js'
 import { loadApiKey, rehashApiKey, writeKeyUses } from './api-keys/api-key.lookup.js'
 import { ApiKeyService } from './api-keys/api-key.service.js'
 import { AuditLogService } from './audit-logs/audit-log.service.js'
@@ -100,6 +101,7 @@ export async function openServices({
   const users = new UserService({ db: database, ledger, passwords, forget: (id) => identity.forget('user', id) })
   const forgetUser = (id: string) => identity.forget('user', id)
   const secondFactors = new SecondFactorService({ db: database, ledger, masterKey, passwords, limits, forget: forgetUser })
+  const security = new SecurityTrail((entry) => ledger.commit(entry))
   const signIns = new SignInService({
     db: database,
     ledger,
@@ -108,6 +110,7 @@ export async function openServices({
     limits,
     users,
     secondFactors,
+    security,
     forget: (id) => identity.forget('session', id),
   })
   return {
@@ -123,6 +126,7 @@ export async function openServices({
     apiKeys,
     users,
     signIns,
+    security,
     secondFactors,
     sessions: new SessionService({ db: database, ledger, forget: forgetUser }),
     downloads: new SignedDownloads(pool),

@@ -7,6 +7,7 @@ import { type Endpoint, operationOf } from './access.js'
 import type { Attempt } from './attempt.js'
 import { ahead, type Call } from './call.js'
 import type { JsonAdmission } from './json-admission.js'
+import type { SecurityTrail } from './security-trail.js'
 import type { UploadAdmission } from './upload-admission.js'
 
 export interface AdmissionParts {
@@ -15,6 +16,7 @@ export interface AdmissionParts {
   uploads: UploadAdmission
   json: JsonAdmission
   record(entry: Entry): Promise<void>
+  security: SecurityTrail
   /** For the operator, who is told why a dependency is away; the caller hears only that it is. */
   onOutage?(call: Call, error: AssayError): void
 }
@@ -92,8 +94,15 @@ export class Admission {
   async failed(attempt: Attempt, endpoint: Endpoint, error: unknown, told: PublicError = publicError(error)): Promise<void> {
     if (attempt.settled) return
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage?.(attempt.call, error)
+    this.#noteRefusal(attempt.call, told)
     const entry = { ...attempt.fail(told), blocked: blockedBy(attempt, endpoint, told) }
     if (entry.call || entry.blocked) await this.#parts.record(entry).catch(() => {})
+  }
+
+  // What a caller with a good credential was refused; a bad one is noted where it is found to be bad.
+  #noteRefusal({ actor, origin }: Call, { code, message }: PublicError): void {
+    const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
+    if (actor && reason) this.#parts.security.note({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
   }
 
   async #admit(call: Call, endpoint: Endpoint, isCounted = false): Promise<Actor> {

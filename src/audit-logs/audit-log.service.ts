@@ -164,7 +164,7 @@ const isImpossible = ({ entityId }: AuditFilter): boolean =>
 
 const byEntity = (filter: AuditFilter): boolean => Boolean(filter.entityId || filter.entityType)
 
-const types = ['api_key', 'file', 'context', 'tenant'] satisfies AuditType[]
+const types = ['api_key', 'file', 'context', 'tenant', 'security'] satisfies AuditType[]
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted'] satisfies AuditAction[]
 
 /** One ordered index scan for each pair of type and action, merged: one index serves both filters, alone or together. */

@@ -9,6 +9,7 @@ export enum AuditTypeName {
   file = 'file',
   context = 'context',
   tenant = 'tenant',
+  security = 'security',
 }
 registerEnumType(AuditTypeName, {
   name: 'AuditType',
@@ -18,6 +19,9 @@ registerEnumType(AuditTypeName, {
     file: { description: 'A file.' },
     context: { description: 'A context.' },
     tenant: { description: 'The tenant, its users and their sessions.' },
+    security: {
+      description: 'What was refused: failed sign-ins, credentials and scopes refused, limits reached. A bounded number.',
+    },
   },
 })
 

@@ -4,6 +4,7 @@ import express, { type Express, type NextFunction, type Request, type RequestHan
 import helmet from 'helmet'
 import type { Logger } from 'pino'
 import type { Admission } from '../admission/admission.js'
+import type { SecurityTrail } from '../admission/security-trail.js'
 import type { Origin } from '../auth/actor.js'
 import type { Authentication } from '../auth/authenticate.js'
 import type { Spool } from '../body/spool.js'
@@ -29,6 +30,7 @@ export interface EdgeParts {
   /** Told of a credential that belongs to no tenant; throws 429 where its address sends too many. */
   refusedCredential(ip: string): Promise<void>
   admission: Admission
+  security: SecurityTrail
   rest: RestHandler
   graphql: GraphqlHandler
   download: RequestHandler<{ fileId: string }> | undefined

@@ -2,7 +2,7 @@ import type { Actor } from '../auth/actor.js'
 import type { BlockReason, PublicError } from '../errors.js'
 
 export type Operation = 'upload' | 'download' | 'metadata' | 'delete'
-export type AuditType = 'api_key' | 'file' | 'context' | 'tenant'
+export type AuditType = 'api_key' | 'file' | 'context' | 'tenant' | 'security'
 export type AuditAction = 'created' | 'enabled' | 'disabled' | 'revoked' | 'updated' | 'deleted'
 
 /** A call by API key, as the log keeps it (spec §2, call log entry). */

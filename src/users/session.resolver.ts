@@ -1,6 +1,6 @@
 import { Arg, Args, ID, Int, Mutation, Query, Resolver } from 'type-graphql'
 import type { Actor } from '../auth/actor.js'
-import { PageArgs } from '../graphql/page.js'
+import { PageArgs, pageOf } from '../graphql/page.js'
 import { By, Requires } from '../graphql/requires.js'
 import type { SessionService } from './session.service.js'
 import { UserSession, UserSessionPage, UserSessionsArgs } from './session.type.js'
@@ -14,9 +14,9 @@ export class SessionResolver {
   }
 
   @Requires('any')
-  @Query(() => UserSessionPage, { description: 'Your own open sessions, newest first. Not found where an API key asks.' })
+  @Query(() => UserSessionPage, { description: 'Your own open sessions, newest first; an API key has none.' })
   mySessions(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
-    return this.#sessions.list(actor, actor.id, args)
+    return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : pageOf([], 0, args)
   }
 
   @Requires('any')

@@ -1,3 +1,4 @@
+import type { SecurityTrail } from '../admission/security-trail.js'
 import type { Actor, Origin, Scope } from '../auth/actor.js'
 import { addressGroup } from '../auth/address-group.js'
 import { suspendedTenant } from '../auth/authenticate.js'
@@ -25,6 +26,7 @@ export class SignInService {
   readonly #limits: RateLimits
   readonly #users: UserService
   readonly #secondFactors: SecondFactorService
+  readonly #security: SecurityTrail
   readonly #forget: (sessionId: string) => void
 
   constructor(parts: {
@@ -35,6 +37,7 @@ export class SignInService {
     limits: RateLimits
     users: UserService
     secondFactors: SecondFactorService
+    security: SecurityTrail
     forget: (sessionId: string) => void
   }) {
     this.#db = parts.db
@@ -44,6 +47,7 @@ export class SignInService {
     this.#limits = parts.limits
     this.#users = parts.users
     this.#secondFactors = parts.secondFactors
+    this.#security = parts.security
     this.#forget = parts.forget
   }
 
@@ -68,7 +72,11 @@ export class SignInService {
     const right = candidates.filter((_, at) => matches[at])
     // The same person in several tenants: the oldest that lets him in, unless he names one.
     const found = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
-    if (found?.status !== 'active') throw wrongCredentials()
+    if (found?.status !== 'active') {
+      const message = found ? 'The user is disabled.' : 'The password is wrong.'
+      for (const user of found ? [found] : candidates) this.#noteFailure(user, message, origin)
+      throw wrongCredentials()
+    }
     if (found.tenant.status !== 'active') throw forbidden(suspendedTenant)
     if (found.totpConfirmedAt && !code) {
       await attempt.succeeded()
@@ -94,8 +102,10 @@ export class SignInService {
       // A password that was changed while it was being verified must not begin a session that outlives the change.
       const current = await lockedUser(tx, found.tenantId, found.userId)
       if (current.passwordHash !== found.passwordHash) throw wrongCredentials()
-      if (!(await this.#secondFactors.spend(tx, current, code ?? '')))
+      if (!(await this.#secondFactors.spend(tx, current, code ?? ''))) {
+        this.#noteFailure(found, 'The code of the second factor is wrong.', origin)
         throw codeNeeded('This code is wrong, or was used already.')
+      }
       await tx.session.create({
         data: {
           sessionId,
@@ -153,6 +163,14 @@ export class SignInService {
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
     })
     return count
+  }
+
+  #noteFailure(
+    { tenantId, userId, name }: { tenantId: string; userId: string; name: string },
+    message: string,
+    origin: Origin,
+  ): void {
+    this.#security.note({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
   }
 
   async #isFamiliar(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {

@@ -191,7 +191,7 @@ describe('a session', () => {
       'UNAUTHENTICATED',
     )
     expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: 'a new password' }))).toBeUndefined()
-    const entries = await audits(tenant, await idOf(user))
+    const entries = await audits(tenant, `${await idOf(user)}&audit_type=tenant`)
     expect(entries[0]).toMatchObject({ action: 'updated', entity_type: 'user', details: { changed: { password: true } } })
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })

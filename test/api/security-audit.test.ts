@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { itemsOf } from '../support/answers.js'
+import { until } from '../support/identity-world.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open({ RATE_LIMIT_PER_MINUTE: '60' })
+})
+afterAll(() => world.close())
+
+const trailOf = async (tenant: TestTenant) => itemsOf(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
+/** Written behind the answer. */
+async function entryOf(tenant: TestTenant, reason: string) {
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the trail holds.
+  let found: any
+  await until(async () => {
+    found = (await trailOf(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
+    return found !== undefined
+  })
+  return found
+}
+
+test('a failed sign-in is in the tenant’s audit log, with its address and no password, once a minute', async () => {
+  const tenant = await world.tenant()
+  const user = await tenant.user(['metadata'])
+  const signIn = (password: string) =>
+    world.stranger.graphql('mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }', {
+      e: user.email,
+      p: password,
+    })
+  for (let time = 0; time < 5; time++) await signIn('not-the-password')
+  const entry = await entryOf(tenant, 'sign_in_failed')
+  const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
+  expect(entry).toMatchObject({
+    audit_type: 'security',
+    action: 'created',
+    entity_type: 'security',
+    entity_id: userId,
+    entity_name: 'Ada',
+    performed_by_type: 'system',
+    details: { reason: 'sign_in_failed', message: 'The password is wrong.' },
+    ip_address: '127.0.0.1',
+  })
+  expect(JSON.stringify(await trailOf(tenant))).not.toContain('not-the-password')
+  expect(await trailOf(tenant)).toHaveLength(1)
+})
+
+test('a refused scope and a refused key are there as well, as what that key did', async () => {
+  const tenant = await world.tenant()
+  const key = await tenant.key(['upload'])
+  expect((await key.get('/files')).status).toBe(403)
+  expect(await entryOf(tenant, 'scope_refused')).toMatchObject({
+    entity_id: key.id,
+    performed_by_id: key.id,
+    performed_by_type: 'api_key',
+    performed_by_scopes: ['upload'],
+    details: { message: "This credential lacks the scope 'metadata'." },
+  })
+  await tenant.admin.post(`/api-keys/${key.id}/disable`)
+  expect((await key.get('/files')).status).toBe(401)
+  expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
+    entity_id: key.id,
+    details: { message: 'This API key is disabled.' },
+  })
+})
+
+test('a limit that is reached is there, and all are counted by reason', async () => {
+  const tenant = await world.tenant()
+  const key = await tenant.key(['metadata'])
+  const statuses: number[] = []
+  // More than one window's, wherever a minute ends.
+  for (let call = 0; call < 125; call++) statuses.push((await key.get('/files')).status)
+  expect(statuses).toContain(429)
+  expect(await entryOf(tenant, 'limit_reached')).toMatchObject({ entity_id: key.id, performed_by_id: key.id })
+  const { body } = await world.stranger.raw('/metrics')
+  for (const reason of ['sign_in_failed', 'scope_refused', 'credential_refused', 'limit_reached'])
+    expect(body).toMatch(new RegExp(`assay_security_events_total\\{reason="${reason}"\\} [1-9]`))
+})

@@ -1,0 +1,46 @@
+import { beforeEach, expect, test } from '@jest/globals'
+import { SecurityTrail } from '../../src/admission/security-trail.js'
+import type { AuditRow, Entry } from '../../src/ledger/entry.js'
+
+let kept: AuditRow[]
+let counted: string[]
+let trail: SecurityTrail
+beforeEach(() => {
+  kept = []
+  counted = []
+  trail = new SecurityTrail(async ({ audit }: Entry) => void kept.push(...audit!))
+  trail.onEvent = (reason) => counted.push(reason)
+})
+
+const origin = { ip: '192.0.2.1', userAgent: 'x' }
+const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_refused' = 'sign_in_failed') =>
+  trail.note({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
+
+test('of a thousand alike one is kept, and all are counted', () => {
+  for (let time = 0; time < 1000; time++) note('usr_1')
+  expect(kept).toHaveLength(1)
+  expect(kept[0]).toMatchObject({
+    auditType: 'security',
+    entityId: 'usr_1',
+    details: { reason: 'sign_in_failed', message: 'No.', left_out: 0 },
+    actor: { kind: 'system', ip: '192.0.2.1' },
+  })
+  expect(counted).toHaveLength(1000)
+})
+
+test('another reason, another user and another tenant have entries of their own', () => {
+  for (let time = 0; time < 3; time++) {
+    note('usr_1')
+    note('usr_1', 'ten_1', 'scope_refused')
+    note('usr_2')
+    note('usr_1', 'ten_2')
+  }
+  expect(kept).toHaveLength(4)
+})
+
+test('a tenant has sixty an hour, whatever is tried, and its neighbour has its own', () => {
+  for (let user = 0; user < 5000; user++) note(`usr_${user}`)
+  expect(kept).toHaveLength(60)
+  note('usr_1', 'ten_2')
+  expect(kept).toHaveLength(61)
+})
