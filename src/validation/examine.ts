@@ -88,6 +88,8 @@ async function judge(
   const name = readerName(source.extension, recognised)
   const reader = overrides[source.extension] ?? (name && (await loadReader(name)))
   if (!reader) return { verdict: bySignature(source, recognised), reader: null }
+  const otherwise = textAsDocument(source, recognised)
+  if (otherwise) return { verdict: broken(otherwise), reader: name ?? null }
   const verdict = await guarded(() => reader(source, limits))
   const active = [
     ...activeContent(source, recognised, limits),
@@ -97,6 +99,17 @@ async function judge(
   const note = unusualName(source.extension, recognised)
   if (note && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
   return { verdict, reader: name ?? source.extension }
+}
+
+/** Says what a text is that office programs write under the name of an older format, and open with a warning. */
+function textAsDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
+  if (recognised.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
+  const start = source.read(0, 2048).toString('latin1')
+  const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
+  if (program) return `it is ${program} 2003 XML, not a .${source.extension}; such files are called .xml`
+  if (/<(!doctype\s+html|html|head|body|table)[\s>]/i.test(start))
+    return `it is a web page, not a .${source.extension}; such files are called .html`
+  return undefined
 }
 
 /** Containers that players open under either name. */

@@ -82,6 +82,12 @@ describe('what is no such file is refused', () => {
     expect(await verdictOf(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
+  test('what office programs write as text under an older name; the message says what it is', async () => {
+    const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
+    expect(await verdictOf('doc', text(word))).toMatch(/Word 2003 XML.*called \.xml/)
+    expect(await verdictOf('xls', text('<html><body><table></table></body></html>'))).toMatch(/web page.*called \.html/)
+  })
+
   test('a WAV that is shorter than it says', async () => {
     const whole = media.wav()
     expect(await verdictOf('wav', whole.subarray(0, whole.length >> 1))).toMatch(/corrupt/)
