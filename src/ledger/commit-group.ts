@@ -22,7 +22,7 @@ const mostAttempts = 5
 /**
  * Writes a group by one statement, which is one transaction, and helps it where that undoes what went wrong: again after a
  * deadlock, with the month's partition where that was missing, one by one where an entry is at fault. Those that fail are rejected
- * here. Throws `LockedOut`, or what broke the connection: then it is of no more use, and those not yet settled are in doubt.
+ * here. Throws `LockedOut` where nothing of the group is written, or what broke the connection: then it is of no more use, and those not yet settled are in doubt.
  */
 export async function commitGroup(
   client: PoolClient,
@@ -48,8 +48,12 @@ export async function commitGroup(
       for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : unavailable(cause))
       return
     }
-    // A poisoned group: one by one, so that only the culprit fails.
-    for (const waiting of group) await commitGroup(client, [waiting], write)
+    // A poisoned group: one by one, so that only the culprit fails. What was written by then must not be tried with the rest again.
+    for (const waiting of group)
+      await commitGroup(client, [waiting], write).catch((error) => {
+        if (!(error instanceof LockedOut)) throw error
+        waiting.reject(unavailable(error))
+      })
     return
   }
 }

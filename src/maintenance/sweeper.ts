@@ -73,10 +73,13 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
+  // Whatever the journal says, never the blob of a file that there is.
   async #take(): Promise<Taken[]> {
     const { rows } = await this.#pool.query<Taken>(
       `UPDATE blob_garbage g SET taken = true, due_at = now() + interval '10 minutes'
-       FROM (SELECT tenant_id, blob_path FROM blob_garbage WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED) due
+       FROM (SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now()
+         AND NOT EXISTS (SELECT 1 FROM files f WHERE f.tenant_id = d.tenant_id AND f.blob_path = d.blob_path)
+         ORDER BY d.due_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED) due
        WHERE g.tenant_id = due.tenant_id AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
       [batch],
     )

@@ -99,3 +99,18 @@ test('a sweep that is told to stop ends after its batch', async () => {
   expect(await new Sweeper(pool, storage).sweep(() => ++batches <= 2)).toEqual({ removed: 128, failed: 0 })
   expect(await inJournal()).toBe(136)
 })
+
+test('the blob of a file that there is is never taken, whatever the journal says', async () => {
+  await pool.query(`INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ('ten_x', 'X', now(), now())`)
+  await pool.query(
+    `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, created_at, updated_at)
+     VALUES ('ctx_x', 'ten_x', 'notes', 'N', '{txt}', 1, now(), now())`,
+  )
+  await pool.query(
+    `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+     VALUES ('file_x', 'ten_x', 'ctx_x', 'a.txt', 'text/plain', 1, repeat('0', 64), 'ten_x/7', 'key_x', now(), now())`,
+  )
+  const { storage, asked } = storeOf(async () => {})
+  expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 63, failed: 0 })
+  expect(asked).not.toContain('ten_x/7')
+})

@@ -1,0 +1,44 @@
+import { expect, test } from '@jest/globals'
+import type { PoolClient } from 'pg'
+import { commitGroup, LockedOut, type Waiting } from '../../src/ledger/commit-group.js'
+
+const client = {} as PoolClient
+const fault = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' })
+
+/** Entries by name, and what became of each. */
+function groupOf(...names: string[]) {
+  const outcomes: Record<string, string> = {}
+  const group = names.map(
+    (name): Waiting => ({
+      entry: { call: { userAgent: name } as never },
+      resolve: () => {
+        outcomes[name] = 'done'
+      },
+      reject: (error) => {
+        outcomes[name] = (error as { code: string }).code
+      },
+    }),
+  )
+  return { group, outcomes }
+}
+const namesOf = (group: Waiting[]) => group.map(({ entry }) => entry.call!.userAgent).join()
+
+test('a lock that is missed while a poisoned group is written one by one sends none of it to be written again', async () => {
+  const { group, outcomes } = groupOf('first', 'culprit', 'locked', 'last')
+  const written: string[] = []
+  await commitGroup(client, group, async (_client, part) => {
+    if (part.length > 1 || namesOf(part) === 'culprit') throw fault('22P02')
+    if (namesOf(part) === 'locked') throw fault('55P03')
+    written.push(namesOf(part))
+    for (const { resolve } of part) resolve()
+  })
+  expect(written).toEqual(['first', 'last'])
+  expect(outcomes).toEqual({ first: 'done', culprit: '22P02', locked: 'database_unavailable', last: 'done' })
+})
+
+test('a whole group that misses its lock is told apart, and nothing of it is settled', async () => {
+  const { group, outcomes } = groupOf('one', 'two')
+  const write = () => Promise.reject(fault('55P03'))
+  await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockedOut)
+  expect(outcomes).toEqual({})
+})
