@@ -13,6 +13,7 @@ const leaseMs = 15_000
 const renewMs = 4_000
 const mostWaitMs = 60_000
 const pollMs = 50
+const sweptAtOnce = 5_000
 
 type Answer = (response: Record<string, unknown>) => IdempotentAnswer
 
@@ -82,12 +83,16 @@ export class IdempotencyService {
   }
 
   /** Drops what is older than 24 hours; gives how many. */
-  async sweep(): Promise<number> {
-    const { rowCount } = await this.#pool.query(
-      `DELETE FROM idempotency_keys WHERE created_at < now() - make_interval(hours => $1)`,
-      [replayHours],
-    )
-    return rowCount ?? 0
+  async sweep(goOn: () => boolean = () => true): Promise<number> {
+    for (let dropped = 0; ; ) {
+      const { rowCount } = await this.#pool.query(
+        `DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+           SELECT ctid FROM idempotency_keys WHERE created_at < now() - make_interval(hours => $1) LIMIT ${sweptAtOnce}))`,
+        [replayHours],
+      )
+      dropped += rowCount ?? 0
+      if ((rowCount ?? 0) < sweptAtOnce || !goOn()) return dropped
+    }
   }
 
   /** Takes the key for a while, with a new token, or gives the answer that is known for it. Waits for the request that has it. */

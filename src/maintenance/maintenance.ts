@@ -58,7 +58,7 @@ export class Maintenance {
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
-    this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep())
+    this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
     if (config.reconcileIntervalHours > 0)
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))

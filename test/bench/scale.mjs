@@ -1,4 +1,4 @@
-// npm run bench:scale -- ROWS: what a year of ROWS calls (default 1,000,000) and a tenth as many files costs against one of 10,000.
+// npm run bench:scale -- ROWS: what a year of ROWS calls (default 1,000,000) and as many files costs against one of 10,000.
 // Two databases on one PostgreSQL of its own, two services, requests in turn, medians; so the machine's drift is in both.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -46,12 +46,44 @@ try {
       `${name.padEnd(58)} ${before.toFixed(2).padStart(9)} ${after.toFixed(2).padStart(11)} ${ratio.toFixed(2).padStart(8)}  ${target}${ratio > target ? '  MISSED' : ''}`,
     )
   }
+  missed.push(...(await deepPages(large)))
   for (const place of [small, large]) console.log(`counters_drift at ${place.rows.toLocaleString('en')}: ${await drift(place)}`)
   console.log(missed.length === 0 ? 'Every target met.' : `Missed: ${missed.join('; ')}`)
 } finally {
   for (const service of opened) await service.stop()
   await server.stop()
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** Every page of the files beside the first: in the middle, at the end, and far behind it. */
+async function deepPages(place) {
+  const last = Math.ceil(place.files / 20)
+  const missed = []
+  const pages = {
+    'page 1': 1,
+    'page 2': 2,
+    'the middle page': Math.floor(last / 2),
+    'the last page': last,
+    'page 2,147,483,647': 2_147_483_647,
+  }
+  const times = Object.fromEntries(Object.keys(pages).map((name) => [name, []]))
+  for (let sample = -3; sample < samples; sample++)
+    for (const [name, page] of Object.entries(pages)) {
+      const took = await ask(place, `/files?page=${page}`)
+      if (sample >= 0) times[name].push(took)
+    }
+  const first = median(times['page 1'])
+  console.log(
+    `\nfiles, ${place.files.toLocaleString('en')} in the list: median of one request, ms; beside page 1; target ${elsewhere}`,
+  )
+  for (const name of Object.keys(pages)) {
+    const ratio = median(times[name]) / first
+    if (ratio > elsewhere) missed.push(`files, ${name}`)
+    console.log(
+      `${name.padEnd(58)} ${median(times[name]).toFixed(2).padStart(9)} ${ratio.toFixed(2).padStart(8)}${ratio > elsewhere ? '  MISSED' : ''}`,
+    )
+  }
+  return missed
 }
 
 function questions() {
@@ -122,9 +154,16 @@ async function open(name, size) {
   const client = new pg.Client({ connectionString: url.href })
   await client.connect()
   const tenantId = (await client.query('SELECT tenant_id FROM tenants')).rows[0].tenant_id
-  const ids = await seedYear(client, { tenantId, rows: size, say: (what) => console.log(`${name}: ${what}`) })
+  const ids = await seedYear(client, { tenantId, rows: size, files: size, say: (what) => console.log(`${name}: ${what}`) })
   await client.end()
-  return { ...service, rows: size, ids, databaseUrl: url.href, agent: new http.Agent({ keepAlive: true, maxSockets: 1 }) }
+  return {
+    ...service,
+    rows: size,
+    files: size,
+    ids,
+    databaseUrl: url.href,
+    agent: new http.Agent({ keepAlive: true, maxSockets: 1 }),
+  }
 }
 
 async function ask({ url, key, agent }, path) {

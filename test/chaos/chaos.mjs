@@ -1,0 +1,283 @@
+// npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and they are killed and frozen, connections are
+// cut, clocks are moved by hours, tenants are deleted, quotas are changed, sweeps run, and unanswered uploads are repeated.
+// Afterwards no answered file is lost, none is there twice, and everything that is counted agrees. Status 1, and what is wrong, otherwise.
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { admin, startDatabase, startReplica } from './parts.mjs'
+
+const hour = 3_600_000
+const answerMs = 45_000
+
+/** Numbers from a seed: the same order of faults in every run; when exactly each meets a request is the machine's. */
+function randomOf(seed) {
+  let state = seed % 2_147_483_647 || 1
+  return () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+}
+
+/** Gives what was done and what was found wrong. */
+async function chaos({ seed, seconds, clients = 10, say }) {
+  const random = randomOf(seed)
+  const folder = mkdtempSync(join(tmpdir(), 'assay-chaos-'))
+  const database = await startDatabase(folder)
+  const env = {
+    DATABASE_URL: database.url,
+    STORAGE_URL: `file://${join(folder, 'blobs')}`,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    SCANNER_URL: 'yara:',
+    RECONCILE_INTERVAL_HOURS: '0',
+    LOG_LEVEL: 'error',
+    DATABASE_POOL_SIZE: '8',
+  }
+  const command = (...args) => admin({ ...env, DATA_DIR: mkdtempSync(join(folder, 'admin-')) }, ...args)
+  const replicas = []
+  const faults = []
+  const counts = { uploads: 0, repeats: 0, deletions: 0, tenants: 0, sweeps: 0, faults: {} }
+  try {
+    for (let index = 0; index < 2; index++) replicas.push(await startReplica(env, folder))
+    const run = { replicas, faults, counts, command, over: false, files: new Map(), deleted: [], happened: 0, slowest: 0 }
+    const [busy, other] = [await newTenant(run, 'busy'), await newTenant(run, 'other')]
+    const work = [
+      ...Array.from({ length: clients }, (_, index) => uploader(run, index % 3 === 0 ? other : busy, index)),
+      quotas(run, busy),
+      sweeps(run),
+      tenants(run),
+      neighbours(run, database.url, busy, other),
+    ]
+    const until = performance.now() + seconds * 1000
+    for (const step of order(random, until)) await step({ database, replicas, random, counts, say, run })
+    run.over = true
+    for (const replica of replicas) replica.clock(0)
+    say('everything is left alone now')
+    await Promise.all(work)
+    await prove(run, database.url)
+    return { seed, seconds, ...counts, files: run.files.size, slowestNeighbourMs: Math.round(run.slowest), faults }
+  } finally {
+    await Promise.allSettled(replicas.map((replica) => replica.stop()))
+    await database.stop().catch(() => {})
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** What happens to the machines, one thing after another, with a pause between. */
+function* order(random, until) {
+  const pick = (items) => items[Math.floor(random() * items.length)]
+  const happenings = {
+    'replica killed': ({ replicas }) => pick(replicas).kill(),
+    'replica frozen': ({ replicas }) => pick(replicas).freeze(pick([1_000, 4_000, 20_000])),
+    'database killed': ({ database }) => database.kill(),
+    'database frozen': ({ database }) => database.freeze(pick([500, 2_000, 12_000])),
+    'connections cut': async ({ database }) => database.cut(pick([0.3, 1]), random),
+    'clock moved': async ({ replicas }) => pick(replicas).clock(pick([-26, -2, 3, 50, 80_000]) * hour),
+    'clock set right': async ({ replicas }) => pick(replicas).clock(0),
+  }
+  while (performance.now() < until) {
+    const name = pick(Object.keys(happenings))
+    const pause = 300 + random() * 2_500
+    yield async (world) => {
+      world.counts.faults[name] = (world.counts.faults[name] ?? 0) + 1
+      world.say(name)
+      world.run.happened++
+      await happenings[name](world)
+      world.run.happened++
+      await sleep(pause)
+    }
+  }
+}
+
+async function newTenant(run, name) {
+  const { result } = await run.command('tenant', 'create', '--name', name)
+  const tenant = { id: result.tenant_id, key: result.api_key, name }
+  const context = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+  const made = await insist(run, (url) =>
+    ask(url, tenant, '/contexts', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(context),
+    }),
+  )
+  if (made.status !== 201 && made.status !== 409) throw new Error(`no context: ${JSON.stringify(made.body)}`)
+  return tenant
+}
+
+async function ask(url, tenant, path, init = {}) {
+  const response = await fetch(`${url}/api/v1${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${tenant.key}`, ...init.headers },
+    signal: AbortSignal.timeout(answerMs),
+  })
+  return { status: response.status, body: await response.json() }
+}
+
+/** Asked of one replica after the other until one gives an answer that is not the machines' fault. */
+async function insist(run, request) {
+  for (let tries = 0; ; tries++) {
+    const replica = run.replicas[(tries + Math.floor(Math.random() * 2)) % run.replicas.length]
+    const answer = await request(replica.url).catch(() => undefined)
+    if (answer && answer.status < 500 && answer.status !== 429) return answer
+    if (answer && answer.status === 500) run.faults.push(`answered 500: ${JSON.stringify(answer.body)}`)
+    run.counts.repeats++
+    await sleep(100 + Math.random() * 400)
+  }
+}
+
+/** Uploads under a key and a name of its own each, repeated until it is answered; now and then one is deleted. */
+async function uploader(run, tenant, index) {
+  for (let turn = 0; !run.over; turn++) {
+    const name = `${index}-${turn}.txt`
+    const content = Buffer.from(`${name} ${randomBytes(20 + Math.floor(Math.random() * 20_000)).toString('base64')}`)
+    const answer = await insist(run, (url) => {
+      const form = new FormData()
+      form.append('context', 'notes')
+      form.append('file', new Blob([content]), name)
+      return ask(url, tenant, '/files/upload', {
+        method: 'POST',
+        body: form,
+        headers: { 'Idempotency-Key': `${tenant.id}-${name}` },
+      })
+    })
+    // The quota may be full just now.
+    if (answer.status !== 201) {
+      if (answer.status !== 422) run.faults.push(`an upload was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+      continue
+    }
+    run.counts.uploads++
+    const fileId = answer.body.data.file_id
+    run.files.set(fileId, { tenant, name, digest: createHash('sha256').update(content).digest('hex') })
+    await ask(run.replicas[turn % 2].url, tenant, `/files/${fileId}`).catch(() => {})
+    if (turn % 5 === 4) await remove(run, tenant, fileId)
+  }
+}
+
+async function remove(run, tenant, fileId) {
+  run.files.delete(fileId)
+  const answer = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
+  // 404: an unanswered attempt did it.
+  if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a deletion was answered ${answer.status}`)
+  else run.deleted.push({ tenant, fileId })
+  run.counts.deletions++
+}
+
+/** One tenant's quota goes down to nothing and up again. */
+async function quotas(run, tenant) {
+  for (let turn = 0; !run.over; turn++) {
+    const body = JSON.stringify({ storage_quota_mb: turn % 4 === 3 ? 1 : 1024 })
+    const answer = await insist(run, (url) =>
+      ask(url, tenant, '/tenant', { method: 'PATCH', body, headers: { 'content-type': 'application/json' } }),
+    )
+    if (answer.status !== 200) run.faults.push(`a quota was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    await sleep(700)
+  }
+}
+
+async function sweeps(run) {
+  while (!run.over) {
+    await run.command('sweep')
+    run.counts.sweeps++
+    await sleep(4_000)
+  }
+}
+
+/** Tenants that are deleted while they are used. */
+async function tenants(run) {
+  for (let turn = 0; !run.over; turn++) {
+    const tenant = await newTenant(run, `gone ${turn}`)
+    let deleted = false
+    const calls = Array.from({ length: 3 }, async (_, index) => {
+      for (let call = 0; !deleted; call++) {
+        const form = new FormData()
+        form.append('context', 'notes')
+        form.append('file', new Blob(['text']), `${index}-${call}.txt`)
+        const url = run.replicas[call % 2].url
+        await ask(url, tenant, '/files/upload', { method: 'POST', body: form }).catch(() => {})
+        await ask(url, tenant, '/files').catch(() => {})
+      }
+    })
+    await sleep(1_500)
+    await run.command('tenant', 'delete', '--tenant', tenant.id, '--name', tenant.name)
+    deleted = true
+    await Promise.all(calls)
+    run.deleted.push({ tenant })
+    run.counts.tenants++
+  }
+}
+
+/** Now and then another holds the rows of one tenant: how long the other's calls take meanwhile. Told, and not judged: the machine may be busy. */
+async function neighbours(run, databaseUrl, held, other) {
+  while (!run.over) {
+    await sleep(5_000)
+    const client = new pg.Client({ connectionString: databaseUrl })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      await client.query('BEGIN')
+      await client.query('SELECT 1 FROM tenants WHERE tenant_id = $1 FOR UPDATE', [held.id])
+      const before = run.happened
+      const began = performance.now()
+      const answer = await ask(run.replicas[0].url, other, '/files')
+      // Not what the machines did meanwhile.
+      if (answer.status === 200 && before % 2 === 0 && before === run.happened)
+        run.slowest = Math.max(run.slowest, performance.now() - began)
+      await client.query('ROLLBACK')
+    } catch {
+      // The machines were at fault meanwhile.
+    }
+    await client.end().catch(() => {})
+  }
+}
+
+async function prove(run, databaseUrl) {
+  const { faults } = run
+  for (const [fileId, { tenant, digest }] of run.files) {
+    const { status, body } = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`))
+    if (status !== 200) faults.push(`${fileId} was accepted and is answered ${status}`)
+    else {
+      const content = Buffer.from(await (await fetch(body.data.download_url)).arrayBuffer())
+      if (createHash('sha256').update(content).digest('hex') !== digest) faults.push(`${fileId} comes back as something else`)
+    }
+  }
+  for (const { tenant, fileId } of run.deleted) {
+    if (fileId === undefined) continue
+    const { status } = await insist(run, (url) => ask(url, tenant, `/files/${fileId}/metadata`))
+    if (status !== 404) faults.push(`${fileId} was deleted and is answered ${status}`)
+  }
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  const twice = await client.query(
+    'SELECT tenant_id, original_filename, count(*) AS times FROM files GROUP BY 1, 2 HAVING count(*) > 1',
+  )
+  for (const { original_filename: name, times } of twice.rows)
+    faults.push(`'${name}' was uploaded once and is there ${times} times`)
+  const ahead = await client.query(
+    `SELECT 1 FROM files WHERE created_at > now() + interval '1 minute' OR created_at < now() - interval '1 hour'`,
+  )
+  if (ahead.rowCount > 0) faults.push(`${ahead.rowCount} files are dated by a clock that was wrong`)
+  const tables = await client.query(
+    `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,
+  )
+  const gone = run.deleted.flatMap(({ tenant, fileId }) => (fileId === undefined ? [tenant.id] : []))
+  for (const { name } of tables.rows) {
+    const { rowCount } = await client.query(`SELECT 1 FROM ${name} WHERE tenant_id = ANY($1)`, [gone])
+    if (rowCount > 0) faults.push(`${rowCount} rows of deleted tenants are in ${name}`)
+  }
+  // As if hours had passed: what was under way when something was killed is due.
+  await client.query('UPDATE blob_garbage SET due_at = now()')
+  await client.end()
+  const swept = await run.command('sweep')
+  if (swept.result.failed > 0) faults.push(`the sweep could not remove ${swept.result.failed} blobs`)
+  const verified = await run.command('verify', '--deep')
+  for (const [name, count] of Object.entries(verified.result)) if (count !== 0) faults.push(`verify says ${name}: ${count}`)
+}
+
+const { values } = parseArgs({ options: { seed: { type: 'string' }, seconds: { type: 'string' } } })
+const asked = { seed: Number(values.seed ?? Date.now() % 1_000_000), seconds: Number(values.seconds ?? 300) }
+const report = await chaos({ ...asked, say: (what) => console.error(what) })
+console.log(JSON.stringify(report, null, 2))
+process.exit(report.faults.length === 0 ? 0 : 1)

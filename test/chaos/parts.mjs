@@ -1,0 +1,159 @@
+// What chaos is made of: a PostgreSQL that is killed and frozen, a proxy that cuts its connections, replicas with clocks of their own.
+import { execFileSync, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../bench/support/service.mjs'
+
+const built = (name) => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url))
+const clockFile = new URL('./moved-clock.mjs', import.meta.url).href
+
+/** A PostgreSQL behind a proxy: its address stays, whatever happens to it. */
+export async function startDatabase(folder) {
+  const { startServer } = await import('../../dist/db/embedded/server.js')
+  mkdirSync(join(folder, 'data'))
+  const options = { folder: join(folder, 'data'), settings: { max_connections: '200' } }
+  let server = await startServer(options)
+  const pairs = new Set()
+  const proxy = createServer((client) => {
+    const behind = connect(join(server.socketFolder, '.s.PGSQL.5432'))
+    const pair = [client, behind]
+    pairs.add(pair)
+    const end = () => {
+      for (const socket of pair) socket.destroy()
+      pairs.delete(pair)
+    }
+    for (const socket of pair) socket.on('error', end).on('close', end)
+    client.pipe(behind)
+    behind.pipe(client)
+  })
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const url = new URL(server.url)
+  url.port = String(proxy.address().port)
+  url.hostname = '127.0.0.1'
+  url.searchParams.delete('host')
+  const processes = () => {
+    const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.pid)], { encoding: 'utf8' })
+    return [server.pid, ...children.split('\n').map(Number).filter(Boolean)]
+  }
+  const signal = (name) => {
+    for (const pid of processes())
+      try {
+        process.kill(pid, name)
+      } catch {
+        // It ended meanwhile.
+      }
+  }
+  return {
+    url: url.href,
+    cut: (share, random) => {
+      for (const pair of [...pairs]) if (random() < share) for (const socket of pair) socket.destroy()
+    },
+    freeze: async (ms) => {
+      signal('SIGSTOP')
+      await sleep(ms)
+      signal('SIGCONT')
+    },
+    kill: async () => {
+      signal('SIGKILL')
+      // What it leaves in shared memory is in use until its last process is gone.
+      for (let tries = 0; ; tries++)
+        try {
+          server = await startServer(options)
+          return
+        } catch (error) {
+          if (tries === 40) throw error
+          await sleep(250)
+        }
+    },
+    stop: async () => {
+      proxy.close()
+      for (const pair of pairs) for (const socket of pair) socket.destroy()
+      await server.stop()
+    },
+  }
+}
+
+/** One replica: killed and started again under the same address. */
+export async function startReplica(env, folder) {
+  const port = await freePort()
+  const dataDir = mkdtempSync(join(folder, 'replica-'))
+  const url = `http://127.0.0.1:${port}`
+  let child
+  let over = false
+  const start = async () => {
+    while (!over) {
+      child = fork(built('main'), [], {
+        execArgv: ['--max-semi-space-size=4', '--import', clockFile],
+        env: {
+          ...env,
+          PATH: process.env.PATH,
+          HOME: process.env.HOME,
+          DATA_DIR: dataDir,
+          HOST: '127.0.0.1',
+          PORT: String(port),
+          PUBLIC_URL: url,
+        },
+        stdio: ['ignore', 'ignore', process.env.CHAOS_LOG ? 'inherit' : 'ignore', 'ipc'],
+      })
+      child.on('error', () => {})
+      const ended = once(child, 'exit')
+      while (child.exitCode === null && child.signalCode === null && !(await isLive(url))) await sleep(50)
+      // It does not start while its database is away: again.
+      if (child.exitCode === null && child.signalCode === null) return
+      await ended
+      await sleep(200)
+    }
+  }
+  await start()
+  return {
+    url,
+    clock: (ms) => child.connected && child.send({ clock: ms }, () => {}),
+    freeze: async (ms) => {
+      const { pid } = child
+      process.kill(pid, 'SIGSTOP')
+      await sleep(ms)
+      process.kill(pid, 'SIGCONT')
+    },
+    kill: async () => {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      await start()
+    },
+    stop: async () => {
+      over = true
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+const isLive = (url) =>
+  fetch(`${url}/health/live`, { signal: AbortSignal.timeout(1000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+/** One command of the operator's; again while the database is away. */
+export async function admin(env, ...args) {
+  for (let tries = 0; ; tries++) {
+    const child = spawn(process.execPath, [built('cli/admin'), ...args], {
+      env: { ...env, PATH: process.env.PATH, HOME: process.env.HOME },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let [out, said] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text) => (out += text))
+    child.stderr.setEncoding('utf8').on('data', (text) => (said += text))
+    const [status] = await once(child, 'close')
+    if (out !== '') return { status, result: JSON.parse(out), said }
+    // Of a deletion whose answer was lost.
+    if (said.includes('No tenant')) return { status, result: {}, said }
+    if (tries === 30) throw new Error(`admin ${args.join(' ')} ended with status ${status}: ${said}`)
+    await sleep(1000)
+  }
+}
