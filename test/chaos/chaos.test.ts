@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from '@jest/globals'
+
+const program = fileURLToPath(new URL('./chaos.mjs', import.meta.url))
+
+// The long form is npm run chaos.
+test('a minute of kills, freezes, cuts and wrong clocks loses no answered file, doubles none and leaves every count right', async () => {
+  const seed = String(1 + (Date.now() % 1_000_000))
+  const child = spawn(process.execPath, [program, '--seed', seed, '--seconds', '60'], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [said, wrong] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    wrong += text
+  })
+  const [status] = await once(child, 'close')
+  expect({ seed, status, said: said.includes('"faults": []') ? '' : `${said}\n${wrong}` }).toEqual({ seed, status: 0, said: '' })
+  expect(JSON.parse(said).uploads).toBeGreaterThan(20)
+}, 600_000)
