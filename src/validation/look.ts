@@ -77,7 +77,6 @@ const quickBytes = 32 * 1024
 const quickTexts = new Set(['txt', 'html', 'csv', 'json', 'jsonl'])
 
 const isQuick = ({ size, extension }: Job): boolean => size <= quickBytes && quickTexts.has(textTypeFor(extension) ?? '')
-
 const images = new Set(['png', 'jpg', 'gif', 'webp', 'tif', 'bmp', 'heic', 'avif'])
 
 function failedLook(error: unknown): FailedLook {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { FileUnderTest, ValidationReport } from '../../src/validation/checks/check.js'
 import { corrupt } from '../../src/validation/checks/corrupt.js'
@@ -199,13 +200,12 @@ describe('the pool is bounded', () => {
     },
   )
 
-  test('where no check reads the content, the type of a small file is told where it is', async () => {
-    const validator = start()
-    const none = { rejectBlankFiles: false, rejectCorruptFiles: false }
-    const report = await validator.validate(submission('a.pdf', Buffer.from('%PDF-1.7\nno more'), none))
-    expect(report).toMatchObject({ outcome: 'accepted', detectedContentType: 'application/pdf' })
-    expect(await validator.validate(submission('a.pdf', gif(), none))).toMatchObject({ outcome: 'rejected' })
-    expect([validator.pool.threads, validator.pool.processes]).toEqual([0, []])
+  test('what only a reader opens is a worker’s, also where damage is accepted: a trap is refused all the same', async () => {
+    const validator = start({ readerModule: undefined })
+    const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
+    expect(await validator.validate(submission('a.gif', gif(), accepting))).toMatchObject({ outcome: 'accepted' })
+    expect(await validator.validate(submission('a.gz', gzipSync('words'), accepting))).toMatchObject({ outcome: 'accepted' })
+    expect([validator.pool.processes.length, validator.pool.threads]).toEqual([1, 1])
   })
 
   test('a file on disk is judged as one in memory, whatever its size', async () => {
