@@ -70,7 +70,7 @@ export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
 /** A check is named after the reason that it decides. */
-export const CheckName = perReason((reason) => reason)
+const CheckName = perReason((reason) => reason)
 registerEnumType(CheckName, {
   name: 'BlockReason',
   description: 'Why a file is refused; a check is named after the reason that it decides.',

@@ -33,7 +33,7 @@ export function openOutput(json: boolean): Output {
 }
 
 /** File names are other people's: what would steer a terminal is not written to one. */
-export const clean = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
+const clean = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
 
 const width = 30
 

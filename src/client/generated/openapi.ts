@@ -1054,14 +1054,6 @@ export interface components {
             /** @description The context that it was uploaded into. */
             context_key: string;
         };
-        SizeExceededError: {
-            /** @constant */
-            code: "size_exceeded";
-            /** @description The same for programs. */
-            details: {
-                [key: string]: unknown;
-            };
-        };
         InvalidExtensionError: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1142,6 +1134,14 @@ export interface components {
                 /** Format: int64 */
                 size_bytes?: number;
             } & {
+                [key: string]: unknown;
+            };
+        };
+        SizeExceededError: {
+            /** @constant */
+            code: "size_exceeded";
+            /** @description The same for programs. */
+            details: {
                 [key: string]: unknown;
             };
         };
@@ -1529,29 +1529,29 @@ export interface components {
         BlockedByReason: {
             /**
              * Format: int64
-             * @description Blank files.
-             */
-            blank_file: number;
-            /**
-             * Format: int64
-             * @description Corrupt files.
-             */
-            corrupt_file: number;
-            /**
-             * Format: int64
-             * @description Viruses.
-             */
-            virus_detected: number;
-            /**
-             * Format: int64
-             * @description Extensions.
+             * @description How many: the extension is not allowed, or the content is of another type.
              */
             invalid_extension: number;
             /**
              * Format: int64
-             * @description Sizes.
+             * @description How many: more bytes than the context allows.
              */
             size_exceeded: number;
+            /**
+             * Format: int64
+             * @description How many: no bytes, or nothing but blanks.
+             */
+            blank_file: number;
+            /**
+             * Format: int64
+             * @description How many: the usual programs cannot open it, or it is a trap.
+             */
+            corrupt_file: number;
+            /**
+             * Format: int64
+             * @description How many: the scanner named a signature.
+             */
+            virus_detected: number;
         };
         /** @description Files that a check refused. */
         SecurityStats: {
@@ -1900,7 +1900,7 @@ export interface components {
             name?: string;
             /**
              * Format: int32
-             * @description Quota, in MB: at least 1.
+             * @description Quota, in MB: at least 1, at most the ceiling.
              */
             storage_quota_mb?: number;
         };
@@ -2444,57 +2444,6 @@ export interface components {
                 };
             };
         };
-        /** @description `size_exceeded`: more bytes than the context allows. */
-        size_exceeded: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "status": "ERROR",
-                 *       "message": "text",
-                 *       "error": {
-                 *         "code": "size_exceeded",
-                 *         "details": {}
-                 *       },
-                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                 *       "timestamp": "2026-11-20T10:00:00.000Z"
-                 *     }
-                 */
-                "application/json": {
-                    /** @constant */
-                    status: "ERROR";
-                    /** @description What is wrong, and what would be right, for people. */
-                    message: string;
-                    error: components["schemas"]["SizeExceededError"];
-                    /** @description The same as X-Request-Id. */
-                    request_id: string;
-                    /** Format: date-time */
-                    timestamp: string;
-                };
-                "application/problem+json": {
-                    /**
-                     * Format: uri
-                     * @enum {string}
-                     */
-                    type: "urn:assay:error:size_exceeded";
-                    title: string;
-                    /** @constant */
-                    status: 413;
-                    detail: string;
-                    /** Format: uri */
-                    instance: string;
-                    /** @enum {string} */
-                    code: "size_exceeded";
-                    /** @description The same for programs. */
-                    details: {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
         /**
          * @description `invalid_extension`: the extension is not allowed, or the content is of another type.
          *
@@ -2558,6 +2507,57 @@ export interface components {
                     instance: string;
                     /** @enum {string} */
                     code: "invalid_extension" | "blank_file" | "corrupt_file" | "virus_detected" | "scan_incomplete" | "quota_exceeded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `size_exceeded`: more bytes than the context allows. */
+        size_exceeded: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": {
+                 *         "code": "size_exceeded",
+                 *         "details": {}
+                 *       },
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["SizeExceededError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:size_exceeded";
+                    title: string;
+                    /** @constant */
+                    status: 413;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "size_exceeded";
                     /** @description The same for programs. */
                     details: {
                         [key: string]: unknown;
@@ -3771,7 +3771,10 @@ export interface operations {
     };
     createDownloadUrl: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether the URL is to be of use once: its first GET, whole or a range, is its last. Not with a bucket. */
+                once?: boolean;
+            };
             header?: never;
             path: {
                 /** @description Shape file_…. */
@@ -3808,6 +3811,7 @@ export interface operations {
                     };
                 };
             };
+            400: components["responses"]["bad_user_input"];
             401: components["responses"]["unauthenticated"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
@@ -4064,11 +4068,11 @@ export interface operations {
                      *           "blocked_yesterday": 1,
                      *           "change_percent": 1,
                      *           "by_reason": {
+                     *             "invalid_extension": 1,
+                     *             "size_exceeded": 1,
                      *             "blank_file": 1,
                      *             "corrupt_file": 1,
-                     *             "virus_detected": 1,
-                     *             "invalid_extension": 1,
-                     *             "size_exceeded": 1
+                     *             "virus_detected": 1
                      *           }
                      *         }
                      *       },

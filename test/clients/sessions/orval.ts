@@ -15,7 +15,7 @@ expectEqual(
   [fileId],
 )
 
-const url = await createDownloadUrl(fileId, signed)
+const url = await createDownloadUrl(fileId, {}, signed)
 if (url.status !== 200) throw new Error(`The URL was answered ${url.status}.`)
 expectEqual(await (await fetch(url.data.data.download_url)).text(), 'hello')
 
