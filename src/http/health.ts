@@ -45,7 +45,10 @@ export class Health {
         return { status: 'up' }
       },
       clock: async () => {
-        const { aheadMs, uncertainMs } = await learnTime(pool)
+        const time = await learnTime(pool).catch(() => undefined)
+        // Told as the database's own outage already.
+        if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
+        const { aheadMs, uncertainMs } = time
         if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }
         const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
         return { status: 'down', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
