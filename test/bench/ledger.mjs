@@ -66,9 +66,14 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
+async function delayCommits(ms) {
+  await admin.query(`ALTER SYSTEM SET commit_delay = ${ms * 1000}`)
+  await admin.query('ALTER SYSTEM SET commit_siblings = 0')
+  await admin.query('SELECT pg_reload_conf()')
+}
+
 async function compare(delay, tenants) {
-  await admin.query(`ALTER DATABASE postgres SET commit_delay = ${delay * 1000}`)
-  await admin.query('ALTER DATABASE postgres SET commit_siblings = 0')
+  await delayCommits(delay)
   for (const flight of inFlight) {
     console.log(`\n${delay} ms added to a commit, ${flight} in flight: entries/s (ratio to one ledger of that line)`)
     for (const [where, some] of [
@@ -229,7 +234,7 @@ async function bareRate(flight, tenant) {
 
 /** One replica, one tenant of 256 whose lock somebody holds: how long the entries of the others take. */
 async function lockedTenant(tenants) {
-  await admin.query('ALTER DATABASE postgres SET commit_delay = 0')
+  await delayCommits(0)
   const [locked, ...others] = tenants
   for (const isLocked of [false, true]) {
     const holder = new pg.Client({ connectionString: server.url })
