@@ -10,13 +10,16 @@ export function unknownNames(names: Iterable<string>, known: readonly string[], 
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
     if (faults.length >= mostToldFaults) break
-    faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint(name, known)}` })
+    // The whole list once; many wrong names are told in few words.
+    const hint = nearest(name, known) ?? (faults.length === 0 ? among(known) : '')
+    faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
   }
   return faults
 }
 
-function hint(name: string, known: readonly string[]): string {
-  const [nearest] = suggestionList(name.slice(0, 100), known)
-  if (nearest !== undefined) return `; did you mean '${nearest}'?`
-  return known.length > 0 && known.length <= 15 ? `; known: ${known.join(', ')}` : ''
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const [first] = suggestionList(name.slice(0, 100), known)
+  return first === undefined ? undefined : `; did you mean '${first}'?`
 }
+
+const among = (known: readonly string[]): string => (known.length > 0 && known.length <= 15 ? `; known: ${known.join(', ')}` : '')

@@ -77,7 +77,7 @@ export async function scanCoverage(content: Content, { pool, signal, owner }: Co
 }
 
 /** Run in a worker: the directory of a file on disk may take a while to read. */
-function peekIntoFile({ path, container }: { path: string; container: Container }): Peeked {
+export function peekIntoFile({ path, container }: { path: string; container: Container }): Peeked {
   const file = new FileSource(path, '')
   try {
     return peekInto(file, container)

@@ -108,7 +108,9 @@ describe('forged tokens of our own issuer', () => {
     const payload = { ...claims(user), iat: now(), exp: now() + 600, ...change }
     for (const [name, value] of Object.entries(payload)) if (value === undefined) delete (payload as JWTPayload)[name]
     const own = { key: current.secret, format: 'der', type: 'pkcs8' } as const
-    return new SignJWT(payload).setProtectedHeader(header ?? { alg: 'EdDSA', kid: current.id }).sign(key ?? createPrivateKey(own))
+    return new SignJWT(payload)
+      .setProtectedHeader({ typ: 'JWT', ...(header ?? { alg: 'EdDSA', kid: current.id }) })
+      .sign(key ?? createPrivateKey(own))
   }
 
   test('the same, unchanged, is accepted: what follows fails for its own reason', async () => {
