@@ -30,11 +30,12 @@ show() { # what, where, and how
   mount --bind "$1" "$root$2"
   [ "$3" = rw ] || mount -o remount,bind,ro "$root$2"
 }
+# First: what follows may lie below the folder for temporary files, as a clone there does.
+show "$temporary" /tmp rw
 for each in /usr /lib /lib64 /bin; do show $each $each ro; done
 for each in /dev/null /dev/urandom; do show $each $each rw; done
 for each in "$@"; do [ "$each" = -- ] && break; [ -e "$root$each" ] || show "$each" "$each" ro; shift; done
 shift
-show "$temporary" /tmp rw
 show "$contents" "$contents" ro
 exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-set=-all --inh-caps=-all "$node" "$@"`
 
