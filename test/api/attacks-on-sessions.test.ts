@@ -29,7 +29,7 @@ describe('forged sessions', () => {
     const key = await world.app.services.identity.signing.session.current()
     const merged = JSON.parse(JSON.stringify({ ...payload, ...claims }))
     return new SignJWT(merged)
-      .setProtectedHeader({ alg: 'EdDSA', kid: key.id, ...header })
+      .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT', ...header })
       .sign(createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' }))
   }
   const refused = async (token: string) => {
