@@ -68,7 +68,7 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
       const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
       await expect(scanner.scan(file, never())).rejects.toMatchObject({
         ...unavailable,
-        message: expect.stringContaining('closed the connection'),
+        cause: { message: expect.stringContaining('closed the connection') },
       })
       expect(daemon.refused).toBe(0)
     },
