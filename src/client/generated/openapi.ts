@@ -1790,9 +1790,10 @@ export interface components {
          *     - `file`: A file.
          *     - `context`: A context.
          *     - `tenant`: The tenant, its users and their sessions.
+         *     - `security`: What was refused: failed sign-ins, credentials and scopes refused, limits reached. A bounded number.
          * @enum {string}
          */
-        AuditType: "api_key" | "file" | "context" | "tenant";
+        AuditType: "api_key" | "file" | "context" | "tenant" | "security";
         /**
          * @description What was done.
          *     - `created`: It was made.
