@@ -25,7 +25,7 @@ shift 4
 mount -t tmpfs -o size=1m,mode=755 tmpfs "$root"
 show() { # what, where, and how
   [ -e "$1" ] || return 0
-  if [ -L "$1" ]; then ln -s "$(readlink "$1")" "$root$1"; return 0; fi
+  if [ -L "$1" ]; then ln -sfn "$(readlink "$1")" "$root$1"; return 0; fi
   if [ -d "$1" ]; then mkdir -p "$root$2"; else mkdir -p "$(dirname "$root$2")"; : > "$root$2"; fi
   mount --bind "$1" "$root$2"
   [ "$3" = rw ] || mount -o remount,bind,ro "$root$2"
@@ -34,7 +34,12 @@ show() { # what, where, and how
 show "$temporary" /tmp rw
 for each in /usr /lib /lib64 /bin; do show $each $each ro; done
 for each in /dev/null /dev/urandom; do show $each $each rw; done
-for each in "$@"; do [ "$each" = -- ] && break; [ -e "$root$each" ] || show "$each" "$each" ro; shift; done
+for each in "$@"; do
+  [ "$each" = -- ] && break
+  # What lies below /usr is there already; below /tmp there is only the place that another process made for it.
+  case "$each" in /tmp/*) show "$each" "$each" ro ;; *) [ -e "$root$each" ] || show "$each" "$each" ro ;; esac
+  shift
+done
 shift
 show "$contents" "$contents" ro
 exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-set=-all --inh-caps=-all "$node" "$@"`
