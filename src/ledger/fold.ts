@@ -3,7 +3,7 @@ import { sqlFault } from '../db/sql-errors.js'
 import { spread, usageColumns } from './counters.js'
 
 const everyMs = 1_000
-const leftoversEvery = 60
+const everyTenantEvery = 60
 const tenantsAtOnce = 64
 const rowsAtOnce = 20_000
 // Any constant of our own; with a hash of the tenant it keeps two replicas from folding the same tenant at once.
@@ -61,7 +61,7 @@ export class Fold {
     this.#timer = setInterval(() => {
       if (running) return
       running = true
-      void this.run({ leftovers: this.#turns++ % leftoversEvery === 0 })
+      void this.run({ everyTenant: this.#turns++ % everyTenantEvery === 0 })
         .catch(this.#onFailed)
         .finally(() => {
           running = false
@@ -74,9 +74,9 @@ export class Fold {
     this.#tenants.add(tenantId)
   }
 
-  /** Folds what was noted; with `leftovers`, whatever there is. */
-  run({ leftovers = false } = {}): Promise<void> {
-    this.#turn = this.#turn.catch(() => {}).then(() => this.#run(leftovers))
+  /** Folds what was noted; with `everyTenant`, what any replica added. */
+  run({ everyTenant = false } = {}): Promise<void> {
+    this.#turn = this.#turn.catch(() => {}).then(() => this.#run(everyTenant))
     return this.#turn
   }
 
@@ -86,8 +86,8 @@ export class Fold {
     await this.run().catch(() => {})
   }
 
-  async #run(leftovers: boolean): Promise<void> {
-    if (leftovers) for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
+  async #run(everyTenant: boolean): Promise<void> {
+    if (everyTenant) for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
     const noted = [...this.#tenants].sort()
     this.#tenants.clear()
     for (let from = 0; from < noted.length; from += tenantsAtOnce) {

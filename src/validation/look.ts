@@ -81,8 +81,8 @@ const images = new Set(['png', 'jpg', 'gif', 'webp', 'tif', 'bmp', 'heic', 'avif
 
 function failedLook(error: unknown): FailedLook {
   if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
-  if (error instanceof NotStarted && error.passing)
-    throw overloaded('Files cannot be looked at now; try again shortly.', error.message)
+  // The file is not at fault, whether memory ran out for a moment or a sandbox for good: the operator's log has the reason.
+  if (error instanceof NotStarted) throw overloaded('Files cannot be looked at now; try again shortly.', error.message)
   if (error instanceof WorkFault) throw new Error(`validation failed: ${error.message}`)
   throw error
 }

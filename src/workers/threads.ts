@@ -90,7 +90,7 @@ export class Threads {
   async #room(): Promise<void> {
     if (this.#leaving.size >= this.#most) await this.#left()
     if (this.#leaving.size >= this.#most)
-      throw new NotStarted(`${this.#leaving.size} workers hang and cannot be ended; the service should be restarted`, true)
+      throw new NotStarted(`${this.#leaving.size} workers hang and cannot be ended; the service should be restarted`)
   }
 
   #end(ending: AbortController): void {

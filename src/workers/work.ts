@@ -96,12 +96,4 @@ export class WorkerFailed extends Error {
 /** No worker can be had: the work is not at fault. */
 export class NotStarted extends Error {
   override readonly name = 'NotStarted'
-
-  constructor(
-    message: string,
-    /** True where that may be otherwise in a moment, as where memory or processes ran out. */
-    readonly passing: boolean,
-  ) {
-    super(message)
-  }
 }

@@ -132,7 +132,7 @@ export class WorkerPool {
     } catch (error) {
       this.#over(task)
       const begun = task.attempt.begunAt() !== undefined
-      this.#failed(task, error instanceof WorkerFailed && !begun ? new NotStarted('a worker does not start', true) : error)
+      this.#failed(task, error instanceof WorkerFailed && !begun ? new NotStarted('a worker does not start') : error)
     } finally {
       unwatch()
       this.#dispatch()

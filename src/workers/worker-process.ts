@@ -42,12 +42,16 @@ export class WorkerProcess {
     // Where it cannot be written the process is gone or going, which 'exit' tells.
     this.#contents?.on('error', () => {}).unref()
     this.#child.on('message', (message: FromProcess) => this.#heard(message))
-    this.#child.on('error', (error: NodeJS.ErrnoException) => {
-      if (!this.#child.pid) ended(new NotStarted(`no process can be started: ${error.message}`, passing.has(error.code ?? '')))
+    this.#child.on('error', (error) => {
+      if (!this.#child.pid) ended(new NotStarted(`no process can be started: ${error.message}`))
     })
-    this.#child.on('exit', (_code, signal) => {
+    this.#child.on('exit', (code, signal) => {
       const begun = this.#readyAt !== undefined
-      ended(begun ? new WorkerFailed(this.#failure ?? 'died') : new NotStarted('the process does not start', signal !== null))
+      ended(
+        begun
+          ? new WorkerFailed(this.#failure ?? 'died')
+          : new NotStarted(`the process does not start: it ended with ${signal ?? `exit status ${code}`}`),
+      )
     })
   }
 
@@ -133,9 +137,6 @@ export class WorkerProcess {
 }
 
 const flags = ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warnings']
-
-// What the kernel may have again in a moment.
-const passing = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'])
 
 /** Neither the service's secrets nor its Node options. */
 const environment = (temporary: string): NodeJS.ProcessEnv => ({

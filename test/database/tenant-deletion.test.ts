@@ -75,7 +75,7 @@ test('beside live calls it leaves nothing that names the tenant, and no count th
     deleted = true
     await Promise.all(calls)
     // What calls added last is dropped when it is folded.
-    await fold.run({ leftovers: true })
+    await fold.run({ everyTenant: true })
     expect(await traces(tenant.tenantId)).toEqual([])
   }
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })

@@ -121,7 +121,8 @@ describe('native code that goes wrong over an image takes only that image with i
 
   test('where no process can be started no image is blamed: an error and no verdict', async () => {
     const validator = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
-    await expect(validator.validate(image())).rejects.toThrow('does not start')
+    const told = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
+    await expect(validator.validate(image())).rejects.toMatchObject(told)
     expect(await validator.validate(submission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
   })
 })
