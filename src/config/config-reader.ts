@@ -1,17 +1,41 @@
 import { isIP } from 'node:net'
 import { shown } from '../errors.js'
+import { readSecretFile } from './secret-files.js'
 
 /** Reads variables one by one and keeps every fault, so that an operator mends all of them in one go. */
 export class EnvReader {
   readonly faults: string[] = []
   readonly #faulty = new Set<string>()
+  readonly #fromFiles = new Map<string, string>()
 
-  constructor(private readonly env: NodeJS.ProcessEnv) {}
+  /** `secrets` are the variables whose value may stand in a file that `<name>_FILE` names. */
+  constructor(
+    private readonly env: NodeJS.ProcessEnv,
+    secrets: readonly string[],
+  ) {
+    for (const name of secrets) this.#takeFile(name)
+  }
 
   /** Undefined where unset or blank: compose files pass empty strings for what is not set. */
   text(name: string): string | undefined {
-    const value = this.env[name]?.trim()
+    const value = (this.#fromFiles.get(name) ?? this.env[name])?.trim()
     return value ? value : undefined
+  }
+
+  #takeFile(name: string): void {
+    const variable = `${name}_FILE`
+    const path = this.text(variable)
+    if (path === undefined) return
+    if (this.text(name) !== undefined) this.fault(variable, path, `unset where ${name} is set: one of the two gives the value`)
+    else
+      try {
+        this.#fromFiles.set(name, readSecretFile(path))
+        return
+      } catch (error) {
+        this.fault(variable, path, `a readable file with the value (${(error as Error).message})`)
+      }
+    // What stands in for the value was wrong: that the value is missing need not be said as well.
+    this.#faulty.add(name)
   }
 
   hasFault(name: string): boolean {

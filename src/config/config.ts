@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { faultPoints } from '../fault-points.js'
 import { EnvReader } from './config-reader.js'
+import { secretVariables } from './secret-files.js'
 
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
@@ -84,13 +85,9 @@ const century = 36_500
 
 /** The only reader of the environment. Throws a `ConfigError` that names all faults at once; an empty variable is an unset one. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const read = new EnvReader(env)
+  const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
-  const dataDir = resolve(read.text('DATA_DIR') ?? '.data')
-  const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:'], {
-    example: 'postgresql://user:password@host:5432/assay',
-    secret: true,
-  })
+  const { dataDir, databaseUrl } = readPlace(read)
   const production = read.text('NODE_ENV') === 'production'
   const rulesDir = read.text('RULES_DIR')
 
@@ -139,6 +136,24 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (read.faults.length > 0) throw new ConfigError(read.faults)
   return deepFreeze(config)
+}
+
+/** Where the database is: all that a migration needs to know. */
+export function readDatabasePlace(env: NodeJS.ProcessEnv = process.env): Pick<Config, 'dataDir' | 'databaseUrl'> {
+  const read = new EnvReader(env, ['DATABASE_URL'])
+  const place = readPlace(read)
+  if (read.faults.length > 0) throw new ConfigError(read.faults)
+  return place
+}
+
+function readPlace(read: EnvReader): Pick<Config, 'dataDir' | 'databaseUrl'> {
+  return {
+    dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
+    databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:'], {
+      example: 'postgresql://user:password@host:5432/assay',
+      secret: true,
+    }),
+  }
 }
 
 function readStorageUrl(read: EnvReader): string | undefined {
