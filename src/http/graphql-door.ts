@@ -4,7 +4,7 @@ import type { Call } from '../admission/call.js'
 import { readJson } from '../body/json.js'
 import { wantBody } from '../body/watch-body.js'
 import { AssayError, badUserInput, httpStatus, notFound, type PublicError } from '../errors.js'
-import { readMultipartRequest } from '../graphql/multipart.js'
+import { readUploadRequest } from '../graphql/upload-request.js'
 import { callOf } from './caller.js'
 import type { EdgeParts } from './edge.js'
 import { targetOf } from './target.js'
@@ -61,7 +61,7 @@ function receive({ spool }: EdgeParts, request: Request, response: Response, cal
     ])
   wantBody(request, response)
   const { ceiling, idleMs } = call.admission.uploads
-  return readMultipartRequest(request, response, { spool, ceiling, idleMs })
+  return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }
 
 /** A fault that is told before Apollo Server has the call, as it would tell it. */
