@@ -9,7 +9,6 @@ const source = fileURLToPath(new URL('../src', import.meta.url))
 const base = [
   'block-reasons',
   'errors',
-  'error-body',
   'plain-text',
   'units',
   'fault-points',

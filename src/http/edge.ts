@@ -161,6 +161,6 @@ function fail({ logger }: EdgeParts, error: unknown, request: Known, response: R
     return
   }
   const graphql = request.path.startsWith('/graphql')
-  if (graphql) sendGraphqlError(response, told)
+  if (graphql) sendGraphqlError(request, response, told)
   else sendError(request as IncomingMessage, response as ServerResponse, told, request.callId)
 }

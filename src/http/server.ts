@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { errorBody } from '../error-body.js'
 import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
+import { errorBody } from '../public-error.js'
 import { joinSmallChunks } from './small-chunks.js'
 import { originForm } from './target.js'
 
