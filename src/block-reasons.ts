@@ -18,6 +18,22 @@ const rows = {
 
 export type BlockReason = keyof typeof rows
 
+/** Refusals that a context's policy asks for: each has a code of its own, and is counted as the reason whose check finds it. */
+export const policyRefusals = {
+  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'it cannot be opened without a password.' },
+  active_content: {
+    countedAs: 'corrupt_file',
+    status: 422,
+    meaning: 'it holds what runs or loads without a click, or programs: macros, scripts, attachments.',
+  },
+} as const satisfies Record<string, BlockReasonRow & { countedAs: BlockReason }>
+
+export type PolicyRefusal = keyof typeof policyRefusals
+
+/** The reason that a refusal is counted as; undefined where it is no verdict on the file. */
+export const countedAs = (reason: string): BlockReason | undefined =>
+  Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRefusals[reason as PolicyRefusal]?.countedAs
+
 export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = rows
 
 /** In the order in which they are judged; also the columns that count them. */

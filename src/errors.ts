@@ -1,10 +1,11 @@
-import { type BlockReason, perReason } from './block-reasons.js'
+import { type BlockReason, type PolicyRefusal, perReason, policyRefusals } from './block-reasons.js'
 
 export { type BlockReason, blockReasons } from './block-reasons.js'
 
 /** Every fault that Assay tells, by name (contract §1). Edges only translate: `httpStatus` for REST, upper case for GraphQL. */
 export type ErrorCode =
   | BlockReason
+  | PolicyRefusal
   | 'bad_user_input'
   | 'unauthenticated'
   | 'forbidden'
@@ -32,6 +33,8 @@ export const httpStatus: Record<ErrorCode, number> = {
   conflict: 409,
   idempotency_mismatch: 409,
   unsupported_media_type: 415,
+  encrypted_file: policyRefusals.encrypted_file.status,
+  active_content: policyRefusals.active_content.status,
   scan_incomplete: 422,
   quota_exceeded: 422,
   rate_limited: 429,
@@ -97,8 +100,11 @@ export const idempotencyMismatch = (key: string) =>
   )
 
 /** A file that failed a check: `reason` is the block reason that decided. */
-export const rejected = (reason: BlockReason | 'scan_incomplete', message: string, details: Record<string, unknown> = {}) =>
-  new AssayError(reason, message, { details })
+export const rejected = (
+  reason: BlockReason | PolicyRefusal | 'scan_incomplete',
+  message: string,
+  details: Record<string, unknown> = {},
+) => new AssayError(reason, message, { details })
 
 export const quotaExceeded = (message: string, details: Record<string, unknown>) =>
   new AssayError('quota_exceeded', message, { details })

@@ -105,6 +105,9 @@ async function validateFile(path: string, validator: Validator, scan: boolean): 
     rejectBlankFiles: true,
     rejectCorruptFiles: true,
     scanForViruses: scan,
+    rejectEncryptedFiles: false,
+    rejectActiveContent: false,
+    acceptUnscanned: false,
   }
   return validator.validate({
     originalFilename: basename(path),

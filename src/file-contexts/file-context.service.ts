@@ -8,6 +8,7 @@ import { idTime, newId } from '../ids.js'
 import { usageColumns, usageNow } from '../ledger/counters.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
+import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.type.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
@@ -85,6 +86,7 @@ export class FileContextService {
       text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
           c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
           c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
+          c.reject_encrypted_files AS "rejectEncryptedFiles", c.reject_active_content AS "rejectActiveContent", c.accept_unscanned AS "acceptUnscanned",
           c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
         FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
         WHERE c.tenant_id = $1 AND c.context_key = $2`,
@@ -143,9 +145,24 @@ export class FileContextService {
     return pageOf(await this.#withUsage(actor.tenantId, rows), total, place)
   }
 
-  async update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
-    const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as UpdateContextInput
+  update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
+    const changes = given(input)
     if (changes.allowedExtensions) changes.allowedExtensions = normalExtensions(changes.allowedExtensions)
+    return this.#change(actor, contextKey, { changes })
+  }
+
+  /** What its policy is to be: what takes no effect yet is not even kept. */
+  async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
+    const { rejectEncryptedFiles, rejectActiveContent, acceptUnscanned } = input
+    const changes = given({ rejectEncryptedFiles, rejectActiveContent, acceptUnscanned })
+    return policyOf(await this.#change(actor, contextKey, { changes, details: { change: 'policy' } }))
+  }
+
+  async #change(
+    actor: Actor,
+    contextKey: string,
+    { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
+  ): Promise<FileContext> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const where = {
         tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
@@ -159,7 +176,10 @@ export class FileContextService {
       const used = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: row.contextId } },
       })
-      return { result: toContext(row, Number(used?.bytes ?? 0)), entry: { audit: auditsOf(actor, before, row, changes) } }
+      return {
+        result: toContext(row, Number(used?.bytes ?? 0)),
+        entry: { audit: auditsOf(actor, { before, after: row, changes, details }) },
+      }
     })
   }
 
@@ -198,6 +218,20 @@ type Row = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[nu
 const toContext = (row: Row, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
+/** Without what was left out. */
+const given = <Input extends object>(input: Input): Input =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
+
+/** Whole from the first: what is not there yet stands at what it is without it. */
+export const policyOf = ({ rejectEncryptedFiles, rejectActiveContent, acceptUnscanned }: FileContext): ContextPolicy => ({
+  retentionDays: null,
+  trashDays: 0,
+  rejectEncryptedFiles,
+  rejectActiveContent,
+  acceptUnscanned,
+  rescan: true,
+})
+
 const normalExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
@@ -214,7 +248,10 @@ const auditOf = (actor: Actor, action: AuditRow['action'], row: Row, details: Re
 })
 
 /** A change of state and a change of rules are two facts, each with an entry of its own. */
-function auditsOf(actor: Actor, before: Row, after: Row, changes: object): AuditRow[] {
+function auditsOf(
+  actor: Actor,
+  { before, after, changes, details }: { before: Row; after: Row; changes: object; details: object | undefined },
+): AuditRow[] {
   const audits: AuditRow[] = []
   const changed = Object.keys(changes).filter(
     (field) => JSON.stringify(before[field as keyof Row]) !== JSON.stringify(after[field as keyof Row]),
@@ -230,6 +267,7 @@ function auditsOf(actor: Actor, before: Row, after: Row, changes: object): Audit
   if (fields.length > 0)
     audits.push(
       auditOf(actor, 'updated', after, {
+        ...details,
         changed: Object.fromEntries(
           fields.map((field) => [snake(field), { previous: before[field as keyof Row], new: after[field as keyof Row] }]),
         ),

@@ -1,4 +1,4 @@
-import { blockReasons, perReason } from '../block-reasons.js'
+import { blockReasons, type PolicyRefusal, perReason, policyRefusals } from '../block-reasons.js'
 import { type ErrorCode, httpStatus } from '../errors.js'
 import { exampleOf } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
@@ -32,7 +32,13 @@ const ofOperation: Record<string, ErrorCode[]> = {
   CreateContext: ['conflict'],
   DeleteContext: ['conflict'],
   CreateDownloadUrl: ['storage_unavailable'],
-  UploadFile: [...ofUploads, ...blockReasons, 'scan_incomplete', 'quota_exceeded'],
+  UploadFile: [
+    ...ofUploads,
+    ...blockReasons,
+    ...(Object.keys(policyRefusals) as PolicyRefusal[]),
+    'scan_incomplete',
+    'quota_exceeded',
+  ],
   ValidateFile: ofUploads,
 }
 
@@ -168,6 +174,7 @@ const details: Partial<Record<ErrorCode, Json>> = {
     content_type: text,
   }),
   virus_detected: known({ signature: text, engine: text }),
+  active_content: known({ active_content: { type: 'array', items: text, description: 'What was found, in a few words each.' } }),
   quota_exceeded: known({ quota_mb: whole, used_bytes: whole, remaining_bytes: whole, size_bytes: whole }),
   rate_limited: known({ retry_after: { ...whole, description: 'Seconds; the same as Retry-After.' } }),
 }
@@ -182,6 +189,8 @@ const meanings: Record<ErrorCode, string> = {
   conflict: 'it exists already, its state does not allow it, or the key of this Idempotency-Key was made before.',
   idempotency_mismatch: 'the Idempotency-Key was used with another body.',
   unsupported_media_type: 'the body is of another type.',
+  encrypted_file: policyRefusals.encrypted_file.meaning,
+  active_content: policyRefusals.active_content.meaning,
   scan_incomplete: 'the scanner could not look at all of it.',
   quota_exceeded: 'it does not fit the quota of the context or of the tenant.',
   rate_limited: 'too many calls; see Retry-After.',

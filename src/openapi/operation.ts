@@ -140,7 +140,7 @@ export class DescribedOperation {
     const properties = Object.fromEntries(
       inputs.map((input) => {
         const schema = inputSchema(this.#shared.named, input.target)
-        return [input.name, nullable && !input.required ? orNull(schema) : schema]
+        return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? orNull(schema) : schema]
       }),
     )
     const schema = this.#shared.named.refer(`${this.name}Body`, () => ({

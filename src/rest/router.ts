@@ -113,7 +113,10 @@ async function run(
   { call, operation, route }: Inquiry,
   raw: ReadonlyMap<string, RawValue>,
 ): Promise<unknown> {
-  const { variables, faults } = coerceVariables(operation, raw, { nullIsFault: route.method === 'PATCH' })
+  const { variables, faults } = coerceVariables(operation, raw, {
+    nullIsFault: route.method === 'PATCH',
+    nullable: route.nullable,
+  })
   for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
   const result = await execute({
     schema,

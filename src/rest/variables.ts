@@ -11,7 +11,7 @@ import type { Operation } from './operations.js'
 export function coerceVariables(
   operation: Operation,
   raw: ReadonlyMap<string, RawValue>,
-  { nullIsFault }: { nullIsFault: boolean },
+  { nullIsFault, nullable = [] }: { nullIsFault: boolean; nullable?: readonly string[] | undefined },
 ): { variables: Record<string, unknown>; faults: FieldFault[] } {
   const variables: Record<string, unknown> = {}
   const faults: FieldFault[] = []
@@ -22,6 +22,10 @@ export function coerceVariables(
       if (!isNonNullType(type)) continue
       faults.push({ field: name, message: 'is required' })
       variables[name] = standIn(type)
+      continue
+    }
+    if (given.value === null && nullable.includes(name)) {
+      variables[name] = null
       continue
     }
     const result = given.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, given)
