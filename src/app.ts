@@ -28,6 +28,8 @@ export interface AppParts {
   config: Config
   database: Database
   databaseUrl: string
+  /** Of the embedded database: then uploads are refused, for deletes to go on. */
+  isDiskFull?: () => boolean
   logger: Logger
 }
 

@@ -37,7 +37,7 @@ async function start(lifecycle: Lifecycle): Promise<void> {
   )
   say('Opening the blob store and the virus scanner…')
   const app = await lifecycle.open(
-    () => createApp({ config, database, databaseUrl: opened.url, logger }),
+    () => createApp({ config, database, databaseUrl: opened.url, isDiskFull: opened.isDiskFull, logger }),
     (open) => open.close(),
   )
   app.startMaintenance()

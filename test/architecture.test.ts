@@ -11,6 +11,7 @@ const base = [
   'errors',
   'plain-text',
   'units',
+  'disk-reserve',
   'fault-points',
   'lifecycle',
   'listen',

@@ -24,6 +24,7 @@ export class Health {
     storage,
     spool,
     scanner,
+    isDiskFull,
     storageFindings,
     onDown,
   }: {
@@ -33,6 +34,8 @@ export class Health {
     spool: { ready(): Promise<void> }
     /** Null where the operator has none, which is no outage: contexts that have their files scanned refuse these by themselves. */
     scanner: VirusScanner | null
+    /** Of the embedded database: then uploads are refused. */
+    isDiskFull: () => boolean
     /** What the reconciler found and nobody mended yet: told here, though the service works on. */
     storageFindings: () => Promise<number>
     /** Told why, once for each time that a dependency goes down. */
@@ -54,6 +57,7 @@ export class Health {
         return { status: 'down', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
       },
       storage: async () => {
+        if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are refused, files can be deleted' }
         await Promise.all([spool.ready(), storage.ready()])
         return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
       },

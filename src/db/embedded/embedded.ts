@@ -2,6 +2,9 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { DiskReserve } from '../../disk-reserve.js'
+import { megabyte } from '../../units.js'
+import { diskFull } from './disk-full.js'
 import { takeFileLock } from './file-lock.js'
 import { keepRunning } from './keeper.js'
 import { isAlive, type LockHolder, tryLock } from './lock.js'
@@ -15,6 +18,8 @@ export interface OpenDatabase {
   stop(): Promise<void>
   /** Resolves when the embedded server ended by itself and could not be started again; never for an outside one. */
   lost: Promise<void>
+  /** True while the embedded server's disk is full: deletes work, and nothing is to take more of it. */
+  isDiskFull(): boolean
 }
 
 export interface DatabasePlace {
@@ -28,10 +33,13 @@ type Say = (what: string) => void
 // just told to stop needs a moment; one that lives on is not going to go.
 const patienceMs = { command: 60_000, service: 2000 }
 
+// Two segments of PostgreSQL's log: what a recovery and many deletes take.
+const reserveBytes = 32 * megabyte
+
 /** The database for the service: the outside one, or the embedded one on a DATA_DIR that is then ours alone. */
 export async function openDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
   if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
-  return openEmbedded(place.dataDir, { purpose: 'service', say })
+  return openEmbedded(place.dataDir, { purpose: 'service', say }).catch(tellOfFullDisk(place.dataDir))
 }
 
 /**
@@ -40,19 +48,26 @@ export async function openDatabase(place: DatabasePlace, say: Say = () => {}): P
  */
 export async function borrowDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
   if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
-  return openEmbedded(place.dataDir, { purpose: 'command', say })
+  return openEmbedded(place.dataDir, { purpose: 'command', say }).catch(tellOfFullDisk(place.dataDir))
 }
 
-const never = new Promise<void>(() => {})
+const elsewhere = { stop: async () => {}, lost: new Promise<void>(() => {}), isDiskFull: () => false }
 
 function outside(url: string): OpenDatabase {
-  return { url, description: `PostgreSQL at ${withoutSecrets(url)}`, stop: async () => {}, lost: never }
+  return { ...elsewhere, url, description: `PostgreSQL at ${withoutSecrets(url)}` }
+}
+
+const tellOfFullDisk = (dataDir: string) => (error: NodeJS.ErrnoException) => {
+  throw error.code === 'ENOSPC' ? diskFull(dataDir, error.message) : error
 }
 
 async function openEmbedded(
   dataDir: string,
   { purpose, say }: { purpose: LockHolder['purpose']; say: Say },
 ): Promise<OpenDatabase> {
+  // On a full disk neither the lock nor a recovery could be written.
+  const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), mostBytes: reserveBytes })
+  await reserve.look()
   makeDataDir(dataDir)
   const began = Date.now()
   for (let told = false; ; await sleep(50)) {
@@ -63,7 +78,7 @@ async function openEmbedded(
         attempt.release()
         if (lock.held) lock.release()
       }
-      if (lock.held) return startOwn(dataDir, release, say)
+      if (lock.held) return startOwn({ dataDir, release, say, reserve })
       release()
       if (Date.now() - began > patienceMs.service) throw inUseElsewhere(dataDir)
       continue
@@ -107,20 +122,29 @@ interface Running {
   service: number
 }
 
-async function startOwn(dataDir: string, release: () => void, say: Say): Promise<OpenDatabase> {
+interface Own {
+  dataDir: string
+  release: () => void
+  say: Say
+  reserve: DiskReserve
+}
+
+async function startOwn({ dataDir, release, say, reserve }: Own): Promise<OpenDatabase> {
   const notice = join(dataDir, 'postgres.json')
   try {
     await refuseForeign(dataDir)
-    const server = await keepRunning(
-      (socketFolder) => startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) }),
-      say,
-    )
+    const server = await keepRunning(async (socketFolder) => {
+      await reserve.look()
+      return startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) })
+    }, say)
+    reserve.watch()
     const running: Running = { url: server.url, service: process.pid }
     writeFileSync(`${notice}.new`, JSON.stringify(running), { mode: 0o600 })
     renameSync(`${notice}.new`, notice)
     const stop = async () => {
       rmSync(notice, { force: true })
       await server.stop()
+      await reserve.close()
       release()
     }
     let once: Promise<void> | undefined
@@ -132,6 +156,7 @@ async function startOwn(dataDir: string, release: () => void, say: Say): Promise
         return once
       },
       lost: server.lost,
+      isDiskFull: () => reserve.isFull,
     }
   } catch (error) {
     release()
@@ -143,7 +168,7 @@ async function startOwn(dataDir: string, release: () => void, say: Say): Promise
 async function findRunning(dataDir: string, holder: LockHolder): Promise<OpenDatabase | undefined> {
   const running = readNotice(dataDir)
   if (running?.service !== holder.pid || !isAlive(holder) || !(await answers(running.url))) return undefined
-  return { url: running.url, description: `PostgreSQL of the running service, in ${dataDir}`, stop: async () => {}, lost: never }
+  return { ...elsewhere, url: running.url, description: `PostgreSQL of the running service, in ${dataDir}` }
 }
 
 /**

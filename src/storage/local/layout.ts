@@ -20,6 +20,8 @@ const windows = [9, 11, 13]
 export const temporaryDirectory = '+tmp'
 /** Shows that the store is there: an unmounted disk's mount point is an empty directory too. */
 export const markerFile = '+assay-store'
+/** Room that is given up where a removal needs some. */
+export const reserveFile = '+reserve'
 
 /** The blob's place under the store's root. Throws for anything that is not a blob path, so nothing can lead outside. */
 export function placeOf(path: string): string {
