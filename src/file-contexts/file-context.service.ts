@@ -78,6 +78,13 @@ export class FileContextService {
     return found
   }
 
+  /** The same by its id. */
+  async getById(actor: Actor, contextId: string): Promise<FileContext> {
+    const found = maySeeContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
+    if (!found) throw notFound('context', contextId)
+    return found
+  }
+
   /** Undefined where there is none for this actor. On the path of every upload: one prepared statement. */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined

@@ -1,4 +1,5 @@
 import { Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { pageType } from '../graphql/page.js'
 import { Flag, Metadata, NotNull, Optional, Rule, Text, Whole } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
@@ -16,10 +17,12 @@ registerEnumType(ContextStatus, {
 })
 
 @ObjectType({
+  implements: Node,
   simpleResolvers: true,
   description: 'A set of upload rules, and the place of the files that passed them.',
 })
 export class FileContext {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape ctx_….' })
   contextId!: string
   @Field(() => String, { description: 'Its name in paths and upload forms; unique in the tenant, never changes.' })

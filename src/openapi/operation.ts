@@ -2,7 +2,9 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
+  GraphQLNonNull,
   type GraphQLSchema,
+  getNullableType,
   isEnumType,
   isInputObjectType,
   isNonNullType,
@@ -102,9 +104,10 @@ export class DescribedOperation {
     return { name, in: place, ...(description !== undefined && { description }), required: required || place === 'path', schema }
   }
 
-  /** The schema of `data`. */
+  /** The schema of `data`: there in every success, while in GraphQL a root field that was refused is null. */
   answer(): Json {
-    return new AnswerSchemas(this.#shared.named, this.#fragments).of(this.field.type, this.#node.selectionSet)
+    const type = new GraphQLNonNull(getNullableType(this.field.type))
+    return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
   }
 
   refusals(facts: Refusable): Record<string, Json> {

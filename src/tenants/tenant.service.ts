@@ -33,6 +33,12 @@ export class TenantService {
     return rows[0]
   }
 
+  /** Throws 404 where it is another. */
+  async getById(actor: Actor, tenantId: string): Promise<Tenant> {
+    if (tenantId !== actor.tenantId) throw notFound('tenant', tenantId)
+    return this.get(actor)
+  }
+
   /** Throws 400 where the quota would go beyond the operator's ceiling. */
   update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
     return this.#change(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {

@@ -61,6 +61,8 @@ const queries: Record<string, Row> = {
   uploadsChart: { needs: 'metadata', theirs: 'absent', asks: '{ period }' },
   apiCallsByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
   filesByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
+  // As the type's own query: here of a file.
+  node: { needs: 'metadata', theirs: 'unknown', asks: '(id: $file) { id }' },
   storageHealth: { needs: 'admin', theirs: 'absent', asks: '{ countersDrift }' },
 }
 const mutations: Record<string, Row> = {

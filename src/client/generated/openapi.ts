@@ -1277,7 +1277,20 @@ export interface components {
          */
         ValidationOutcome: "accepted" | "rejected";
         /**
-         * @description Why a file is refused; a check is named after the reason that it decides.
+         * @description Why a file is refused; also the code of the error.
+         *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
+         *     - `size_exceeded`: More bytes than the context allows.
+         *     - `blank_file`: No bytes, or nothing but blanks.
+         *     - `corrupt_file`: The usual programs cannot open it, or it is a trap.
+         *     - `virus_detected`: The scanner named a signature.
+         *     - `encrypted_file`: It cannot be opened without a password.
+         *     - `active_content`: It holds what runs or loads without a click, or programs: macros, scripts, attachments.
+         *     - `scan_incomplete`: The scanner could not look at all of it.
+         * @enum {string}
+         */
+        RefusalReason: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected" | "encrypted_file" | "active_content" | "scan_incomplete";
+        /**
+         * @description What a check decides; a check is named after the reason that it decides.
          *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
          *     - `size_exceeded`: More bytes than the context allows.
          *     - `blank_file`: No bytes, or nothing but blanks.
@@ -1332,7 +1345,7 @@ export interface components {
             /** @description Accepted or rejected. */
             outcome: components["schemas"]["ValidationOutcome"];
             /** @description The first reason to refuse it; null where it was accepted. */
-            reason: string | null;
+            reason: components["schemas"]["RefusalReason"] | null;
             /** @description All five, in the order in which they are judged. */
             checks: components["schemas"]["ValidationCheck"][];
             /** @description What the content is found to be. */
