@@ -7,7 +7,8 @@ import { tell } from './tell.js'
 try {
   const database = await borrowDatabase(readDatabasePlace(), (what) => console.error(what))
   try {
-    console.log(JSON.stringify({ applied: await migrate(database.url) }))
+    await database.prove()
+    console.log(JSON.stringify({ applied: await migrate(database.directUrl) }))
   } finally {
     await database.stop()
   }

@@ -52,13 +52,14 @@ export async function runCommand(
     (database) => database.stop(),
   )
   // The command may be the first that anybody does with this database.
-  await migrate(opened.url)
+  await opened.prove()
+  await migrate(opened.directUrl)
   const database = await lifecycle.open(
-    async () => createDatabase(opened.url, { poolSize: 4, logger }),
+    async () => createDatabase(opened.url, { poolSize: 4, directUrl: opened.directUrl, logger }),
     (pool) => pool.close(),
   )
   const services = await lifecycle.open(
-    () => openServices({ config, database, databaseUrl: opened.url, logger }),
+    () => openServices({ config, database, databaseUrl: opened.directUrl, logger }),
     (rooms) => rooms.close(),
   )
   return command.run({ config, database, services }, given)

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { databaseUrlOf } from '../db/database-url.js'
 import { faultPoints } from '../fault-points.js'
 import { EnvReader } from './config-reader.js'
 import { secretVariables } from './secret-files.js'
@@ -26,6 +27,8 @@ export interface Config {
   readonly dataDir: string
   /** Unset: the embedded PostgreSQL in `dataDir`. */
   readonly databaseUrl: string | undefined
+  /** PostgreSQL itself, where `databaseUrl` is a pooler in transaction mode. */
+  readonly databaseDirectUrl: string | undefined
   readonly databasePoolSize: number
   /** `gs://bucket` or `file:///directory`. */
   readonly storageUrl: string
@@ -87,7 +90,7 @@ const century = 36_500
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
-  const { dataDir, databaseUrl } = readPlace(read)
+  const { dataDir, databaseUrl, databaseDirectUrl } = readPlace(read)
   const production = read.text('NODE_ENV') === 'production'
   const rulesDir = read.text('RULES_DIR')
 
@@ -97,6 +100,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     publicUrl: read.baseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
     dataDir,
     databaseUrl,
+    databaseDirectUrl,
     databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
     storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
@@ -138,22 +142,28 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return deepFreeze(config)
 }
 
+type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
+
 /** Where the database is: all that a migration needs to know. */
-export function readDatabasePlace(env: NodeJS.ProcessEnv = process.env): Pick<Config, 'dataDir' | 'databaseUrl'> {
-  const read = new EnvReader(env, ['DATABASE_URL'])
+export function readDatabasePlace(env: NodeJS.ProcessEnv = process.env): Place {
+  const read = new EnvReader(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL'])
   const place = readPlace(read)
   if (read.faults.length > 0) throw new ConfigError(read.faults)
   return place
 }
 
-function readPlace(read: EnvReader): Pick<Config, 'dataDir' | 'databaseUrl'> {
-  return {
-    dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
-    databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:'], {
-      example: 'postgresql://user:password@host:5432/assay',
-      secret: true,
-    }),
-  }
+function readPlace(read: EnvReader): Place {
+  const databaseUrl = readDatabaseUrl(read, 'DATABASE_URL')
+  const databaseDirectUrl = readDatabaseUrl(read, 'DATABASE_DIRECT_URL')
+  if (databaseDirectUrl && !databaseUrl && !read.hasFault('DATABASE_URL'))
+    read.fault('DATABASE_URL', undefined, "the pooler's URL, where DATABASE_DIRECT_URL names the PostgreSQL behind it")
+  return { dataDir: resolve(read.text('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
+}
+
+function readDatabaseUrl(read: EnvReader, name: string): string | undefined {
+  const value = read.text(name)
+  if (value === undefined) return undefined
+  return databaseUrlOf(value) ?? read.fault(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
 }
 
 function readStorageUrl(read: EnvReader): string | undefined {

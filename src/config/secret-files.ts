@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 /** Variables that hold secrets: `NAME_FILE` may name a file with the value instead, as Docker and Kubernetes mount them. */
 export const secretVariables = [
   'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
   'BOOTSTRAP_API_KEY',
   'BOOTSTRAP_ADMIN_PASSWORD',
   'MASTER_KEY',

@@ -30,6 +30,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
 /** A value that each of them takes. */
 const values: Record<(typeof secretVariables)[number], string> = {
   DATABASE_URL: 'postgresql://u:p@h/d',
+  DATABASE_DIRECT_URL: 'postgresql://u:p@h/d',
   BOOTSTRAP_API_KEY: 'chosen-by-the-operator',
   BOOTSTRAP_ADMIN_PASSWORD: 'correct horse battery',
   MASTER_KEY: key,
@@ -37,8 +38,10 @@ const values: Record<(typeof secretVariables)[number], string> = {
   METRICS_TOKEN: 'sixteen-characters',
   REDIS_URL: 'redis://h:6379',
 }
-const rest = { MASTER_KEY: key }
-const without = (name: string) => (name === 'MASTER_KEY' ? {} : rest)
+const without = (name: string) => ({
+  ...(name !== 'MASTER_KEY' && { MASTER_KEY: key }),
+  ...(name === 'DATABASE_DIRECT_URL' && { DATABASE_URL: 'postgresql://u:p@pooler/d' }),
+})
 
 describe.each(secretVariables)('%s', (name) => {
   const variable = `${name}_FILE`

@@ -4,16 +4,19 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DiskReserve } from '../../disk-reserve.js'
 import { megabyte } from '../../units.js'
+import { type DatabaseUrls, withoutSecrets } from '../database-url.js'
+import { proveDatabase } from '../prove-database.js'
 import { diskFull } from './disk-full.js'
 import { takeFileLock } from './file-lock.js'
 import { keepRunning } from './keeper.js'
 import { isAlive, type LockHolder, tryLock } from './lock.js'
 import { startServer } from './server.js'
 
-export interface OpenDatabase {
-  url: string
+export interface OpenDatabase extends DatabaseUrls {
   /** For the banner, without secrets. */
   description: string
+  /** Throws one sentence where an outside one lacks what the service needs. */
+  prove(): Promise<void>
   /** The embedded server stops cleanly; an outside one is left alone. */
   stop(): Promise<void>
   /** Resolves when the embedded server ended by itself and could not be started again; never for an outside one. */
@@ -25,6 +28,8 @@ export interface OpenDatabase {
 export interface DatabasePlace {
   dataDir: string
   databaseUrl: string | undefined
+  /** Where `databaseUrl` is that of a pooler in transaction mode. */
+  databaseDirectUrl?: string | undefined
 }
 
 type Say = (what: string) => void
@@ -38,7 +43,7 @@ const reserveBytes = 32 * megabyte
 
 /** The database for the service: the outside one, or the embedded one on a DATA_DIR that is then ours alone. */
 export async function openDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
-  if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
+  if (place.databaseUrl !== undefined) return outside(place.databaseUrl, place.databaseDirectUrl)
   return openEmbedded(place.dataDir, { purpose: 'service', say }).catch(tellOfFullDisk(place.dataDir))
 }
 
@@ -47,19 +52,28 @@ export async function openDatabase(place: DatabasePlace, say: Say = () => {}): P
  * else the embedded one, started for this command and stopped after it.
  */
 export async function borrowDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
-  if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
+  if (place.databaseUrl !== undefined) return outside(place.databaseUrl, place.databaseDirectUrl)
   return openEmbedded(place.dataDir, { purpose: 'command', say }).catch(tellOfFullDisk(place.dataDir))
 }
 
 const elsewhere = { stop: async () => {}, lost: new Promise<void>(() => {}), isDiskFull: () => false }
 
-function outside(url: string): OpenDatabase {
-  return { ...elsewhere, url, description: `PostgreSQL at ${withoutSecrets(url)}` }
+function outside(url: string, directUrl = url): OpenDatabase {
+  const urls = { url, directUrl }
+  const sessions = url === directUrl ? '' : `, sessions at ${withoutSecrets(directUrl)}`
+  return {
+    ...elsewhere,
+    ...urls,
+    description: `PostgreSQL at ${withoutSecrets(url)}${sessions}`,
+    prove: () => proveDatabase(urls),
+  }
 }
 
 const tellOfFullDisk = (dataDir: string) => (error: NodeJS.ErrnoException) => {
   throw error.code === 'ENOSPC' ? diskFull(dataDir, error.message) : error
 }
+
+const ours = (url: string) => ({ url, directUrl: url, prove: async () => {} })
 
 async function openEmbedded(
   dataDir: string,
@@ -149,7 +163,7 @@ async function startOwn({ dataDir, release, say, reserve }: Own): Promise<OpenDa
     }
     let once: Promise<void> | undefined
     return {
-      url: server.url,
+      ...ours(server.url),
       description: `PostgreSQL from npm, in ${join(dataDir, 'postgres')}`,
       stop: () => {
         once ??= stop()
@@ -168,7 +182,7 @@ async function startOwn({ dataDir, release, say, reserve }: Own): Promise<OpenDa
 async function findRunning(dataDir: string, holder: LockHolder): Promise<OpenDatabase | undefined> {
   const running = readNotice(dataDir)
   if (running?.service !== holder.pid || !isAlive(holder) || !(await answers(running.url))) return undefined
-  return { ...elsewhere, url: running.url, description: `PostgreSQL of the running service, in ${dataDir}` }
+  return { ...elsewhere, ...ours(running.url), description: `PostgreSQL of the running service, in ${dataDir}` }
 }
 
 /**
@@ -218,10 +232,4 @@ function answers(url: string): Promise<boolean> {
     }
     socket.once('connect', () => end(true)).once('error', () => end(false))
   })
-}
-
-/** A database URL as it may be shown: user, host and database, no password and no options. */
-export function withoutSecrets(url: string): string {
-  const { username, host, pathname } = new URL(url)
-  return `${username ? `${username}@` : ''}${host || 'a local socket'}${pathname}`
 }
