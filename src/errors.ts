@@ -23,7 +23,7 @@ export interface PublicError {
   retryAfter?: number
 }
 
-/** A fault whose message may be told to the caller. Whatever is not an AssayError is told as `internal_server_error`. */
+/** A fault whose message the caller may read. All else is answered as `internal_server_error`. */
 export class AssayError extends Error implements PublicError {
   override readonly name = 'AssayError'
   readonly code: ErrorCode

@@ -72,7 +72,7 @@ function endOnFaults(logger: Logger) {
   }
 }
 
-// The state is unknown: no draining. PostgreSQL is told to stop as the process exits, and what was answered is committed.
+// The state is unknown: no draining. PostgreSQL is stopped as the process exits, and what was answered is committed.
 function fail(logger: Logger, message: string, error?: unknown): never {
   // Once: what goes wrong while that is written ends the process as well.
   if (!isFailing) {

@@ -107,7 +107,7 @@ export class Metrics {
     })
     new Gauge({
       name: 'assay_storage_findings',
-      help: 'What the reconciler found and nobody mended yet.',
+      help: 'What the reconciler found and is not mended yet.',
       registers,
       async collect() {
         // A database that is away must not take the metrics with it.

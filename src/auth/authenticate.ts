@@ -27,7 +27,7 @@ export interface Authenticators {
   onKeyUsed?(apiKeyId: string): void
 }
 
-/** What every credential of such a tenant is told. */
+/** What every credential of such a tenant is answered. */
 export const suspendedTenant = 'This tenant is suspended; ask the operator of this service.'
 
 /**

@@ -31,7 +31,7 @@ export interface TokenRecord {
   validUntil: number
 }
 
-/** A token that is not accepted; its message may be told. What else goes wrong (a database away) is thrown as itself. */
+/** A token that is not accepted; its message may be shown. What else goes wrong (a database away) is thrown as itself. */
 export class RefusedToken extends Error {
   override readonly name = 'RefusedToken'
 }

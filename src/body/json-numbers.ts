@@ -18,7 +18,7 @@ export function numberThatLosesDigits(json: string): string | undefined {
 }
 
 /**
- * True of a whole number, as it is written, that would be told with other digits: a double holds neither it, nor is it the way in
+ * True of a whole number, as it is written, that would be shown with other digits: a double holds neither it, nor is it the way in
  * which JavaScript writes the double next to it. Fractions are approximate by nature.
  */
 export const losesDigits = (written: string): boolean =>

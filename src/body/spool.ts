@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
+import { megabyte } from '../units.js'
 import { Batch } from './batch.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
@@ -40,7 +41,7 @@ export class Spool {
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
-    this.#memoryBudget = options.memoryBudget ?? 32 * 1024 * 1024
+    this.#memoryBudget = options.memoryBudget ?? 32 * megabyte
     this.#syncAhead = options.syncAhead ?? false
   }
 
@@ -121,7 +122,7 @@ export class Spool {
         }
         await writer.write(chunk)
       }
-      // The limit may have been told after the last byte.
+      // The limit may have become known after the last byte.
       if (size > limit()) return await discard()
       const sha256 = hash.digest('hex')
       if (!writer) {
@@ -173,7 +174,7 @@ class BehindWriter {
     await this.#flush()
     await this.#writing
     const synced = this.#handle.datasync().finally(() => this.#handle.close())
-    // Nobody asks where the file is refused.
+    // Not awaited where the file is refused.
     synced.catch(() => {})
     return { synced }
   }
@@ -186,7 +187,7 @@ class BehindWriter {
   async #flush(): Promise<void> {
     await this.#writing
     this.#writing = writeWhole(this.#handle, this.#batch.take())
-    // Told by whoever waits for it next; until then it must not count as unhandled.
+    // Thrown where it is awaited next; until then it must not count as unhandled.
     this.#writing.catch(() => {})
   }
 }

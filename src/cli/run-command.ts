@@ -51,7 +51,7 @@ export async function runCommand(
     () => borrowDatabase(config, say),
     (database) => database.stop(),
   )
-  // The command may be the first that anybody does with this database.
+  // The command may be the first to use this database.
   await opened.prove()
   await migrate(opened.directUrl)
   const database = await lifecycle.open(

@@ -5,20 +5,19 @@ import { readSecretFile } from './secret-files.js'
 /** Reads variables one by one and keeps every fault, so that an operator mends all of them in one go. */
 export class EnvReader {
   readonly faults: string[] = []
+  readonly #env: NodeJS.ProcessEnv
   readonly #faulty = new Set<string>()
   readonly #fromFiles = new Map<string, string>()
 
   /** `secrets` are the variables whose value may stand in a file that `<name>_FILE` names. */
-  constructor(
-    private readonly env: NodeJS.ProcessEnv,
-    secrets: readonly string[],
-  ) {
+  constructor(env: NodeJS.ProcessEnv, secrets: readonly string[]) {
+    this.#env = env
     for (const name of secrets) this.#takeFile(name)
   }
 
   /** Undefined where unset or blank: compose files pass empty strings for what is not set. */
   text(name: string): string | undefined {
-    const value = (this.#fromFiles.get(name) ?? this.env[name])?.trim()
+    const value = (this.#fromFiles.get(name) ?? this.#env[name])?.trim()
     return value ? value : undefined
   }
 
@@ -42,7 +41,7 @@ export class EnvReader {
     return this.#faulty.has(name)
   }
 
-  /** Notes `<name> is '<value>'; it must be <right>.` A secret's value is told by its length only. */
+  /** Notes `<name> is '<value>'; it must be <right>.` Of a secret's value only the length is shown. */
   fault(name: string, value: string | undefined, right: string, secret?: 'secret'): undefined {
     const told = value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${shown(value)}'`
     this.faults.push(`${name} is ${told}; it must be ${right}.`)

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { databaseUrlOf } from '../db/database-url.js'
 import { faultPoints } from '../fault-points.js'
+import { mostMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
 import { secretVariables } from './secret-files.js'
 
@@ -56,7 +57,7 @@ export interface Config {
   readonly production: boolean
   readonly graphqlExplorer: boolean
   readonly logLevel: LogLevel
-  /** Unset: the metrics are for anybody who reaches the port. */
+  /** Unset: the metrics are open to all who reach the port. */
   readonly metricsToken: string | undefined
   /** Unset: on the port of everything else. */
   readonly metricsPort: number | undefined
@@ -107,7 +108,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
     scannerUrl: readScannerUrl(read),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
-    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: 1_048_576, fallback: 1024 }),
+    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: mostMegabytes, fallback: 1024 }),
     maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
     uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     validationWorkers: read.integer('VALIDATION_WORKERS', {

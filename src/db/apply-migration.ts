@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, DatabaseError } from 'pg'
 import type { Migration, MigrationMode } from './migrations.js'
 
-// A lock that is waited for holds up all who come behind it: shortly, then again, until whoever works there has left a gap.
+// A lock that is waited for holds up all who come behind it: shortly, then again, until the others leave a gap.
 const lockTimeoutMs = 2_000
 const lockRetries = 100
 const batchRows = 5_000

@@ -8,6 +8,7 @@ import { idTime, newId } from '../ids.js'
 import { usageColumns, usageNow } from '../ledger/counters.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
+import { megabyte } from '../units.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.type.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
 
@@ -122,7 +123,7 @@ export class FileContextService {
   async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
-         greatest(0, c.storage_quota_mb * 1048576::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
+         greatest(0, c.storage_quota_mb * ${megabyte}::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
          coalesce(${blockReasons.map((reason) => `u.${reason}`).join(' + ')}, 0)::bigint AS "filesBlocked",
          coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
        FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id

@@ -45,7 +45,7 @@ export class File {
 export class DownloadUrl {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
-  @Field(() => String, { description: 'Gives the file to whoever holds it, until it expires.' })
+  @Field(() => String, { description: 'Gives the file to its holder, without a credential, until it expires.' })
   downloadUrl!: string
   @Field(() => LongScalar, { description: 'Seconds from now.' })
   expiresInSeconds!: number

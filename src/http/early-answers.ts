@@ -23,7 +23,7 @@ export function settleEarlyAnswers(request: IncomingMessage, response: ServerRes
     continued = true
     writeContinue.call(response, callback)
   }
-  // Every answer comes by here, whoever gives it: Node itself calls it where nobody does.
+  // Every answer comes by here: Node itself calls it where no code does.
   response.writeHead = ((...parameters: Parameters<typeof writeHead>) => {
     if (!request.complete && !mayBeKept(request, continued)) {
       response.setHeader('Connection', 'close')

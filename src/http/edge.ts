@@ -27,7 +27,7 @@ import { targetOf } from './target.js'
 /** What the HTTP edge is handed. */
 export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Told of a credential that belongs to no tenant; throws 429 where its address sends too many. */
+  /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
   refusedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail

@@ -12,7 +12,7 @@ const timeoutMs = 8_000
 // Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
 const mostAheadMs = 5_000
 
-/** Whether the service can do its work: each dependency is really used, at most once in five seconds whoever asks. */
+/** Whether the service can do its work: each dependency is really used, at most once in five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void
@@ -36,9 +36,9 @@ export class Health {
     scanner: VirusScanner | null
     /** Of the embedded database: then uploads are refused. */
     isDiskFull: () => boolean
-    /** What the reconciler found and nobody mended yet: told here, though the service works on. */
+    /** What the reconciler found and is not mended yet: shown here, though the service works on. */
     storageFindings: () => Promise<number>
-    /** Told why, once for each time that a dependency goes down. */
+    /** Called once for each time that a dependency goes down. */
     onDown: (dependency: string, error: unknown) => void
   }) {
     this.#onDown = onDown
@@ -49,7 +49,7 @@ export class Health {
       },
       clock: async () => {
         const time = await learnTime(pool).catch(() => undefined)
-        // Told as the database's own outage already.
+        // The database's own outage says it already.
         if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
         const { aheadMs, uncertainMs } = time
         if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }
@@ -92,7 +92,7 @@ export class Health {
     return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
   }
 
-  /** What anybody may read of it: an address or a path is for the log alone. */
+  /** What is public of it: an address or a path is for the log alone. */
   async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
       const condition = await inTime(check())

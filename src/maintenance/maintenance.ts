@@ -70,7 +70,7 @@ export class Maintenance {
     this.#reconciler.stop()
     this.#parts.tenants.deletion.stop()
     await Promise.all([this.#running.done, this.#reconciling.done])
-    // Nobody else knows of them.
+    // Nothing else knows of them.
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 

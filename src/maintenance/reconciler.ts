@@ -14,7 +14,7 @@ export interface Pace {
   sample: number
 }
 
-/** Slow enough that nobody notices. */
+/** Slow enough not to be noticed. */
 const usualPace: Pace = { pathsPerSecond: 200, sample: 0.01 }
 const stateKey = 'reconcile'
 const lock = 4_207_003

@@ -4,7 +4,7 @@ import { httpStatus } from '../errors.js'
 import { exampleOf } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
 
-/** What any call may be told, however right it is. */
+/** What any call may be answered, however right it is. */
 const always: ErrorCode[] = [
   'unauthenticated',
   'forbidden',
@@ -23,7 +23,7 @@ const ofUploads: ErrorCode[] = [
   'storage_unavailable',
 ]
 
-// What only these operations may be told: no type of the schema says it.
+// What only these operations may be answered: no type of the schema says it.
 const ofOperation: Record<string, ErrorCode[]> = {
   CreateApiKey: ['conflict'],
   EnableApiKey: ['conflict'],
@@ -164,7 +164,7 @@ const known = (properties: Record<string, Json>): Json => ({ type: 'object', pro
 const text: Json = { type: 'string' }
 const whole: Json = { type: 'integer', format: 'int64' }
 
-// What is always told is required where it is told in one way only; the rest is there where it applies.
+// What is always there is required where it has one form only; the rest is there where it applies.
 const details: Partial<Record<ErrorCode, Json>> = {
   bad_user_input: fieldFaults,
   method_not_allowed: known({ allowed: { type: 'array', items: text } }),

@@ -20,7 +20,7 @@ export interface RestParts {
   spool: Spool
   /** Bytes that a context allows, for uploads under way; undefined where it takes none. */
   contextLimit(actor: Actor, contextKey: string): Promise<number | undefined>
-  /** Told of what is not the caller's fault. */
+  /** Called with what is not the caller's fault. */
   onFault(error: unknown, call: Call): void
 }
 

@@ -1,3 +1,5 @@
+import { megabyte } from '../units.js'
+
 /** What waits: here only whose it is and how large matters. */
 export interface Queued {
   owner?: string | undefined
@@ -5,12 +7,12 @@ export interface Queued {
 }
 
 // Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
-const largeFile = 16 * 1024 * 1024
+const largeFile = 16 * megabyte
 const rememberedStarts = 31
 
 /**
  * What waits for a worker. Owners take turns. Where the queue is full, the owner with the most waiting gives way to one with clearly
- * fewer ("longest queue drop"), so that nobody's files keep out another's.
+ * fewer ("longest queue drop"), so that one tenant's files keep out no other's.
  */
 export class FairQueue<T extends Queued> {
   readonly #options: { workers: number; maxLength: number }

@@ -1,6 +1,6 @@
 import { type Answer, answer } from './work.js'
 
-/** What a thread is asked; by `shared` it is told, and tells, more meanwhile. */
+/** What a thread is asked; `shared` carries more both ways meanwhile. */
 export interface ThreadTask {
   module: string
   run: string

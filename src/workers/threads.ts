@@ -22,7 +22,7 @@ const endMs = 2_000
 export class Threads {
   readonly #most: number
   readonly #piscina: Piscina
-  /** Threads that were told to end, until they have. */
+  /** Threads that were asked to end, until they have. */
   readonly #leaving = new Map<Worker, Promise<void>>()
 
   constructor({ most, memoryMb, idleMs }: ThreadsOptions) {

@@ -105,7 +105,7 @@ export class WorkerProcess {
     await gone
   }
 
-  /** What it holds for itself, without the files that it has mapped; 0 where that cannot be told. */
+  /** What it holds for itself, without the files that it has mapped; 0 where that cannot be known. */
   memoryMb(): number {
     try {
       return Number(/^RssAnon:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.pid}/status`, 'latin1'))?.[1] ?? 0) / 1024

@@ -1413,7 +1413,7 @@ export interface components {
             file_id: string;
             /**
              * Format: uri
-             * @description Gives the file to whoever holds it, until it expires.
+             * @description Gives the file to its holder, without a credential, until it expires.
              */
             download_url: string;
             /**

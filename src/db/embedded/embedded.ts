@@ -35,7 +35,7 @@ export interface DatabasePlace {
 type Say = (what: string) => void
 
 // An operator's command is done in seconds; a service that starts in the meantime waits for it. A service that was
-// just told to stop needs a moment; one that lives on is not going to go.
+// just asked to stop needs a moment; one that lives on is not going to go.
 const patienceMs = { command: 60_000, service: 2000 }
 
 // Two segments of PostgreSQL's log: what a recovery and many deletes take.

@@ -27,7 +27,7 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** The one that an earlier server on `folder` had; unset, one is chosen. */
   socketFolder?: string
-  /** Told what takes time. */
+  /** Called with what takes time. */
   say?: (what: string) => void
 }
 
@@ -47,7 +47,7 @@ const ourSettings = {
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // What a client did wrong is told to the client; the statements of others have no place in a log.
+  // What a client did wrong is answered to the client; the statements of others have no place in a log.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }

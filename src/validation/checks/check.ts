@@ -32,7 +32,7 @@ export interface Submission {
 
 export type CheckOutcome = 'passed' | 'failed' | 'skipped' | 'incomplete'
 
-/** What the checks know of one file. What costs time is asked for once, by whoever asks first. */
+/** What the checks know of one file. What costs time is done once, for the first that asks. */
 export interface FileUnderTest {
   readonly submission: Submission
   /** The last one of the name, lower-case, without the dot; '' where there is none. */
