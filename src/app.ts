@@ -36,9 +36,7 @@ export interface AppParts {
 /** The whole service, ready to listen. */
 export interface App {
   httpServer: Server
-  /** Where METRICS_PORT is set. */
   metricsServer: Server | undefined
-  /** On the very first start. */
   firstRun: FirstRun | undefined
   descriptions: { storage: string; scanner: string }
   services: Services

@@ -1,6 +1,5 @@
 interface BlockReasonRow {
   status: 413 | 422
-  /** As GraphQL and the OpenAPI document say it. */
   meaning: string
 }
 
@@ -39,7 +38,6 @@ export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = ro
 /** In the order in which they are judged; also the columns that count them. */
 export const blockReasons = Object.keys(rows) as readonly BlockReason[]
 
-/** Something for each reason. */
 export const perReason = <T>(value: (reason: BlockReason, row: BlockReasonRow) => T): Record<BlockReason, T> =>
   Object.fromEntries(blockReasons.map((reason) => [reason, value(reason, rows[reason])])) as Record<BlockReason, T>
 

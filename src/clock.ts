@@ -9,7 +9,6 @@ let offset: number | undefined
  */
 export const now = (): number => (offset === undefined ? Date.now() : Math.floor(performance.now() + offset))
 
-/** The same as a Date. */
 export const currentTime = (): Date => new Date(now())
 
 /** Learns the database's time. Gives how far ahead of it the machine's own clock is, in milliseconds, and by how much that may be wrong. */

@@ -2,7 +2,6 @@ import { blockReasonRows, policyRefusals } from './block-reasons.js'
 
 interface ErrorCodeRow {
   status: number
-  /** As GraphQL and the OpenAPI document say it. */
   meaning: string
 }
 

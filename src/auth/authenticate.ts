@@ -127,7 +127,6 @@ function credentialIn(rawHeaders: readonly string[]): { credential: string } | {
   }
   if (value === undefined) return undefined
   if (value.length > longestToken + 16) return { fault: `The Authorization header is longer than ${longestToken} bytes.` }
-  // RFC 6750 §2.1
   const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(value)
   return bearer ? { credential: bearer[1]! } : { fault: "The Authorization header must read 'Bearer' and an API key or a token." }
 }

@@ -5,11 +5,8 @@ import type { Readable } from 'node:stream'
  * in a temporary file beyond that. Never both. Checks, scanners and stores read it; its maker disposes of it.
  */
 export interface Content {
-  /** Bytes. */
   readonly size: number
-  /** Lower-case hexadecimal. */
   readonly sha256: string
-  /** The whole content, where it is held in memory. */
   readonly bytes?: Buffer
   /** The temporary file, where it is held in one. A local store takes it by rename. */
   readonly path?: string

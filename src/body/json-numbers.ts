@@ -25,6 +25,5 @@ export const losesDigits = (written: string): boolean =>
   integer.test(written) &&
   (written.length > longestInteger || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))
 
-/** What to do about it. */
 export const losesDigitsMessage = (written: string): string =>
   `must not hold the number ${written}, of which only the first 15 or 16 digits would be kept; send it as a string`

@@ -9,7 +9,6 @@ import { watchBody } from './watch-body.js'
 /** What a body of multipart/form-data may hold, and what is done with its parts as they come. */
 export interface MultipartOptions {
   spool: Spool
-  /** How long the client may send nothing. */
   idleMs: number
   limits: { fields: number; files: number; fieldSize: number }
   /** Throws where the body is refused: nothing more of it is read. */
@@ -17,7 +16,6 @@ export interface MultipartOptions {
   onFile(file: FilePart): void
   /** More parts than `limits` allow. */
   onTooMany(): void
-  /** The error for a body that is not well-formed. */
   broken(why: string): AssayError
 }
 

@@ -10,7 +10,6 @@ import { Batch } from './batch.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
 
-/** Where uploads wait while they are judged. */
 export interface SpoolOptions {
   directory: string
   /** Uploads up to this many bytes stay in memory and never touch a temporary file. */
@@ -58,7 +57,6 @@ export class Spool {
     return spool
   }
 
-  /** Throws where no upload could be received now. */
   async ready(): Promise<void> {
     const file = join(this.directory, newId('req'))
     try {
@@ -157,7 +155,6 @@ class BehindWriter {
     this.#handle = handle
   }
 
-  /** Resolves when there is room for more. */
   async write(chunk: Buffer): Promise<void> {
     this.#batch.add(chunk)
     if (this.#batch.size >= writtenAtOnce) await this.#flush()
@@ -199,7 +196,6 @@ async function writeWhole(handle: FileHandle, batch: Buffer[]): Promise<void> {
   }
 }
 
-/** What a short write left over. */
 function afterBytes(chunks: Buffer[], written: number): Buffer[] {
   let skip = written
   return chunks.flatMap((chunk) => {
@@ -209,7 +205,6 @@ function afterBytes(chunks: Buffer[], written: number): Buffer[] {
   })
 }
 
-/** Content that is in memory already. */
 export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').update(bytes).digest('hex')): Content => ({
   size: bytes.length,
   sha256,
@@ -218,7 +213,6 @@ export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').updat
     Readable.from(bytes.length === 0 ? [] : [range ? bytes.subarray(range.start, range.end + 1) : bytes], { objectMode: false }),
 })
 
-/** Content in a file whose size and digest are known. */
 const fileContent = (path: string, size: number, sha256: string): Content => ({
   size,
   sha256,

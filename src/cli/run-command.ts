@@ -34,7 +34,6 @@ export function understand(words: readonly string[]): Asked {
   return { command, given }
 }
 
-/** Every command, a line each. */
 export const usage = (): string =>
   ['Commands, after npm run --silent admin -- :', ...Object.values(commands).map((command) => `  ${command.usage}`)].join('\n')
 
@@ -51,7 +50,6 @@ export async function runCommand(
     () => borrowDatabase(config, say),
     (database) => database.stop(),
   )
-  // The command may be the first to use this database.
   await opened.prove()
   await migrate(opened.directUrl)
   const database = await lifecycle.open(

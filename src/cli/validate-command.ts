@@ -131,7 +131,6 @@ async function* filesBelow(folder: string): AsyncIterable<string> {
   }
 }
 
-/** The report as REST spells it (contract §6). */
 function inWireSpelling(report: ValidationReport): Record<string, unknown> {
   const { engine } = report
   return {

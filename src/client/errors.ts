@@ -19,7 +19,6 @@ export class AssayError extends Error {
   readonly code: ErrorCode
   /** For programs; typed once `isAssayError` has checked the code. */
   readonly details: unknown
-  /** HTTP status; 0 where there was no answer. */
   readonly status: number
   /** What the service logged the call under. */
   readonly requestId: string | undefined

@@ -22,9 +22,7 @@ export interface JwtConfig {
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Without a slash at its end. */
   readonly publicUrl: string
-  /** Absolute. */
   readonly dataDir: string
   /** Unset: the embedded PostgreSQL in `dataDir`. */
   readonly databaseUrl: string | undefined

@@ -3,12 +3,10 @@ import pg from 'pg'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
 
-/** The part of a logger that the pool needs. */
 export interface PoolLogger {
   warn(facts: object, message: string): void
 }
 
-/** What runs a statement: the pool, or one connection. */
 export interface Queries {
   query<T extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
   /** Under a name: planned once on each connection. */

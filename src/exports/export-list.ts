@@ -67,7 +67,6 @@ export class ExportList<Args extends object> {
     return { args, format: format as ExportFormat }
   }
 
-  /** An item under the names of the response, in their order. */
   rowOf(item: object): Record<string, unknown> {
     return Object.fromEntries(this.#fields.map(({ column, field }) => [column, (item as Record<string, unknown>)[field]]))
   }

@@ -21,7 +21,6 @@ interface Parts {
   database: Database
   callLogs: CallLogService
   auditLogs: AuditLogService
-  /** Who calls: the edge's own way of finding out. */
   callOf(request: Request): Promise<Call>
   /** Called for an export that failed half-way, which no answer can say any more. */
   onFault(error: unknown): void

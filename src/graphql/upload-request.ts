@@ -18,7 +18,6 @@ interface UploadRequestOptions {
   spool: Spool
   /** Bytes that no file may exceed, whatever its context. */
   ceiling: number
-  /** How long the client may send nothing. */
   idleMs: number
 }
 
@@ -44,7 +43,6 @@ class Expected {
   arrived = false
   arrive!: (part: { filename: string; received: Promise<Spooled> }) => void
   fail!: (error: unknown) => void
-  /** As the resolvers see it. */
   readonly incoming: IncomingFile
   /** Asked for with every chunk: the context's, once the resolver knows it. */
   limit: () => number

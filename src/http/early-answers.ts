@@ -63,7 +63,6 @@ function linger(socket: Socket): void {
   endWhereSilent(socket, () => false)
 }
 
-/** Gives what ends the watch. */
 function endWhereSilent(socket: Socket, isDone: () => boolean): () => void {
   const until = Date.now() + lingerMs
   let seen = -1

@@ -24,7 +24,6 @@ import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
 import { targetOf } from './target.js'
 
-/** What the HTTP edge is handed. */
 export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
   /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
@@ -40,7 +39,6 @@ export interface EdgeParts {
   health: Health
   metrics: Metrics
   metricsToken: string | undefined
-  /** True where the metrics have a port of their own. */
   metricsElsewhere: boolean
   spool: Spool
   corsOrigins: string[]

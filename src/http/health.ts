@@ -4,7 +4,6 @@ import { publicError } from '../public-error.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 
-/** How one dependency is. */
 type Condition = { status: 'up' | 'down' | 'off'; reason?: string } & Record<string, unknown>
 
 const freshMs = 5_000
@@ -30,7 +29,6 @@ export class Health {
   }: {
     pool: Pool
     storage: BlobStorage
-    /** Where uploads wait before they are stored. */
     spool: { ready(): Promise<void> }
     /** Null where the operator has none, which is no outage: contexts that have their files scanned refuse these by themselves. */
     scanner: VirusScanner | null
@@ -49,7 +47,6 @@ export class Health {
       },
       clock: async () => {
         const time = await learnTime(pool).catch(() => undefined)
-        // The database's own outage says it already.
         if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
         const { aheadMs, uncertainMs } = time
         if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }

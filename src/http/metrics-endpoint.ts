@@ -15,7 +15,6 @@ export function metricsEndpoint({ registry }: Metrics, token: string | undefined
   }
 }
 
-/** The same on a port of its own, where nothing else answers. */
 export function metricsApp(metrics: Metrics, token: string | undefined): Express {
   const app = express()
   app.disable('x-powered-by')

@@ -6,11 +6,9 @@ import { errorBody } from '../public-error.js'
 import { joinSmallChunks } from './small-chunks.js'
 import { originForm } from './target.js'
 
-/** Bytes of a request line and its headers. */
 const mostHeaderBytes = 16_384
 /** A client that sends its headers drop by drop is dropped (slow loris). */
 const headersMs = 20_000
-/** How often Node looks for such clients. */
 const checkEveryMs = 2_000
 
 /** The HTTP server around the Express application: what goes wrong before there is a request is answered in JSON as well. */

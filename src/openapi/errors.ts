@@ -48,7 +48,6 @@ export interface Refusable {
   operation: string
   body?: 'json' | 'multipart' | undefined
   idempotent: boolean
-  /** Whether any input can be at fault. */
   judged: boolean
   /** Whether the path names a thing that may not be there. */
   named: boolean
@@ -132,7 +131,6 @@ function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
   return { oneOf: refs, discriminator: { propertyName: 'code', mapping } }
 }
 
-/** invalid_extension: InvalidExtensionError. */
 const errorName = (code: ErrorCode): string =>
   `${code.replaceAll(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase())}Error`.replace('ErrorError', 'Error')
 

@@ -57,7 +57,6 @@ export class DescribedOperation {
     }))
   }
 
-  /** The REST face of it. */
   describe(route: Route): Json {
     const inPath = this.inputs.filter(({ name }) => route.path.includes(`{${name}}`))
     const others = this.inputs.filter((input) => !inPath.includes(input))
@@ -85,7 +84,6 @@ export class DescribedOperation {
     }
   }
 
-  /** What every operation begins with. */
   head(summary: string, sentences: string[]): Json {
     const { access } = this.endpoint
     const scope = access === 'any' ? 'Any valid credential.' : `Requires the scope \`${access}\`.`

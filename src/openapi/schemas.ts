@@ -118,7 +118,6 @@ export interface InputTarget {
   extensions: Readonly<Record<string, unknown>>
 }
 
-/** What may be sent for an argument. */
 export function inputSchema(named: NamedSchemas, target: InputTarget): Json {
   const limits = target.extensions.jsonSchema as Json | undefined
   const limited = { ...typeSchema(named, target.type), ...limits }
@@ -154,6 +153,5 @@ function scalarSchema(name: string): Json {
 const described = (schema: Json, description: string | null | undefined): Json =>
   description ? { ...schema, description } : schema
 
-/** The same, or null. */
 export const orNull = (schema: Json): Json =>
   typeof schema.type === 'string' ? { ...schema, type: [schema.type, 'null'] } : { anyOf: [schema, { type: 'null' }] }

@@ -10,7 +10,6 @@ import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 import { UploadForm } from './upload-form.js'
 
-/** What one request has been found to be. */
 export interface Inquiry {
   request: IncomingMessage
   response: ServerResponse

@@ -27,7 +27,6 @@ export interface RestParts {
 /** Answers one REST request below /api/v1. */
 export type RestHandler = (request: IncomingMessage, response: ServerResponse, call: Call, target: Target) => Promise<void>
 
-/** What a request asks for, as it came. */
 interface Target {
   path: string
   query: URLSearchParams

@@ -5,7 +5,6 @@ export interface Route {
   path: string
   /** The name of an operation in operations.graphql. */
   operation: string
-  /** Of a success; 200 unless given. */
   status?: number
   message?: string
   /** False where the envelope has none. */
@@ -16,7 +15,6 @@ export interface Route {
   nullable?: readonly string[]
   /** Of a list: the member of an item that the link to the next page begins behind. */
   listedBy?: string
-  /** For the documentation. */
   summary: string
 }
 

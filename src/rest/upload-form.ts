@@ -13,7 +13,6 @@ interface UploadFormOptions {
   spool: Spool
   /** Bytes that no upload may exceed, whatever its context. */
   ceiling: number
-  /** How long the client may send nothing. */
   idleMs: number
   /** The names that may be sent beside the file. */
   fields: readonly string[]
@@ -31,7 +30,6 @@ export class UploadForm {
   #limit: number
   #spooled: Spooled | undefined
   #files = 0
-  /** What must be awaited before the form is whole. */
   readonly #pending: Promise<unknown>[] = []
 
   private constructor(options: UploadFormOptions) {
@@ -46,7 +44,6 @@ export class UploadForm {
     return form
   }
 
-  /** Gives back what was received of the file. */
   async dispose(): Promise<void> {
     await this.#spooled?.dispose()
   }

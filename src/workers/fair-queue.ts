@@ -51,7 +51,6 @@ export class FairQueue<T extends Queued> {
     this.#waiting.unshift(work)
   }
 
-  /** Forgets one, if it waits. */
   remove(work: T): void {
     this.#again.delete(work)
     this.#waiting = this.#waiting.filter((each) => each !== work)
@@ -71,12 +70,10 @@ export class FairQueue<T extends Queued> {
     return next
   }
 
-  /** One that was begun is over. */
   ended(work: T): void {
     this.#running.delete(work)
   }
 
-  /** Takes out all that wait. */
   clear(): T[] {
     const all = this.#waiting
     this.#waiting = []

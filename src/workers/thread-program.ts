@@ -7,7 +7,6 @@ export interface ThreadTask {
   data: unknown
   bytes?: Uint8Array | undefined
   settings?: SharedArrayBuffer | undefined
-  /** Of Date.now(). */
   sentAt: number
   /** Milliseconds from `sentAt` to its begin, plus one; then 1 once it is not wanted any more. */
   shared: Int32Array

@@ -13,7 +13,6 @@ export interface WorkerPoolOptions {
   workers: number
   /** Works that may wait; of more, the latest of the owner with the most waiting are `overloaded`. */
   maxQueue: number
-  /** Of each thread's JavaScript heap. */
   memoryMb: number
   /** Of all processes for native code together; half of what the machine or the container has by default. */
   processMemoryMb: number
@@ -68,12 +67,10 @@ export class WorkerPool {
     this.#processes = new Processes({ most: workers, memoryMb: processMemoryMb, memoryEachMb, idleMs, sandbox })
   }
 
-  /** Threads that are alive now. */
   get threads(): number {
     return this.#threads.size
   }
 
-  /** Processes that are alive now. */
   get processes(): number[] {
     return this.#processes.pids
   }

@@ -9,7 +9,6 @@ import { AssayError } from '../errors.js'
 import { type Output, UsageError } from './output.js'
 import { keepSettings } from './settings.js'
 
-/** What a command is handed: its words, its options, and where it writes. */
 export interface Run {
   words: string[]
   options: Record<string, string | undefined>

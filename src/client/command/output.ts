@@ -5,7 +5,6 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Where a command writes. */
 export interface Output {
   /** Every answer as one line of JSON. */
   json: boolean

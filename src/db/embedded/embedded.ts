@@ -13,7 +13,6 @@ import { isAlive, type LockHolder, tryLock } from './lock.js'
 import { startServer } from './server.js'
 
 export interface OpenDatabase extends DatabaseUrls {
-  /** For the banner, without secrets. */
   description: string
   /** Throws one sentence where an outside one lacks what the service needs. */
   prove(): Promise<void>

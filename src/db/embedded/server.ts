@@ -23,11 +23,9 @@ export interface EmbeddedServer {
 export interface EmbeddedOptions {
   /** An existing folder, where the server keeps everything: `postgres`, its socket and its log. */
   folder: string
-  /** Further settings, stronger than ours. */
   settings?: Record<string, string>
   /** The one that an earlier server on `folder` had; unset, one is chosen. */
   socketFolder?: string
-  /** Called with what takes time. */
   say?: (what: string) => void
 }
 

@@ -24,7 +24,6 @@ export class BucketAnswer extends Error {
   constructor(
     readonly code: number,
     message: string,
-    /** What its Retry-After said. */
     readonly retryAfter?: string,
   ) {
     super(message)
@@ -35,7 +34,6 @@ class NoAnswer extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-/** A reply as the error that it is. */
 export const answerOf = ({ status, headers }: { status: number; headers: IncomingHttpHeaders }, text: string) =>
   new BucketAnswer(status, `${status}: ${text}`, headers['retry-after'])
 
@@ -43,7 +41,6 @@ export interface Attempts {
   /** For the message: "keep 'path'". */
   doing: string
   limits: GcsLimits
-  /** Of each attempt; `limits.requestMs` by default. */
   attemptMs?: number
   signal?: AbortSignal
   /** Called for each attempt that got no answer in its time. */

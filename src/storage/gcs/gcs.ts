@@ -113,7 +113,6 @@ export class GcsStorage implements BlobStorage {
     return url
   }
 
-  /** Writes, reads and removes a small object. */
   async ready(): Promise<void> {
     const probe = randomUUID()
     const file = this.#access.bucket.file(`${this.#prefix}${reservedPrefix}ready-${probe}`)

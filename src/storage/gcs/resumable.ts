@@ -21,7 +21,6 @@ export interface ResumableUpload {
   upload: { contentType: string; id: string }
   signal?: AbortSignal
   access: GcsAccess
-  /** Of what is at the path now. */
   facts(): Promise<ObjectFacts | null>
 }
 
@@ -112,7 +111,6 @@ interface Part {
   session: string
   offset: number
   chunk: Buffer
-  /** Of everything up to the chunk's end. */
   crc32c: string
 }
 

@@ -1,6 +1,5 @@
 import { AssayError, storageUnavailable } from '../../errors.js'
 
-/** True where there is no room left. */
 export const isFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
 
 /** For `catch`: the one code that is no fault. */

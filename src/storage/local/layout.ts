@@ -47,7 +47,6 @@ export function listPaths(root: string, after = ''): AsyncGenerator<string> {
 }
 
 interface Position {
-  /** The logical path of the directory, with its slash. */
   prefix: string
   after: string
   top?: boolean
@@ -92,7 +91,6 @@ async function* listFans(directory: string, entries: Dirent[], at: Position): As
   }
 }
 
-/** True where paths that begin with `start` can come after `after`. */
 const reaches = (start: string, after: string) => after.startsWith(start) || comparePaths(start, after) > 0
 
 async function* merged(left: AsyncGenerator<string>, right: AsyncGenerator<string>): AsyncGenerator<string> {

@@ -60,7 +60,6 @@ export class LocalStorage implements BlobStorage {
     return store
   }
 
-  /** The file that holds the blob, to be served. */
   fileOf(path: string): string {
     return join(this.#root, placeOf(path))
   }
@@ -154,7 +153,6 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  /** A file of this disk with all its bytes on it. */
   async #source(content: Content, signal?: AbortSignal): Promise<{ file: string; ours: boolean }> {
     if (content.path !== undefined && (await this.#canLinkFrom(content.path))) {
       await content.synced
