@@ -34,4 +34,5 @@ function firstRun({ apiKey, adminEmail, adminPassword }: NonNullable<App['firstR
   ]
 }
 
+/** One word for a shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

@@ -1,5 +1,6 @@
 import { now } from '../clock.js'
 
+/** When a key was last used. */
 export interface KeyUse {
   apiKeyId: string
   at: Date
@@ -42,6 +43,7 @@ export class LastUsed {
     return this.#writing
   }
 
+  /** Writes what is left. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.flush()

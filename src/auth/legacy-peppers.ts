@@ -24,6 +24,7 @@ export class LegacyPeppers {
     )
   }
 
+  /** The secret under each of them. */
   hashes(secret: string): Buffer[] {
     return this.#peppers.map((pepper) => createHmac('sha256', pepper).update(secret).digest())
   }

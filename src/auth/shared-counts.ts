@@ -6,7 +6,7 @@ interface Pending {
   counter: ProcessCounter
   key: string
   window: number
-  /** Counted here and not yet reported. */
+  /** Counted here and not yet told. */
   untold: number
   /** What all replicas had counted when last asked, ours included. */
   told: number

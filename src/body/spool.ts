@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
-import { megabyte } from '../units.js'
 import { Batch } from './batch.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
 
+/** Where uploads wait while they are judged. */
 export interface SpoolOptions {
   directory: string
   /** Uploads up to this many bytes stay in memory and never touch a temporary file. */
@@ -40,7 +40,7 @@ export class Spool {
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
-    this.#memoryBudget = options.memoryBudget ?? 32 * megabyte
+    this.#memoryBudget = options.memoryBudget ?? 32 * 1024 * 1024
     this.#syncAhead = options.syncAhead ?? false
   }
 
@@ -57,6 +57,7 @@ export class Spool {
     return spool
   }
 
+  /** Throws where no upload could be received now. */
   async ready(): Promise<void> {
     const file = join(this.directory, newId('req'))
     try {
@@ -120,7 +121,7 @@ export class Spool {
         }
         await writer.write(chunk)
       }
-      // The limit may have become known after the last byte.
+      // The limit may have been told after the last byte.
       if (size > limit()) return await discard()
       const sha256 = hash.digest('hex')
       if (!writer) {
@@ -155,6 +156,7 @@ class BehindWriter {
     this.#handle = handle
   }
 
+  /** Resolves when there is room for more. */
   async write(chunk: Buffer): Promise<void> {
     this.#batch.add(chunk)
     if (this.#batch.size >= writtenAtOnce) await this.#flush()
@@ -171,7 +173,7 @@ class BehindWriter {
     await this.#flush()
     await this.#writing
     const synced = this.#handle.datasync().finally(() => this.#handle.close())
-    // Not awaited where the file is refused.
+    // Nobody asks where the file is refused.
     synced.catch(() => {})
     return { synced }
   }
@@ -184,7 +186,7 @@ class BehindWriter {
   async #flush(): Promise<void> {
     await this.#writing
     this.#writing = writeWhole(this.#handle, this.#batch.take())
-    // Thrown where it is awaited next; until then it must not count as unhandled.
+    // Told by whoever waits for it next; until then it must not count as unhandled.
     this.#writing.catch(() => {})
   }
 }
@@ -196,6 +198,7 @@ async function writeWhole(handle: FileHandle, batch: Buffer[]): Promise<void> {
   }
 }
 
+/** What a short write left over. */
 function afterBytes(chunks: Buffer[], written: number): Buffer[] {
   let skip = written
   return chunks.flatMap((chunk) => {
@@ -205,6 +208,7 @@ function afterBytes(chunks: Buffer[], written: number): Buffer[] {
   })
 }
 
+/** Content that is in memory already. */
 export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').update(bytes).digest('hex')): Content => ({
   size: bytes.length,
   sha256,
@@ -213,6 +217,7 @@ export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').updat
     Readable.from(bytes.length === 0 ? [] : [range ? bytes.subarray(range.start, range.end + 1) : bytes], { objectMode: false }),
 })
 
+/** Content in a file whose size and digest are known. */
 const fileContent = (path: string, size: number, sha256: string): Content => ({
   size,
   sha256,

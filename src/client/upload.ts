@@ -7,6 +7,7 @@ export interface Progress {
   total: number | undefined
 }
 
+/** A multipart body, made anew for each attempt. */
 export interface Form {
   headers: Record<string, string>
   body: () => Body

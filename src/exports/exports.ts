@@ -21,8 +21,9 @@ interface Parts {
   database: Database
   callLogs: CallLogService
   auditLogs: AuditLogService
+  /** Who calls: the edge's own way of finding out. */
   callOf(request: Request): Promise<Call>
-  /** Called for an export that failed half-way, which no answer can say any more. */
+  /** Told of an export that failed half-way, when no answer can tell it any more. */
   onFault(error: unknown): void
 }
 

@@ -71,10 +71,7 @@ export class FileResolver {
   }
 
   @Requires('download')
-  @Mutation(() => DownloadUrl, {
-    description:
-      'Makes a pre-signed, short-lived download URL. It dies with the credential that asked for it; that of a bucket cannot, and lives out its five minutes.',
-  })
+  @Mutation(() => DownloadUrl, { description: 'Makes a pre-signed, short-lived download URL.' })
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
     return this.#files.createDownloadUrl(attempt, fileId, once)
   }

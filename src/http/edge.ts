@@ -24,9 +24,10 @@ import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
 import { targetOf } from './target.js'
 
+/** What the HTTP edge is handed. */
 export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
+  /** Told of a credential that belongs to no tenant; throws 429 where its address sends too many. */
   refusedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail
@@ -39,6 +40,7 @@ export interface EdgeParts {
   health: Health
   metrics: Metrics
   metricsToken: string | undefined
+  /** True where the metrics have a port of their own. */
   metricsElsewhere: boolean
   spool: Spool
   corsOrigins: string[]
@@ -159,6 +161,6 @@ function fail({ logger }: EdgeParts, error: unknown, request: Known, response: R
     return
   }
   const graphql = request.path.startsWith('/graphql')
-  if (graphql) sendGraphqlError(request, response, told)
+  if (graphql) sendGraphqlError(response, told)
   else sendError(request as IncomingMessage, response as ServerResponse, told, request.callId)
 }

@@ -2,27 +2,35 @@ import type { Pool, PoolClient } from 'pg'
 import { overloaded } from '../errors.js'
 import { appendStatement } from './append.js'
 import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
+import { slowCommitMs, Turns } from './turns.js'
 
 const mostLocked = 10
+const mostAtOnce = 2
 
-/**
- * Entries that only add, of any tenants: one statement, one commit, no lock. Those that arrive while a group is being committed go
- * in the next one, so that the cost of a durable commit is shared and none waits for a timer. One group at a time: two gained a quarter
- * where a commit takes 20 ms, and cost half where it takes none.
- */
+/** Entries that only add, of any tenants: one statement, one commit, no lock. Those that arrive meanwhile go in the next group. */
 export class AppendLane {
   readonly #pool: Pool
   readonly #maxGroup: number
   readonly #maxWaiting: number
-  readonly #onWritten: (group: Waiting[]) => void
+  readonly #onWritten: (group: Waiting[]) => Promise<void>
+  readonly #turns: Turns
   #waiting: Waiting[] = []
-  #running = false
 
-  constructor(parts: { pool: Pool; maxGroup: number; maxWaiting: number; onWritten: (group: Waiting[]) => void }) {
+  constructor(parts: {
+    pool: Pool
+    maxGroup: number
+    maxWaiting: number
+    onWritten: (group: Waiting[]) => Promise<void>
+  }) {
     this.#pool = parts.pool
     this.#maxGroup = parts.maxGroup
     this.#maxWaiting = parts.maxWaiting
     this.#onWritten = parts.onWritten
+    this.#turns = new Turns({
+      most: mostAtOnce,
+      wanted: () => this.#waiting.length > 0,
+      turn: () => this.#commit(this.#waiting.splice(0, this.#maxGroup)),
+    })
   }
 
   get waiting(): number {
@@ -30,29 +38,23 @@ export class AppendLane {
   }
 
   get idle(): boolean {
-    return !this.#running
+    return this.#turns.idle && this.#waiting.length === 0
   }
 
   push(waiting: Waiting): void {
     if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
     else waiting.reject(overloaded('Too many calls wait to be recorded; try again in a moment.'))
-    if (!this.#running) void this.#run()
-  }
-
-  async #run(): Promise<void> {
-    this.#running = true
-    // What arrives in this turn of the event loop belongs to the first group already.
-    await new Promise(setImmediate)
-    while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0, this.#maxGroup))
-    this.#running = false
+    this.#turns.wake()
   }
 
   async #commit(group: Waiting[]): Promise<void> {
+    const began = performance.now()
     let client: PoolClient | undefined
     let broken: Error | undefined
+    let answered: Promise<void>[] = []
     try {
       client = await this.#pool.connect()
-      await this.#write(client, group)
+      answered = await this.#write(client, group)
     } catch (error) {
       broken = error as Error
       const told = client && !(error instanceof LockedOut) ? inDoubt(error) : unavailable(error)
@@ -60,16 +62,20 @@ export class AppendLane {
     } finally {
       client?.release(broken)
     }
+    // Those answered together may come together again: where a commit is dear they share the next one.
+    if (performance.now() - began > slowCommitMs) await Promise.all(answered)
   }
 
   // Only a change of the log's partitions makes it wait, and that is over in moments.
-  async #write(client: PoolClient, group: Waiting[]): Promise<void> {
+  async #write(client: PoolClient, group: Waiting[]): Promise<Promise<void>[]> {
+    const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)
       try {
-        return await commitGroup(client, group, async (on, part) => {
+        await commitGroup(client, group, async (on, part) => {
           await on.query(appendStatement(part.map(({ entry }) => entry)))
-          this.#onWritten(part)
+          answered.push(this.#onWritten(part))
         })
+        return answered
       } catch (error) {
         if (!(error instanceof LockedOut) || attempt === mostLocked) throw error
       }

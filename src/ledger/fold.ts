@@ -87,7 +87,11 @@ export class Fold {
   }
 
   async #run(everyTenant: boolean): Promise<void> {
-    if (everyTenant) for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
+    if (everyTenant) {
+      for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
+      // What a process that died left pending is never moved any more.
+      await this.#pool.query(`DELETE FROM pending_moves WHERE created_at < now() - interval '1 minute'`)
+    }
     const noted = [...this.#tenants].sort()
     this.#tenants.clear()
     for (let from = 0; from < noted.length; from += tenantsAtOnce) {

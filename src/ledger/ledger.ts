@@ -107,11 +107,12 @@ export class Ledger {
     }
   }
 
-  /** The next group does not wait for the answers of this one. */
-  #settle(group: Waiting[], refusals: Refusal[]): void {
+  /** The next group waits for the answers of this one only where a commit is slow. */
+  #settle(group: Waiting[], refusals: Refusal[]): Promise<void> {
     const answers = this.#answer(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
     this.#answering.add(answers)
     void answers.finally(() => this.#answering.delete(answers))
+    return answers
   }
 
   /** Many callers are answered in several turns of the event loop: what each does with its answer would add up in one. */

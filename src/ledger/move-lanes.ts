@@ -3,8 +3,10 @@ import { sqlFault } from '../db/sql-errors.js'
 import { databaseUnavailable, overloaded } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
-import { moveStatement } from './move.js'
+import { movedTenant } from './entry.js'
 import type { Refusal } from './refusals.js'
+import { type Gather, type Moved, moveAlone, moveTogether } from './tenant-moves.js'
+import { slowCommitMs, Turns } from './turns.js'
 
 /** A change that goes its own way to the database, under the same lock. */
 export interface Change {
@@ -13,6 +15,7 @@ export interface Change {
 }
 
 type Job = (Waiting | Change) & { since: number }
+type Group = (Waiting & { since: number })[]
 
 interface Lane {
   tenantId: string
@@ -21,27 +24,48 @@ interface Lane {
   locked: boolean
 }
 
-/** Groups that commit at once; and beside them those of tenants whose lock was not to be had within a second. */
-const slots = { free: 4, locked: 2 }
+/** Changes and groups of one tenant that commit at once; and beside them those of tenants whose lock was not to be had within a second. */
+const slots = { alone: 3, locked: 2 }
+const mostTogether = 2
+/** What a tenant may bring into a commit that it shares with others. */
+const smallGroup = 64
 const mostLockedMs = 10_000
 const mostOfOneTenant = 5_000
+const mostBusy = 1_000
+const mostGatherMs = 10
+const nothing: Gather = { expected: 0, mostMs: 0 }
+/** As many locks does a commit of several tenants hold. */
+const mostTenants = 64
 
 /**
- * What takes a tenant's lock, in a lane for each tenant: a group of entries, or one change, at a time. A tenant whose lock somebody
- * holds leaves its slot to the others and is tried beside them, for at most ten seconds.
+ * What takes a tenant's lock, in a lane for each tenant. Small groups of several tenants share a commit. A change, a large group, and
+ * the group of a tenant that is busy with another ledger go alone. A tenant whose lock somebody holds leaves its slot to the others and
+ * is tried beside them, for at most ten seconds.
  */
 export class MoveLanes {
   readonly #pool: Pool
   readonly #maxGroup: number
-  readonly #onWritten: (group: Waiting[], refusals: Refusal[]) => void
+  readonly #onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
   readonly #lanes = new Map<string, Lane>()
-  readonly #queues = { free: [] as Lane[], locked: [] as Lane[] }
+  readonly #queues = { together: [] as Lane[], alone: [] as Lane[], locked: [] as Lane[] }
   readonly #slots = { ...slots }
+  readonly #together: Turns
+  /** Tenants for which other ledgers commit as well, and what to gather for their next commit. */
+  readonly #busy = new Map<string, Gather>()
 
-  constructor(parts: { pool: Pool; maxGroup: number; onWritten: (group: Waiting[], refusals: Refusal[]) => void }) {
+  constructor(parts: {
+    pool: Pool
+    maxGroup: number
+    onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
+  }) {
     this.#pool = parts.pool
     this.#maxGroup = parts.maxGroup
     this.#onWritten = parts.onWritten
+    this.#together = new Turns({
+      most: mostTogether,
+      wanted: () => this.#queues.together.length > 0,
+      turn: () => this.#turnTogether(),
+    })
   }
 
   get waiting(): number {
@@ -69,7 +93,16 @@ export class MoveLanes {
   }
 
   #queue(lane: Lane): void {
-    const kind = lane.locked ? 'locked' : 'free'
+    if (lane.jobs.length === 0) {
+      this.#lanes.delete(lane.tenantId)
+      return
+    }
+    if (!lane.locked && !this.#busy.has(lane.tenantId) && !('run' in lane.jobs[0]!) && lane.jobs.length <= smallGroup) {
+      this.#queues.together.push(lane)
+      this.#together.wake()
+      return
+    }
+    const kind = lane.locked ? 'locked' : 'alone'
     this.#queues[kind].push(lane)
     this.#next(kind)
   }
@@ -78,20 +111,19 @@ export class MoveLanes {
     while (this.#slots[kind] > 0 && this.#queues[kind].length > 0) {
       const lane = this.#queues[kind].shift()!
       this.#slots[kind]--
-      void this.#turn(lane).finally(() => {
+      void this.#turnAlone(lane).finally(() => {
         this.#slots[kind]++
-        if (lane.jobs.length > 0) this.#queue(lane)
-        else this.#lanes.delete(lane.tenantId)
+        this.#queue(lane)
         this.#next(kind)
       })
     }
   }
 
-  async #turn(lane: Lane): Promise<void> {
+  async #turnAlone(lane: Lane): Promise<void> {
     const jobs = this.#take(lane)
     try {
       if ('run' in jobs[0]!) await this.#change(jobs[0])
-      else await this.#commit(lane.tenantId, jobs as Waiting[])
+      else await this.#commit(jobs as Group, (on, part) => this.#moveAlone(on, lane.tenantId, part))
       lane.locked = false
     } catch (error) {
       if (!(error instanceof LockedOut)) throw error
@@ -100,6 +132,26 @@ export class MoveLanes {
       lane.jobs.unshift(...jobs)
       for (const { reject } of lane.jobs.filter(({ since }) => since < oldest)) reject(lockedOut(error))
       lane.jobs = lane.jobs.filter(({ since }) => since >= oldest)
+    }
+  }
+
+  async #turnTogether(): Promise<void> {
+    const lanes: Lane[] = []
+    const group: Group = []
+    for (let lane = this.#queues.together.shift(); lane; lane = this.#queues.together.shift()) {
+      lanes.push(lane)
+      group.push(...(this.#take(lane) as Group))
+      if (lanes.length === mostTenants || group.length >= this.#maxGroup) break
+    }
+    const left = await this.#commit(group, (on, part) => this.#moveTogether(on, part)).catch((error) => {
+      if (!(error instanceof LockedOut)) throw error
+      return group
+    })
+    for (const lane of lanes) {
+      const back = left.filter(({ entry }) => movedTenant(entry) === lane.tenantId)
+      if (back.length > 0) this.#markBusy(lane.tenantId)
+      lane.jobs.unshift(...back)
+      this.#queue(lane)
     }
   }
 
@@ -117,21 +169,23 @@ export class MoveLanes {
     })
   }
 
-  async #commit(tenantId: string, group: Waiting[]): Promise<void> {
+  /** Gives those that were not written, their tenant's lock being held. */
+  async #commit(
+    group: Group,
+    write: (client: PoolClient, part: Group) => Promise<{ answered: Promise<void>[]; left: Group }>,
+  ): Promise<Group> {
+    const began = performance.now()
+    const answered: Promise<void>[] = []
+    const left: Group = []
     let client: PoolClient | undefined
     let broken: Error | undefined
     try {
       client = await this.#pool.connect()
       await commitGroup(client, group, async (on, part) => {
         faultPoint('commit.begun')
-        const { rows } = await on.query<{ refusals: Refusal[] }>(
-          moveStatement(
-            tenantId,
-            part.map(({ entry }) => entry),
-          ),
-        )
-        faultPoint('commit.durable')
-        this.#onWritten(part, rows[0]!.refusals)
+        const written = await write(on, part as Group)
+        answered.push(...written.answered)
+        left.push(...written.left)
       })
     } catch (error) {
       if (error instanceof LockedOut) throw error
@@ -141,6 +195,52 @@ export class MoveLanes {
     } finally {
       client?.release(broken)
     }
+    // Those answered together may come together again: where a commit is dear they share the next one.
+    if (performance.now() - began > slowCommitMs) await Promise.all(answered)
+    return left
+  }
+
+  async #moveAlone(on: PoolClient, tenantId: string, part: Group) {
+    const began = performance.now()
+    const entries = part.map(({ entry }) => entry)
+    const { refusals, others } = await moveAlone(on, tenantId, entries, this.#busy.get(tenantId) ?? nothing)
+    if (others === 0) this.#busy.delete(tenantId)
+    else this.#markBusy(tenantId, others, performance.now() - began)
+    return { answered: [this.#answer(part, refusals)], left: [] }
+  }
+
+  async #moveTogether(on: PoolClient, part: Group) {
+    const groups = new Map<string, Group>()
+    for (const waiting of part) {
+      const tenantId = movedTenant(waiting.entry)!
+      const known = groups.get(tenantId)
+      if (known) known.push(waiting)
+      else groups.set(tenantId, [waiting])
+    }
+    const moved = await moveTogether(
+      on,
+      new Map([...groups].map(([tenantId, group]) => [tenantId, group.map(({ entry }) => entry)])),
+    )
+    const answered: Promise<void>[] = []
+    const left: Group = []
+    for (const [tenantId, group] of groups) {
+      const one = moved.get(tenantId)
+      if (one?.others) this.#markBusy(tenantId, one.others)
+      if (one) answered.push(this.#answer(group, one.refusals))
+      else left.push(...group)
+    }
+    return { answered, left }
+  }
+
+  #answer(group: Group, refusals: Moved['refusals']): Promise<void> {
+    faultPoint('commit.durable')
+    return this.#onWritten(group, refusals)
+  }
+
+  #markBusy(tenantId: string, expected = 0, tookMs = 0): void {
+    if (this.#busy.size >= mostBusy) this.#busy.clear()
+    const mostMs = tookMs > slowCommitMs ? Math.min(mostGatherMs, Math.ceil(tookMs / 4)) : 0
+    this.#busy.set(tenantId, { expected, mostMs })
   }
 }
 

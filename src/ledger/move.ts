@@ -2,23 +2,20 @@ import { idTime, newId } from '../ids.js'
 import { usageOf } from './counters.js'
 import { databaseJson } from './database-json.js'
 import type { Entry } from './entry.js'
-import type { Refusal } from './refusals.js'
 import { auditRow, auditsOf, callRow, fileRow, removedRow } from './rows.js'
 import { type Statement, Unwritable } from './statement.js'
 
-/** What `ledger_move_1` answers with. */
-export interface Moved {
-  refusals: Refusal[]
-}
-
 /** Entries of one tenant, judged in order and written under its lock by one call of a function in the database: one round trip. */
-export function moveStatement(tenantId: string, entries: Entry[]): Statement {
+export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
+  name: 'ledger-move-1',
+  text: 'SELECT ledger_move_1($1, $2::jsonb) AS refusals',
+  values: [tenantId, movesJson(entries)],
+})
+
+/** What the functions of the database take. */
+export function movesJson(entries: Entry[]): string {
   try {
-    return {
-      name: 'ledger-move-1',
-      text: 'SELECT ledger_move_1($1, $2::jsonb) AS refusals',
-      values: [tenantId, databaseJson(movesOf(entries))],
-    }
+    return databaseJson(movesOf(entries))
   } catch (error) {
     throw new Unwritable('An entry cannot be written.', { cause: error })
   }

@@ -14,7 +14,7 @@ interface Stock {
   refill: Promise<void> | undefined
 }
 
-const mostBatch = 64
+const mostBatch = 256
 const mostPlaces = 1_000
 // In the database's time a path is safe from the sweep for so long; in this process's it is given out for half of that.
 const leaseHours = 2
@@ -28,6 +28,9 @@ const givenOutMs = (leaseHours / 2) * 3_600_000
 export class PathLeases {
   readonly #pool: Pool
   readonly #stocks = new Map<string, Stock>()
+  /** Ends with the commit that is on its way. */
+  #last: Promise<void> = Promise.resolve()
+  #next: { tenants: string[]; paths: string[]; done: Promise<void> } | undefined
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -41,7 +44,7 @@ export class PathLeases {
       while (stock.paths[0] && stock.paths[0].until < now) stock.paths.shift()
       const lease = stock.paths.shift()
       if (lease) {
-        if (stock.paths.length < stock.batch / 4) void this.#refill(place, stock).catch(() => {})
+        if (stock.paths.length < stock.batch / 2) void this.#refill(place, stock).catch(() => {})
         return lease.path
       }
       await this.#refill(place, stock)
@@ -92,11 +95,33 @@ export class PathLeases {
     stock.batch = Math.min(mostBatch, stock.batch * 2)
     const paths = Array.from({ length: stock.batch }, () => `${place}/${newBlobId()}`)
     const until = performance.now() + givenOutMs
-    await this.#pool.query({
-      name: 'lease-paths',
-      text: 'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, path, now() + make_interval(hours => $3) FROM unnest($2::text[]) AS path',
-      values: [stock.tenantId, paths, leaseHours],
-    })
+    await this.#journal(stock.tenantId, paths)
     stock.paths.push(...paths.map((path) => ({ path, until })))
+  }
+
+  /** Places whose paths run out while a commit is on its way share the next one. */
+  #journal(tenantId: string, paths: string[]): Promise<void> {
+    this.#next ??= { tenants: [], paths: [], done: this.#last.then(() => this.#write()) }
+    const { tenants, paths: waiting, done } = this.#next
+    for (const path of paths) {
+      tenants.push(tenantId)
+      waiting.push(path)
+    }
+    return done
+  }
+
+  #write(): Promise<void> {
+    const { tenants, paths } = this.#next!
+    this.#next = undefined
+    const written = this.#pool.query({
+      name: 'lease-paths',
+      text: 'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, path, now() + make_interval(hours => $3) FROM unnest($1::text[], $2::text[]) AS leased(tenant, path)',
+      values: [tenants, paths, leaseHours],
+    })
+    this.#last = written.then(
+      () => {},
+      () => {},
+    )
+    return written.then(() => {})
   }
 }

@@ -2,9 +2,7 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
-  GraphQLNonNull,
   type GraphQLSchema,
-  getNullableType,
   isEnumType,
   isInputObjectType,
   isNonNullType,
@@ -57,6 +55,7 @@ export class DescribedOperation {
     }))
   }
 
+  /** The REST face of it. */
   describe(route: Route): Json {
     const inPath = this.inputs.filter(({ name }) => route.path.includes(`{${name}}`))
     const others = this.inputs.filter((input) => !inPath.includes(input))
@@ -84,6 +83,7 @@ export class DescribedOperation {
     }
   }
 
+  /** What every operation begins with. */
   head(summary: string, sentences: string[]): Json {
     const { access } = this.endpoint
     const scope = access === 'any' ? 'Any valid credential.' : `Requires the scope \`${access}\`.`
@@ -102,10 +102,9 @@ export class DescribedOperation {
     return { name, in: place, ...(description !== undefined && { description }), required: required || place === 'path', schema }
   }
 
-  /** The schema of `data`: there in every success, while in GraphQL a root field that was refused is null. */
+  /** The schema of `data`. */
   answer(): Json {
-    const type = new GraphQLNonNull(getNullableType(this.field.type))
-    return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
+    return new AnswerSchemas(this.#shared.named, this.#fragments).of(this.field.type, this.#node.selectionSet)
   }
 
   refusals(facts: Refusable): Record<string, Json> {
@@ -141,7 +140,7 @@ export class DescribedOperation {
     const properties = Object.fromEntries(
       inputs.map((input) => {
         const schema = inputSchema(this.#shared.named, input.target)
-        return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? orNull(schema) : schema]
+        return [input.name, nullable && !input.required ? orNull(schema) : schema]
       }),
     )
     const schema = this.#shared.named.refer(`${this.name}Body`, () => ({

@@ -1,5 +1,3 @@
-import { megabyte } from '../units.js'
-
 /** What waits: here only whose it is and how large matters. */
 export interface Queued {
   owner?: string | undefined
@@ -7,12 +5,12 @@ export interface Queued {
 }
 
 // Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
-const largeFile = 16 * megabyte
+const largeFile = 16 * 1024 * 1024
 const rememberedStarts = 31
 
 /**
  * What waits for a worker. Owners take turns. Where the queue is full, the owner with the most waiting gives way to one with clearly
- * fewer ("longest queue drop"), so that one tenant's files keep out no other's.
+ * fewer ("longest queue drop"), so that nobody's files keep out another's.
  */
 export class FairQueue<T extends Queued> {
   readonly #options: { workers: number; maxLength: number }
@@ -51,6 +49,7 @@ export class FairQueue<T extends Queued> {
     this.#waiting.unshift(work)
   }
 
+  /** Forgets one, if it waits. */
   remove(work: T): void {
     this.#again.delete(work)
     this.#waiting = this.#waiting.filter((each) => each !== work)
@@ -70,10 +69,12 @@ export class FairQueue<T extends Queued> {
     return next
   }
 
+  /** One that was begun is over. */
   ended(work: T): void {
     this.#running.delete(work)
   }
 
+  /** Takes out all that wait. */
   clear(): T[] {
     const all = this.#waiting
     this.#waiting = []

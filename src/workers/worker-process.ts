@@ -26,6 +26,7 @@ export class WorkerProcess {
   constructor(module: string, gone: () => void, sandbox?: Sandbox) {
     this.module = module
     this.#child = fork(fileURLToPath(compiled('workers/process-program')), [module], {
+      // Typed arrays and what is undefined cross as they are.
       serialization: 'advanced',
       env: environment(sandbox ? '/tmp' : tmpdir()),
       ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),
@@ -58,6 +59,7 @@ export class WorkerProcess {
     return this.#child.pid
   }
 
+  /** Whether it may be given a work. */
   get free(): boolean {
     return !this.#settle && !this.#failure
   }
@@ -77,6 +79,7 @@ export class WorkerProcess {
     })
   }
 
+  /** When it began the work that it has. */
   begunAt(): number | undefined {
     return this.#begunAt
   }
@@ -102,7 +105,7 @@ export class WorkerProcess {
     await gone
   }
 
-  /** What it holds for itself, without the files that it has mapped; 0 where that cannot be known. */
+  /** What it holds for itself, without the files that it has mapped; 0 where that cannot be told. */
   memoryMb(): number {
     try {
       return Number(/^RssAnon:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.pid}/status`, 'latin1'))?.[1] ?? 0) / 1024

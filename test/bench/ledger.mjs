@@ -1,4 +1,4 @@
-// npm run bench:ledger [-- --short] [--seconds N]: entries per second that ledgers commit, each with connections of its own as replicas
+// npm run bench:ledger [-- --short] [--seconds N] [--delays 0,20] [--only '1 tenant, moves']: entries per second that ledgers commit, each with connections of its own as replicas
 // have, on one tenant and on 256, with commits that take 0, 5 and 20 ms longer (commit_delay): what only adds, what moves, half and half;
 // beside the way before (a group that upserts its nine counter rows) and one bare prepared INSERT a call; and how long the others wait
 // while one tenant is locked. All in one run, as ratios, since the machine's own speed drifts. fsync is on.
@@ -17,9 +17,16 @@ import { ensurePartitions } from '../../dist/ledger/partitions.js'
 import { PathLeases } from '../../dist/ledger/path-leases.js'
 import { counterDrift } from '../../dist/maintenance/counter-drift.js'
 
-const { values } = parseArgs({ options: { short: { type: 'boolean' }, seconds: { type: 'string' } } })
+const { values } = parseArgs({
+  options: {
+    short: { type: 'boolean' },
+    seconds: { type: 'string' },
+    delays: { type: 'string' },
+    only: { type: 'string', default: '' },
+  },
+})
 const seconds = Number(values.seconds ?? (values.short ? 1 : 3))
-const delays = values.short ? [0, 20] : [0, 5, 20]
+const delays = values.delays ? values.delays.split(',').map(Number) : values.short ? [0, 20] : [0, 5, 20]
 const counts = values.short ? [1, 2, 8] : [1, 2, 4, 8]
 const inFlight = values.short ? [64] : [64, 4096]
 
@@ -56,7 +63,7 @@ try {
   await admin.query('CREATE UNIQUE INDEX ON upserted (tenant_id, subject, grain, bucket)')
   const tenants = await makeTenants(256)
   for (const delay of delays) await compare(delay, tenants)
-  await lockedTenant(tenants)
+  if (!values.only) await lockedTenant(tenants)
   // Those of the other two ways were counted elsewhere, or nowhere.
   await admin.query(`DELETE FROM call_logs WHERE user_agent IN ('upserts', 'bare')`)
   console.log(`\ncounters_drift at the end: ${await counterDrift(admin, { tenantId: null, callsSince: null })}`)
@@ -81,16 +88,18 @@ async function compare(delay, tenants) {
       ['256 tenants', tenants],
     ]) {
       for (const [what, entryOf] of Object.entries(kinds)) {
+        if (!`${where}, ${what}`.includes(values.only)) continue
         const rates = []
         for (const count of counts)
           rates.push(await measured(count, flight, (ledgers) => (n) => entryOf(ledgers[n % count], some, n)))
         tell(`${where}, ${what}`, rates)
       }
+      if (!`${where}, appends as before (upserts)`.includes(values.only)) continue
       const upserts = []
       for (const count of counts) upserts.push(await upsertRate(count, flight, some))
       tell(`${where}, appends as before (upserts)`, upserts)
     }
-    tell('a bare prepared INSERT a call', [await bareRate(flight, tenants[0])])
+    if (!values.only) tell('a bare prepared INSERT a call', [await bareRate(flight, tenants[0])])
   }
 }
 

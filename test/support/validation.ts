@@ -41,9 +41,6 @@ export function submission(
       rejectBlankFiles: true,
       rejectCorruptFiles: true,
       scanForViruses: false,
-      rejectEncryptedFiles: false,
-      rejectActiveContent: false,
-      acceptUnscanned: false,
       ...rules,
     },
   }

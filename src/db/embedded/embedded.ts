@@ -2,48 +2,36 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DiskReserve } from '../../disk-reserve.js'
-import { megabyte } from '../../units.js'
-import { type DatabaseUrls, withoutSecrets } from '../database-url.js'
-import { proveDatabase } from '../prove-database.js'
-import { diskFull } from './disk-full.js'
 import { takeFileLock } from './file-lock.js'
 import { keepRunning } from './keeper.js'
 import { isAlive, type LockHolder, tryLock } from './lock.js'
 import { startServer } from './server.js'
 
-export interface OpenDatabase extends DatabaseUrls {
+export interface OpenDatabase {
+  url: string
+  /** For the banner, without secrets. */
   description: string
-  /** Throws one sentence where an outside one lacks what the service needs. */
-  prove(): Promise<void>
   /** The embedded server stops cleanly; an outside one is left alone. */
   stop(): Promise<void>
   /** Resolves when the embedded server ended by itself and could not be started again; never for an outside one. */
   lost: Promise<void>
-  /** True while the embedded server's disk is full: deletes work, and nothing is to take more of it. */
-  isDiskFull(): boolean
 }
 
 export interface DatabasePlace {
   dataDir: string
   databaseUrl: string | undefined
-  /** Where `databaseUrl` is that of a pooler in transaction mode. */
-  databaseDirectUrl?: string | undefined
 }
 
 type Say = (what: string) => void
 
 // An operator's command is done in seconds; a service that starts in the meantime waits for it. A service that was
-// just asked to stop needs a moment; one that lives on is not going to go.
+// just told to stop needs a moment; one that lives on is not going to go.
 const patienceMs = { command: 60_000, service: 2000 }
-
-// Two segments of PostgreSQL's log: what a recovery and many deletes take.
-const reserveBytes = 32 * megabyte
 
 /** The database for the service: the outside one, or the embedded one on a DATA_DIR that is then ours alone. */
 export async function openDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
-  if (place.databaseUrl !== undefined) return outside(place.databaseUrl, place.databaseDirectUrl)
-  return openEmbedded(place.dataDir, { purpose: 'service', say }).catch(tellOfFullDisk(place.dataDir))
+  if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
+  return openEmbedded(place.dataDir, { purpose: 'service', say })
 }
 
 /**
@@ -51,36 +39,20 @@ export async function openDatabase(place: DatabasePlace, say: Say = () => {}): P
  * else the embedded one, started for this command and stopped after it.
  */
 export async function borrowDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
-  if (place.databaseUrl !== undefined) return outside(place.databaseUrl, place.databaseDirectUrl)
-  return openEmbedded(place.dataDir, { purpose: 'command', say }).catch(tellOfFullDisk(place.dataDir))
+  if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
+  return openEmbedded(place.dataDir, { purpose: 'command', say })
 }
 
-const elsewhere = { stop: async () => {}, lost: new Promise<void>(() => {}), isDiskFull: () => false }
+const never = new Promise<void>(() => {})
 
-function outside(url: string, directUrl = url): OpenDatabase {
-  const urls = { url, directUrl }
-  const sessions = url === directUrl ? '' : `, sessions at ${withoutSecrets(directUrl)}`
-  return {
-    ...elsewhere,
-    ...urls,
-    description: `PostgreSQL at ${withoutSecrets(url)}${sessions}`,
-    prove: () => proveDatabase(urls),
-  }
+function outside(url: string): OpenDatabase {
+  return { url, description: `PostgreSQL at ${withoutSecrets(url)}`, stop: async () => {}, lost: never }
 }
-
-const tellOfFullDisk = (dataDir: string) => (error: NodeJS.ErrnoException) => {
-  throw error.code === 'ENOSPC' ? diskFull(dataDir, error.message) : error
-}
-
-const ours = (url: string) => ({ url, directUrl: url, prove: async () => {} })
 
 async function openEmbedded(
   dataDir: string,
   { purpose, say }: { purpose: LockHolder['purpose']; say: Say },
 ): Promise<OpenDatabase> {
-  // On a full disk neither the lock nor a recovery could be written.
-  const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), mostBytes: reserveBytes })
-  await reserve.look()
   makeDataDir(dataDir)
   const began = Date.now()
   for (let told = false; ; await sleep(50)) {
@@ -91,7 +63,7 @@ async function openEmbedded(
         attempt.release()
         if (lock.held) lock.release()
       }
-      if (lock.held) return startOwn({ dataDir, release, say, reserve })
+      if (lock.held) return startOwn(dataDir, release, say)
       release()
       if (Date.now() - began > patienceMs.service) throw inUseElsewhere(dataDir)
       continue
@@ -135,41 +107,31 @@ interface Running {
   service: number
 }
 
-interface Own {
-  dataDir: string
-  release: () => void
-  say: Say
-  reserve: DiskReserve
-}
-
-async function startOwn({ dataDir, release, say, reserve }: Own): Promise<OpenDatabase> {
+async function startOwn(dataDir: string, release: () => void, say: Say): Promise<OpenDatabase> {
   const notice = join(dataDir, 'postgres.json')
   try {
     await refuseForeign(dataDir)
-    const server = await keepRunning(async (socketFolder) => {
-      await reserve.look()
-      return startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) })
-    }, say)
-    reserve.watch()
+    const server = await keepRunning(
+      (socketFolder) => startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) }),
+      say,
+    )
     const running: Running = { url: server.url, service: process.pid }
     writeFileSync(`${notice}.new`, JSON.stringify(running), { mode: 0o600 })
     renameSync(`${notice}.new`, notice)
     const stop = async () => {
       rmSync(notice, { force: true })
       await server.stop()
-      await reserve.close()
       release()
     }
     let once: Promise<void> | undefined
     return {
-      ...ours(server.url),
+      url: server.url,
       description: `PostgreSQL from npm, in ${join(dataDir, 'postgres')}`,
       stop: () => {
         once ??= stop()
         return once
       },
       lost: server.lost,
-      isDiskFull: () => reserve.isFull,
     }
   } catch (error) {
     release()
@@ -181,7 +143,7 @@ async function startOwn({ dataDir, release, say, reserve }: Own): Promise<OpenDa
 async function findRunning(dataDir: string, holder: LockHolder): Promise<OpenDatabase | undefined> {
   const running = readNotice(dataDir)
   if (running?.service !== holder.pid || !isAlive(holder) || !(await answers(running.url))) return undefined
-  return { ...elsewhere, ...ours(running.url), description: `PostgreSQL of the running service, in ${dataDir}` }
+  return { url: running.url, description: `PostgreSQL of the running service, in ${dataDir}`, stop: async () => {}, lost: never }
 }
 
 /**
@@ -231,4 +193,10 @@ function answers(url: string): Promise<boolean> {
     }
     socket.once('connect', () => end(true)).once('error', () => end(false))
   })
+}
+
+/** A database URL as it may be shown: user, host and database, no password and no options. */
+export function withoutSecrets(url: string): string {
+  const { username, host, pathname } = new URL(url)
+  return `${username ? `${username}@` : ''}${host || 'a local socket'}${pathname}`
 }

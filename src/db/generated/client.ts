@@ -113,6 +113,11 @@ export type UsageDelta = Prisma.UsageDeltaModel
  */
 export type DownloadDelta = Prisma.DownloadDeltaModel
 /**
+ * Model PendingMove
+ * What a ledger wants moved while another holds the tenant's lock; unlogged, and deleted by the one that wanted it.
+ */
+export type PendingMove = Prisma.PendingMoveModel
+/**
  * Model FileTotal
  * What each context holds now, for its quota; the tenant's sums are in its head.
  */

@@ -411,6 +411,7 @@ export const ModelName = {
   UsageCounter: 'UsageCounter',
   UsageDelta: 'UsageDelta',
   DownloadDelta: 'DownloadDelta',
+  PendingMove: 'PendingMove',
   FileTotal: 'FileTotal',
   FileRange: 'FileRange',
   AuditCounter: 'AuditCounter',
@@ -435,7 +436,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1475,6 +1476,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    PendingMove: {
+      payload: Prisma.$PendingMovePayload<ExtArgs>
+      fields: Prisma.PendingMoveFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.PendingMoveFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.PendingMoveFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>
+        }
+        findFirst: {
+          args: Prisma.PendingMoveFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.PendingMoveFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>
+        }
+        findMany: {
+          args: Prisma.PendingMoveFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>[]
+        }
+        create: {
+          args: Prisma.PendingMoveCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>
+        }
+        createMany: {
+          args: Prisma.PendingMoveCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.PendingMoveCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>[]
+        }
+        delete: {
+          args: Prisma.PendingMoveDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>
+        }
+        update: {
+          args: Prisma.PendingMoveUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>
+        }
+        deleteMany: {
+          args: Prisma.PendingMoveDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.PendingMoveUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.PendingMoveUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>[]
+        }
+        upsert: {
+          args: Prisma.PendingMoveUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PendingMovePayload>
+        }
+        aggregate: {
+          args: Prisma.PendingMoveAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregatePendingMove>
+        }
+        groupBy: {
+          args: Prisma.PendingMoveGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PendingMoveGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.PendingMoveCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PendingMoveCountAggregateOutputType> | number
+        }
+      }
+    }
     FileTotal: {
       payload: Prisma.$FileTotalPayload<ExtArgs>
       fields: Prisma.FileTotalFieldRefs
@@ -2287,9 +2362,6 @@ export const FileContextScalarFieldEnum = {
   rejectBlankFiles: 'rejectBlankFiles',
   rejectCorruptFiles: 'rejectCorruptFiles',
   scanForViruses: 'scanForViruses',
-  rejectEncryptedFiles: 'rejectEncryptedFiles',
-  rejectActiveContent: 'rejectActiveContent',
-  acceptUnscanned: 'acceptUnscanned',
   storageQuotaMb: 'storageQuotaMb',
   status: 'status',
   metadata: 'metadata',
@@ -2441,6 +2513,17 @@ export const DownloadDeltaScalarFieldEnum = {
 } as const
 
 export type DownloadDeltaScalarFieldEnum = (typeof DownloadDeltaScalarFieldEnum)[keyof typeof DownloadDeltaScalarFieldEnum]
+
+
+export const PendingMoveScalarFieldEnum = {
+  tenantId: 'tenantId',
+  pendingId: 'pendingId',
+  moves: 'moves',
+  answer: 'answer',
+  createdAt: 'createdAt'
+} as const
+
+export type PendingMoveScalarFieldEnum = (typeof PendingMoveScalarFieldEnum)[keyof typeof PendingMoveScalarFieldEnum]
 
 
 export const FileTotalScalarFieldEnum = {
@@ -2863,6 +2946,7 @@ export type GlobalOmitConfig = {
   usageCounter?: Prisma.UsageCounterOmit
   usageDelta?: Prisma.UsageDeltaOmit
   downloadDelta?: Prisma.DownloadDeltaOmit
+  pendingMove?: Prisma.PendingMoveOmit
   fileTotal?: Prisma.FileTotalOmit
   fileRange?: Prisma.FileRangeOmit
   auditCounter?: Prisma.AuditCounterOmit

@@ -65,6 +65,7 @@ export const ModelName = {
   UsageCounter: 'UsageCounter',
   UsageDelta: 'UsageDelta',
   DownloadDelta: 'DownloadDelta',
+  PendingMove: 'PendingMove',
   FileTotal: 'FileTotal',
   FileRange: 'FileRange',
   AuditCounter: 'AuditCounter',
@@ -199,9 +200,6 @@ export const FileContextScalarFieldEnum = {
   rejectBlankFiles: 'rejectBlankFiles',
   rejectCorruptFiles: 'rejectCorruptFiles',
   scanForViruses: 'scanForViruses',
-  rejectEncryptedFiles: 'rejectEncryptedFiles',
-  rejectActiveContent: 'rejectActiveContent',
-  acceptUnscanned: 'acceptUnscanned',
   storageQuotaMb: 'storageQuotaMb',
   status: 'status',
   metadata: 'metadata',
@@ -353,6 +351,17 @@ export const DownloadDeltaScalarFieldEnum = {
 } as const
 
 export type DownloadDeltaScalarFieldEnum = (typeof DownloadDeltaScalarFieldEnum)[keyof typeof DownloadDeltaScalarFieldEnum]
+
+
+export const PendingMoveScalarFieldEnum = {
+  tenantId: 'tenantId',
+  pendingId: 'pendingId',
+  moves: 'moves',
+  answer: 'answer',
+  createdAt: 'createdAt'
+} as const
+
+export type PendingMoveScalarFieldEnum = (typeof PendingMoveScalarFieldEnum)[keyof typeof PendingMoveScalarFieldEnum]
 
 
 export const FileTotalScalarFieldEnum = {

@@ -47,9 +47,6 @@ export type FileContextMinAggregateOutputType = {
   rejectBlankFiles: boolean | null
   rejectCorruptFiles: boolean | null
   scanForViruses: boolean | null
-  rejectEncryptedFiles: boolean | null
-  rejectActiveContent: boolean | null
-  acceptUnscanned: boolean | null
   storageQuotaMb: number | null
   status: string | null
   createdAt: Date | null
@@ -67,9 +64,6 @@ export type FileContextMaxAggregateOutputType = {
   rejectBlankFiles: boolean | null
   rejectCorruptFiles: boolean | null
   scanForViruses: boolean | null
-  rejectEncryptedFiles: boolean | null
-  rejectActiveContent: boolean | null
-  acceptUnscanned: boolean | null
   storageQuotaMb: number | null
   status: string | null
   createdAt: Date | null
@@ -88,9 +82,6 @@ export type FileContextCountAggregateOutputType = {
   rejectBlankFiles: number
   rejectCorruptFiles: number
   scanForViruses: number
-  rejectEncryptedFiles: number
-  rejectActiveContent: number
-  acceptUnscanned: number
   storageQuotaMb: number
   status: number
   metadata: number
@@ -121,9 +112,6 @@ export type FileContextMinAggregateInputType = {
   rejectBlankFiles?: true
   rejectCorruptFiles?: true
   scanForViruses?: true
-  rejectEncryptedFiles?: true
-  rejectActiveContent?: true
-  acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
   createdAt?: true
@@ -141,9 +129,6 @@ export type FileContextMaxAggregateInputType = {
   rejectBlankFiles?: true
   rejectCorruptFiles?: true
   scanForViruses?: true
-  rejectEncryptedFiles?: true
-  rejectActiveContent?: true
-  acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
   createdAt?: true
@@ -162,9 +147,6 @@ export type FileContextCountAggregateInputType = {
   rejectBlankFiles?: true
   rejectCorruptFiles?: true
   scanForViruses?: true
-  rejectEncryptedFiles?: true
-  rejectActiveContent?: true
-  acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
   metadata?: true
@@ -271,9 +253,6 @@ export type FileContextGroupByOutputType = {
   rejectBlankFiles: boolean
   rejectCorruptFiles: boolean
   scanForViruses: boolean
-  rejectEncryptedFiles: boolean
-  rejectActiveContent: boolean
-  acceptUnscanned: boolean
   storageQuotaMb: number
   status: string
   metadata: runtime.JsonValue
@@ -316,9 +295,6 @@ export type FileContextWhereInput = {
   rejectBlankFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
-  rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
-  rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
-  acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
@@ -340,9 +316,6 @@ export type FileContextOrderByWithRelationInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
-  rejectEncryptedFiles?: Prisma.SortOrder
-  rejectActiveContent?: Prisma.SortOrder
-  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
@@ -369,9 +342,6 @@ export type FileContextWhereUniqueInput = Prisma.AtLeast<{
   rejectBlankFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
-  rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
-  rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
-  acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
@@ -393,9 +363,6 @@ export type FileContextOrderByWithAggregationInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
-  rejectEncryptedFiles?: Prisma.SortOrder
-  rejectActiveContent?: Prisma.SortOrder
-  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
@@ -423,9 +390,6 @@ export type FileContextScalarWhereWithAggregatesInput = {
   rejectBlankFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
-  rejectEncryptedFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
-  rejectActiveContent?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
-  acceptUnscanned?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntWithAggregatesFilter<"FileContext"> | number
   status?: Prisma.StringWithAggregatesFilter<"FileContext"> | string
   metadata?: Prisma.JsonWithAggregatesFilter<"FileContext">
@@ -444,9 +408,6 @@ export type FileContextCreateInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -468,9 +429,6 @@ export type FileContextUncheckedCreateInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -490,9 +448,6 @@ export type FileContextUpdateInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -514,9 +469,6 @@ export type FileContextUncheckedUpdateInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -537,9 +489,6 @@ export type FileContextCreateManyInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -558,9 +507,6 @@ export type FileContextUpdateManyMutationInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -580,9 +526,6 @@ export type FileContextUncheckedUpdateManyInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -622,9 +565,6 @@ export type FileContextCountOrderByAggregateInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
-  rejectEncryptedFiles?: Prisma.SortOrder
-  rejectActiveContent?: Prisma.SortOrder
-  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
@@ -648,9 +588,6 @@ export type FileContextMaxOrderByAggregateInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
-  rejectEncryptedFiles?: Prisma.SortOrder
-  rejectActiveContent?: Prisma.SortOrder
-  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -668,9 +605,6 @@ export type FileContextMinOrderByAggregateInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
-  rejectEncryptedFiles?: Prisma.SortOrder
-  rejectActiveContent?: Prisma.SortOrder
-  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -763,9 +697,6 @@ export type FileContextCreateWithoutTenantInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -785,9 +716,6 @@ export type FileContextUncheckedCreateWithoutTenantInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -837,9 +765,6 @@ export type FileContextScalarWhereInput = {
   rejectBlankFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
-  rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
-  rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
-  acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
@@ -858,9 +783,6 @@ export type FileContextCreateWithoutFilesInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -881,9 +803,6 @@ export type FileContextUncheckedCreateWithoutFilesInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -918,9 +837,6 @@ export type FileContextUpdateWithoutFilesInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -941,9 +857,6 @@ export type FileContextUncheckedUpdateWithoutFilesInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -962,9 +875,6 @@ export type FileContextCreateManyTenantInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -983,9 +893,6 @@ export type FileContextUpdateWithoutTenantInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -1005,9 +912,6 @@ export type FileContextUncheckedUpdateWithoutTenantInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -1027,9 +931,6 @@ export type FileContextUncheckedUpdateManyWithoutTenantInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
-  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -1080,9 +981,6 @@ export type FileContextSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1105,9 +1003,6 @@ export type FileContextSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1128,9 +1023,6 @@ export type FileContextSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1151,9 +1043,6 @@ export type FileContextSelectScalar = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
-  rejectEncryptedFiles?: boolean
-  rejectActiveContent?: boolean
-  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1161,7 +1050,7 @@ export type FileContextSelectScalar = {
   updatedAt?: boolean
 }
 
-export type FileContextOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"contextId" | "tenantId" | "contextKey" | "displayName" | "description" | "allowedExtensions" | "maxFileSizeMb" | "storagePathTemplate" | "rejectBlankFiles" | "rejectCorruptFiles" | "scanForViruses" | "rejectEncryptedFiles" | "rejectActiveContent" | "acceptUnscanned" | "storageQuotaMb" | "status" | "metadata" | "createdAt" | "updatedAt", ExtArgs["result"]["fileContext"]>
+export type FileContextOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"contextId" | "tenantId" | "contextKey" | "displayName" | "description" | "allowedExtensions" | "maxFileSizeMb" | "storagePathTemplate" | "rejectBlankFiles" | "rejectCorruptFiles" | "scanForViruses" | "storageQuotaMb" | "status" | "metadata" | "createdAt" | "updatedAt", ExtArgs["result"]["fileContext"]>
 export type FileContextInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
   files?: boolean | Prisma.FileContext$filesArgs<ExtArgs>
@@ -1192,9 +1081,6 @@ export type $FileContextPayload<ExtArgs extends runtime.Types.Extensions.Interna
     rejectBlankFiles: boolean
     rejectCorruptFiles: boolean
     scanForViruses: boolean
-    rejectEncryptedFiles: boolean
-    rejectActiveContent: boolean
-    acceptUnscanned: boolean
     storageQuotaMb: number
     status: string
     metadata: runtime.JsonValue
@@ -1636,9 +1522,6 @@ export interface FileContextFieldRefs {
   readonly rejectBlankFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly rejectCorruptFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly scanForViruses: Prisma.FieldRef<"FileContext", 'Boolean'>
-  readonly rejectEncryptedFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
-  readonly rejectActiveContent: Prisma.FieldRef<"FileContext", 'Boolean'>
-  readonly acceptUnscanned: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly storageQuotaMb: Prisma.FieldRef<"FileContext", 'Int'>
   readonly status: Prisma.FieldRef<"FileContext", 'String'>
   readonly metadata: Prisma.FieldRef<"FileContext", 'Json'>

@@ -1,0 +1,80 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import pg from 'pg'
+import type { Entry } from '../../src/ledger/entry.js'
+import { Books } from '../support/accounting.js'
+
+let books: Books
+beforeAll(async () => {
+  books = await Books.open()
+})
+afterEach(async () => {
+  await books.expectExact()
+  expect(await books.rows('SELECT * FROM pending_moves')).toEqual([])
+})
+afterAll(() => books.close())
+
+/** What each of as many ledgers wants moved, while yet another ledger leads. */
+async function whileAnotherLeads(
+  entries: Entry[],
+): Promise<{ outcomes: Promise<PromiseSettledResult<void>[]>; end: () => Promise<void> }> {
+  const leader = new pg.Client({ connectionString: books.url })
+  await leader.connect()
+  await leader.query('BEGIN')
+  await leader.query('SELECT ledger_leads_2($1)', [books.tenantId])
+  const outcomes = Promise.allSettled(entries.map((entry) => books.ledger().commit(entry)))
+  while ((await books.rows('SELECT 1 FROM pending_moves')).length < entries.length) await new Promise(setImmediate)
+  return { outcomes, end: () => leader.query('COMMIT').then(() => leader.end()) }
+}
+const transactions = (contextId: string) => books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
+
+test('what four ledgers have pending is moved in one transaction, and each has its own answer', async () => {
+  const context = await books.context('shared', 1)
+  const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.upload(context, size)))
+  const { outcomes, end } = await whileAnotherLeads(uploads)
+  await end()
+  expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
+  expect((await outcomes)[3]).toMatchObject({ reason: { code: 'quota_exceeded' } })
+  expect(await books.held(context.contextId)).toEqual({ files: 3, bytes: 7 })
+  expect(await transactions(context.contextId)).toHaveLength(1)
+})
+
+test('a pending entry that cannot be written fails alone', async () => {
+  const context = await books.context('pending')
+  const uploads = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
+  uploads[1]!.upload!.file.checksum = 'none'
+  const { outcomes, end } = await whileAnotherLeads(uploads)
+  await end()
+  expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 5 })
+})
+
+test('a file that two ledgers delete in one transaction is deleted once', async () => {
+  const context = await books.context('twice')
+  const upload = await books.upload(context, 3)
+  await books.ledger().commit(upload)
+  const { outcomes, end } = await whileAnotherLeads([books.deletion(upload), books.deletion(upload)])
+  await end()
+  const settled = await outcomes
+  expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(settled.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'not_found' } })
+  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
+})
+
+test('what a process left pending when it died is moved with the next, and not when it is old', async () => {
+  const context = await books.context('orphans')
+  const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
+  for (const entry of [young!, old!]) {
+    const { outcomes, end } = await whileAnotherLeads([entry])
+    // The rows stay, as if nobody waited for them.
+    await books.rows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
+    await end()
+    expect((await outcomes)[0]).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } })
+    await books.rows(`UPDATE pending_moves SET tenant_id = $1, created_at = now() - make_interval(secs => $2)`, [
+      books.tenantId,
+      entry === old ? 20 : 1,
+    ])
+    await books.ledger().commit(entry === old ? next! : await books.upload(context, 8))
+    await books.rows('DELETE FROM pending_moves')
+  }
+  expect(await books.held(context.contextId)).toEqual({ files: 3, bytes: 13 })
+})
