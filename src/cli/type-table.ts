@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { typeTable } from '../formats/type-table.js'
+import { typeTable } from '../scanner/type-table.js'
 
 // npm run types:table
 writeFileSync('docs/types.md', typeTable())

@@ -1,7 +1,7 @@
 import { HeldBytes } from '../formats/archive/held-bytes.js'
 import type { PartSink } from '../formats/archive/zip/member.js'
 import type { RandomAccessSource } from '../formats/random-access-source.js'
-import { endsLikeZip, headLength, recognise, zipTail } from './containers.js'
+import { headLength, mayHold, recognise } from './containers.js'
 import { windowBytes } from './yara/limits.js'
 import { Enough } from './yara/stopped.js'
 import { type See, StreamWindow } from './yara/windows.js'
@@ -59,7 +59,7 @@ export class PushedMembers {
   }
 
   #small(bytes: Buffer): void {
-    if (recognise(bytes.subarray(0, headLength)) || endsLikeZip(bytes.subarray(-zipTail))) this.#hold().write(bytes)
+    if (mayHold(bytes)) this.#hold().write(bytes)
     else this.#look.see()(bytes, { first: true, last: true })
   }
 

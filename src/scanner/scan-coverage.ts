@@ -26,6 +26,8 @@ export interface ScanCoverage {
   incomplete?: string
   /** What cannot be known from outside. */
   note?: string
+  /** What it is, where that shows. */
+  container?: Container
   needs: Needs
 }
 
@@ -41,7 +43,7 @@ export interface CoverageOptions {
 
 const peekMs = 30_000
 
-type Peeked = Omit<ScanCoverage, 'needs'> & { needs?: Needs }
+type Peeked = Omit<ScanCoverage, 'needs' | 'container'> & { needs?: Needs }
 type Peek = (source: RandomAccessSource) => Peeked
 
 const silent: Peek = () => ({ note: 'ClamAV does not tell whether a password or a limit stopped it' })
@@ -66,14 +68,14 @@ export async function scanCoverage(content: Content, { pool, signal, owner }: Co
   if (!container) return { needs: whole }
   const { name, clamav } = containers[container]
   if (clamav === 'no one') return { incomplete: `it is a ${name}, which ClamAV does not unpack`, needs: whole }
-  if (content.bytes) return { needs: whole, ...peekInto(new MemorySource(content.bytes, ''), container) }
+  if (content.bytes) return { container, needs: whole, ...peekInto(new MemorySource(content.bytes, ''), container) }
   const data = { path: content.path!, container }
   const work = { module: compiled('scanner/scan-coverage'), run: 'peekIntoFile', data, apart: false, retryHung: false }
   const limits = { size: content.size, owner, deadlineMs: peekMs }
   const peeked = pool
     ? await pool.run<Peeked>({ ...work, ...limits }, signal ?? new AbortController().signal)
     : peekIntoFile(data)
-  return { needs: whole, ...peeked }
+  return { container, needs: whole, ...peeked }
 }
 
 /** Run in a worker: the directory of a file on disk may take a while to read. */

@@ -5,7 +5,7 @@ import type { PartSink } from '../formats/archive/zip/member.js'
 import type { ReaderLimits } from '../formats/format.js'
 import type { RandomAccessSource } from '../formats/random-access-source.js'
 import { MemorySource } from '../formats/random-access-source.js'
-import { type Container, containers, endsLikeZip, headLength, recognise, zipTail } from './containers.js'
+import { type Container, containers, headLength, recognise, recogniseTail, tailLength } from './containers.js'
 import { insides } from './inside/insides.js'
 import type { Looker } from './inside/looker.js'
 import { insideTarStream } from './inside/tar.js'
@@ -155,8 +155,8 @@ class Look implements Looker {
     const container = recognise(source.read(0, headLength))
     if (container) await this.#inside(container, (look) => insides[container]?.(source, look))
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
-    if (endsLikeZip(source.read(Math.max(0, source.size - zipTail), zipTail)))
-      await this.#inside('zip', (look) => insides.zip!(source, look), true)
+    const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
+    if (behind) await this.#inside(behind, (look) => insides[behind]?.(source, look), true)
   }
 
   #deeper(): Look {
@@ -175,7 +175,7 @@ class Look implements Looker {
 
   /** Damage is another check's verdict: what can be unpacked before it is looked at, all of it is scanned as it is, and the report says so. */
   async #inside(container: Container, unpack: (look: Looker) => Promise<void> | undefined, disguised = false): Promise<void> {
-    const { name, builtIn } = containers[container]
+    const { name, builtIn, sevenZip } = containers[container]
     if (builtIn === 'no one') return this.incomplete(`it holds a ${name}, which nothing here unpacks`)
     const { maxNesting } = this.limits
     if (this.#depth > maxNesting) throw new Enough(`it holds archives in archives, ${maxNesting} deep and more`)
@@ -183,8 +183,10 @@ class Look implements Looker {
       await unpack(this)
     } catch (error) {
       if (endsAll(error)) throw error
-      if (!disguised)
-        this.note(`looked at only as far as it can be unpacked: a damaged ${name} (${shown(String((error as Error).message))})`)
+      const damage = `a damaged ${name} (${shown(String((error as Error).message))})`
+      // No other check reads these: their own programs may get further.
+      if (sevenZip && container !== '7z') this.incomplete(`it holds ${damage}`)
+      else if (!disguised) this.note(`looked at only as far as it can be unpacked: ${damage}`)
     }
   }
 

@@ -77,6 +77,7 @@ describe("what clamd's OK leaves open", () => {
       incomplete: expect.any(String),
     })
     expect(await scanCoverage(inMemory(sevenZipWith(Buffer.from([3, 1, 1]))))).toEqual({
+      container: '7z',
       note: expect.stringContaining('ClamAV does not tell'),
       needs: expect.anything(),
     })

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { deflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
@@ -35,12 +34,6 @@ test('every container has a reader, or is said to have none', () => {
 })
 
 const text = Buffer.from('Nothing to be seen here.')
-
-test('the documentation has the table of containers', async () => {
-  const page = await readFile(new URL('../../docs/validation.md', import.meta.url), 'utf8')
-  const rows = Object.values(containers).map(({ name, builtIn, clamav }) => `| ${name} | ${builtIn} | ${clamav} |\n`)
-  expect(page).toContain(rows.join(''))
-})
 
 /** Zstandard, at its best level. */
 const zstd = Buffer.from(
@@ -166,7 +159,7 @@ test.each<[string, () => Buffer]>([
 
 describe('nothing is called clean that was not seen', () => {
   test.each<[string, Buffer, string]>([
-    ['a RAR archive', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
+    ['a RAR archive that is damaged', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
     ['an LZ4 file', Buffer.concat([Buffer.from('04224d18', 'hex'), noise(200)]), 'LZ4'],
     ['an lzip file', Buffer.concat([Buffer.from('LZIP\x01', 'latin1'), noise(200)]), 'lzip'],
     ['a PDF that wants a password', protectedPdf(), 'password'],

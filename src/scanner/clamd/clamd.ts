@@ -1,6 +1,7 @@
 import type { Content } from '../../body/content.js'
 import { AssayError, scannerUnavailable } from '../../errors.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
+import { containers } from '../containers.js'
 import type { ScannerLogger } from '../logger.js'
 import { type Needs, scanCoverage } from '../scan-coverage.js'
 import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from '../virus-scanner.js'
@@ -118,6 +119,8 @@ export class ClamdScanner implements VirusScanner {
   ): Promise<ScanVerdict> {
     const blind = await scanCoverage(content, { pool: this.#pool, signal, owner })
     const reach = blind.incomplete ? undefined : await this.#reach?.check(daemon, blind.needs, signal)
+    const unpacked = blind.incomplete !== undefined || (await this.#proofs.unpacks(daemon, blind.container, signal))
+    if (!unpacked) blind.incomplete = `it is a ${containers[blind.container!].name}, which this ClamAV does not unpack`
     const reason = blind.incomplete ?? reach?.incomplete ?? (this.#declared && beyondDeclared(blind.needs, this.#declared))
     if (reason) return { verdict: 'incomplete', reason, provedAt }
     const note = [blind.note, reach?.note].filter((each) => each !== undefined).join('; ')

@@ -1,3 +1,4 @@
+import type { Container } from '../containers.js'
 import { eicar } from '../eicar.js'
 import { memoryContent } from '../memory-content.js'
 import { readAnswer, readVersion } from './answer.js'
@@ -5,6 +6,7 @@ import type { Daemon } from './daemons.js'
 import { ClamdFault } from './exchange.js'
 import type { ClamLine } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
+import { unpackProbes } from './unpacks.js'
 
 /** That a daemon found the EICAR test string, with which VERSION, and when. */
 export interface ClamdProof {
@@ -25,6 +27,7 @@ const freshMs = 60_000
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
   readonly #running = new Map<Daemon, Promise<ClamdProof>>()
+  readonly #unpacks = new Map<Daemon, Map<string, boolean>>()
   readonly #line: ClamLine
   readonly #closed: AbortSignal
   readonly #learnt: (daemon: Daemon, version: string) => void
@@ -61,6 +64,22 @@ export class ClamdProofs {
     throw new ClamdFault(`${daemon.address.label} loaded other signatures while it scanned`)
   }
 
+  /** Whether the daemon unpacks what it may lack the library for. */
+  async unpacks(daemon: Daemon, container: Container | undefined, signal: AbortSignal): Promise<boolean> {
+    const probe = container && unpackProbes[container]
+    if (!probe) return true
+    const { version } = await this.of(daemon, signal)
+    const key = `${container} ${version}`
+    const known = this.#unpacks.get(daemon) ?? new Map<string, boolean>()
+    this.#unpacks.set(daemon, known)
+    if (!known.has(key)) {
+      const answer = readAnswer(await this.#line.scan(daemon.address, memoryContent(probe), signal))
+      if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
+      known.set(key, answer.kind === 'infected')
+    }
+    return known.get(key)!
+  }
+
   async version(daemon: Daemon, signal: AbortSignal): Promise<string> {
     const { address } = daemon
     const version = await this.#line.version(address, signal)
@@ -74,6 +93,7 @@ export class ClamdProofs {
   /** The line to the daemon failed: what answers there next has to prove itself anew. */
   forget(daemon: Daemon): void {
     this.#known.delete(daemon)
+    this.#unpacks.delete(daemon)
   }
 
   async #prove(daemon: Daemon): Promise<ClamdProof> {

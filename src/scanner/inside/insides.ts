@@ -1,23 +1,26 @@
-import type { Container } from '../containers.js'
+import { type Container, containers } from '../containers.js'
 import { insideGzip } from './gzip.js'
 import type { Inside } from './looker.js'
 import { insideMail } from './mail.js'
 import { insideOle } from './ole.js'
 import { insidePdf } from './pdf.js'
-import { insideArchive, insideStream } from './sevenzip.js'
+import { insideIso, insideSevenZip } from './sevenzip.js'
+import { insideSwf } from './swf.js'
 import { insideTar } from './tar.js'
 import { insideZip } from './zip.js'
 
+const ofSevenZip = Object.entries(containers).flatMap(([container, { name, sevenZip }]) =>
+  sevenZip ? [[container, insideSevenZip(sevenZip, name)]] : [],
+)
+
 /** The reader of every container of which `containers` says that a reader unpacks it. */
 export const insides: Partial<Record<Container, Inside>> = {
+  ...Object.fromEntries(ofSevenZip),
+  iso: insideIso,
+  swf: insideSwf,
   zip: insideZip,
   gzip: insideGzip,
   tar: insideTar,
-  '7z': insideArchive('7z'),
-  cab: insideArchive('cab'),
-  xz: insideStream('xz'),
-  bzip2: insideStream('bzip2'),
-  zstd: insideStream('zstd'),
   ole: insideOle,
   pdf: insidePdf,
   mail: insideMail,

@@ -5,7 +5,7 @@ import { filters, flateFilters, mostDecoded } from '../../formats/pdf/filters.js
 import { type PdfStream, streamsOf } from '../../formats/pdf/streams.js'
 import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import { WindowSource } from '../../formats/random-access-source.js'
-import { endsLikeZip, headLength, recognise, zipTail } from '../containers.js'
+import { headLength, recognise, recogniseTail, tailLength } from '../containers.js'
 import { Enough, endsAll } from '../yara/stopped.js'
 import type { Inside, Looker } from './looker.js'
 import { SmallParts } from './small-parts.js'
@@ -34,8 +34,8 @@ export const insidePdf: Inside = async (source, look) => {
 }
 
 async function lookAtPlain(look: Looker, stream: RandomAccessSource): Promise<void> {
-  const tail = stream.read(Math.max(0, stream.size - zipTail), zipTail)
-  if (recognise(stream.read(0, headLength)) || endsLikeZip(tail)) await look.part(stream)
+  const tail = stream.read(Math.max(0, stream.size - tailLength), tailLength)
+  if (recognise(stream.read(0, headLength)) || recogniseTail(tail)) await look.part(stream)
 }
 
 function dataOf(look: Looker, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {

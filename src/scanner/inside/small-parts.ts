@@ -1,5 +1,5 @@
 import { MemorySource } from '../../formats/random-access-source.js'
-import { endsLikeZip, headLength, recognise, zipTail } from '../containers.js'
+import { mayHold } from '../containers.js'
 import type { Looker } from './looker.js'
 
 const togetherBytes = 1024 * 1024
@@ -19,8 +19,7 @@ export class SmallParts {
   }
 
   async add(bytes: Buffer): Promise<void> {
-    if (bytes.length > togetherBytes || recognise(bytes.subarray(0, headLength)) || endsLikeZip(bytes.subarray(-zipTail)))
-      return this.#look.part(new MemorySource(bytes))
+    if (bytes.length > togetherBytes || mayHold(bytes)) return this.#look.part(new MemorySource(bytes))
     this.#parts.push(bytes, between)
     this.#bytes += bytes.length
     if (this.#bytes > togetherBytes) await this.flush()

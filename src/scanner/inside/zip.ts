@@ -61,7 +61,7 @@ async function lookAtOthers(look: Looker, entries: ZipEntry[], others: Set<ZipEn
     if (others.has(entry)) wanted.add(member)
     return member
   })
-  await lookAtMembers(source, { type: 'zip', members, look, wanted })
+  await lookAtMembers(source, { type: 'zip', name: 'ZIP archive', members, look, wanted })
 }
 
 const encrypted = (name: string) => `member '${shown(name)}' of the zip archive is encrypted`

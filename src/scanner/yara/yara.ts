@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import type { Content } from '../../body/content.js'
 import { scannerUnavailable } from '../../errors.js'
 import { WorkerPool } from '../../workers/worker-pool.js'
-import { endsLikeZip, headLength, recognise } from '../containers.js'
+import { mayHold } from '../containers.js'
 import { eicar } from '../eicar.js'
 import { memoryContent } from '../memory-content.js'
 import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from '../virus-scanner.js'
@@ -123,7 +123,7 @@ export class YaraScanner implements VirusScanner {
   /** The verdict on a small file that holds nothing to unpack; undefined for every other. */
   #look({ bytes }: Content): ScanVerdict | undefined {
     if (!this.#inline || !bytes || bytes.length > inlineBytes) return undefined
-    if (recognise(bytes.subarray(0, headLength)) || endsLikeZip(bytes)) return undefined
+    if (mayHold(bytes)) return undefined
     const signature = findIn(bytes, this.#inline.find)
     const provedAt = this.#inline.prove()
     if (signature !== undefined) return { verdict: 'infected', signature, provedAt }

@@ -4,8 +4,9 @@ export const text = (value: string) => Buffer.from(value, 'latin1')
 export const u16be = (value: number) => Buffer.from([value >> 8, value & 255])
 export const u32be = (value: number) =>
   Buffer.from([(value >>> 24) & 255, (value >>> 16) & 255, (value >>> 8) & 255, value & 255])
-const u32le = (value: number) => Buffer.from([value & 255, (value >>> 8) & 255, (value >>> 16) & 255, (value >>> 24) & 255])
-const u16le = (value: number) => Buffer.from([value & 255, value >> 8])
+export const u32le = (value: number) =>
+  Buffer.from([value & 255, (value >>> 8) & 255, (value >>> 16) & 255, (value >>> 24) & 255])
+export const u16le = (value: number) => Buffer.from([value & 255, value >> 8])
 
 /** Most significant bit first, from 0, bit by bit. */
 function crc(bytes: Buffer, bits: number, polynomial: bigint): number {

@@ -54,8 +54,8 @@ export const circularPdf = () =>
   ])
 
 /** A sound PDF that carries a circular one as an attachment. */
-export const attachingPdf = () => {
-  const inner = circularPdf().toString('latin1')
+export const attachingPdf = (attachment = circularPdf()) => {
+  const inner = attachment.toString('latin1')
   return pdfOf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],

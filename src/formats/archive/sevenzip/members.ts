@@ -11,7 +11,16 @@ export interface PackedMember {
   size: number
   symlink: boolean
   encrypted: boolean
+  folder?: boolean
 }
+
+/** Of which nothing is known yet but its name. */
+export const unsized = (name: string): PackedMember => ({
+  name,
+  size: Number.POSITIVE_INFINITY,
+  symlink: false,
+  encrypted: false,
+})
 
 /** The members of an archive of this type, as 7-Zip lists them. A directory of millions is never held where `began` throws. */
 export async function listMembers(
@@ -22,10 +31,10 @@ export async function listMembers(
 ): Promise<{ run: SevenZipRun; members: PackedMember[] }> {
   const members: PackedMember[] = []
   const line = (text: string) => {
-    const [, key, value = ''] = /^(Path|Size|Encrypted|Attributes) = (.*)$/.exec(text) ?? []
+    const [, key, value = ''] = /^(Path|Size|Encrypted|Attributes|Folder) = (.*)$/.exec(text) ?? []
     if (key === 'Path') {
       began?.(value)
-      members.push({ name: value, size: Number.POSITIVE_INFINITY, symlink: false, encrypted: false })
+      members.push(unsized(value))
       return
     }
     const member = members.at(-1)
@@ -33,6 +42,7 @@ export async function listMembers(
     if (key === 'Size' && value !== '') member.size = Number(value) || 0
     // Windows' attributes come first, then those of Unix where there are any.
     if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value)
+    if (key === 'Folder' ? value === '+' : key === 'Attributes' && /^D/.test(value)) member.folder = true
     if (key === 'Encrypted') member.encrypted = value === '+'
   }
   const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, line })

@@ -1,7 +1,8 @@
-import { readerOf } from './index.js'
-import { textTypes, types } from './types.js'
+import { readerOf } from '../formats/index.js'
+import { textTypes, types } from '../formats/types.js'
+import { containers } from './containers.js'
 
-/** The table of types for the documentation, in Markdown. */
+/** The tables of types and of containers for the documentation, in Markdown. */
 export function typeTable(): string {
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = readerOf(type)
@@ -18,6 +19,15 @@ export function typeTable(): string {
     '| type | content type | how far | may be called |',
     '|---|---|---|---|',
     ...lines,
+    '',
+    '## Who unpacks what is scanned',
+    '',
+    'A pass of the virus check is only said about what was seen: what no one unpacks is incomplete. *Reader*: Assay unpacks it before the engine.',
+    '*Engine*: ClamAV does, which is known of the outermost container only.',
+    '',
+    '| container | built-in scanner | ClamAV |',
+    '|---|---|---|',
+    ...Object.values(containers).map(({ name, builtIn, clamav }) => `| ${name} | ${builtIn} | ${clamav} |`),
     '',
   ].join('\n')
 }
