@@ -275,7 +275,7 @@ export interface paths {
         };
         /**
          * Get download URL
-         * @description Makes a pre-signed, short-lived download URL.
+         * @description Makes a pre-signed, short-lived download URL. It dies with the credential that asked for it; that of a bucket cannot, and lives out its five minutes.
          *
          *     Requires the scope `download`.
          */
