@@ -66,6 +66,25 @@ describe('the first start', () => {
     expect(await status(second, key)).toBe(200)
   })
 
+  test('is on the disk before a database is answered from it: a power cut loses no folder', async () => {
+    const steps = join(scratch, 'steps')
+    const env = await environment({
+      DISK_STEPS: steps,
+      NODE_OPTIONS: `--import ${new URL('../support/disk-steps.mjs', import.meta.url).href}`,
+    })
+    await (await start(env)).stop()
+    const [folder, data] = [env.DATA_DIR, join(env.DATA_DIR, 'postgres')]
+    const done = readFileSync(steps, 'utf8').split('\n')
+    const inOrder = [
+      `mkdir ${folder}`,
+      `fsync ${scratch}`,
+      `rename ${data}.new ${data}`,
+      `fsync ${folder}`,
+      `mkdir ${data}.socket`,
+    ]
+    expect(done.filter((step) => inOrder.includes(step))).toEqual(inOrder)
+  })
+
   test('takes the key and the user that the operator chose', async () => {
     const env = await environment({
       BOOTSTRAP_API_KEY: 'chosen-by-the-operator',

@@ -1,10 +1,11 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Account, serverEnv } from './account.js'
 import type { PostgresBinaries } from './binaries.js'
+import { syncFolder } from './sync-folder.js'
 
 interface Cluster {
   folder: string
@@ -55,15 +56,6 @@ function refuseUnknown(data: string): void {
   throw new Error(
     `'${data}' holds '${held[0]}' but no PostgreSQL cluster (there is no PG_VERSION in it): put back what is missing, or move the folder away.`,
   )
-}
-
-function syncFolder(path: string): void {
-  const handle = openSync(path, 'r')
-  try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
 }
 
 function refuseOtherVersion(data: string, { postgres }: PostgresBinaries, kept: string) {

@@ -6,6 +6,7 @@ import { takeFileLock } from './file-lock.js'
 import { keepRunning } from './keeper.js'
 import { isAlive, type LockHolder, tryLock } from './lock.js'
 import { startServer } from './server.js'
+import { syncFolder } from './sync-folder.js'
 
 export interface OpenDatabase {
   url: string
@@ -92,7 +93,10 @@ function makeDataDir(dataDir: string) {
   try {
     mkdirSync(dirname(dataDir), { recursive: true })
     // 0711 as root: an account made for PostgreSQL must pass through, and may not look around.
-    if (!existsSync(dataDir)) mkdirSync(dataDir, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+    if (!existsSync(dataDir)) {
+      mkdirSync(dataDir, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+      syncFolder(dirname(dataDir))
+    }
     writeFileSync(join(dataDir, '.writable'), '')
     rmSync(join(dataDir, '.writable'))
   } catch (error) {
