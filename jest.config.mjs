@@ -1,6 +1,10 @@
+import { availableParallelism } from 'node:os'
+
 export default {
   testEnvironment: 'node',
-  maxWorkers: '100%',
+  // One more than there are cores: at any time some file waits for a deadline or a restart.
+  maxWorkers: availableParallelism() + 1,
+  testSequencer: '<rootDir>/test/support/slowest-first.mjs',
   roots: ['<rootDir>/test'],
   // The client generators' packages, which are not the suite's.
   modulePathIgnorePatterns: ['<rootDir>/test/clients/node_modules'],

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { freePort, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay start '))
 const services: Service[] = []
@@ -205,21 +205,5 @@ describe('the end', () => {
     while (runs(orphan)) await sleep(20)
     expect(await status(neighbour, keyIn(neighbour.stdout)!)).toBe(200)
     expect(await status(neighbour, key)).toBe(401)
-  })
-})
-
-describe('npm run admin', () => {
-  test('works on the embedded database without a service, and beside one; standard output is one JSON object', async () => {
-    const env = await environment()
-    const alone = await runCommand(['admin', 'tenant', 'create', '--name', 'Alone'], env)
-    expect(alone).toMatchObject({ status: 0 })
-    expect(JSON.parse(alone.stdout)).toMatchObject({ name: 'Alone', api_key: expect.any(String) })
-    expect(existsSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'))).toBe(false)
-
-    const service = await start(env)
-    expect(await status(service, JSON.parse(alone.stdout).api_key)).toBe(200)
-    const beside = await runCommand(['admin', 'tenant', 'create', '--name', 'Beside'], env)
-    expect(beside).toMatchObject({ status: 0 })
-    expect(await status(service, JSON.parse(beside.stdout).api_key)).toBe(200)
   })
 })
