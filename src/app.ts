@@ -28,15 +28,15 @@ export interface AppParts {
   config: Config
   database: Database
   databaseUrl: string
+  /** Of the embedded database: then uploads are refused, for deletes to go on. */
+  isDiskFull?: () => boolean
   logger: Logger
 }
 
 /** The whole service, ready to listen. */
 export interface App {
   httpServer: Server
-  /** Where METRICS_PORT is set. */
   metricsServer: Server | undefined
-  /** On the very first start. */
   firstRun: FirstRun | undefined
   descriptions: { storage: string; scanner: string }
   services: Services

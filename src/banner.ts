@@ -34,5 +34,4 @@ function firstRun({ apiKey, adminEmail, adminPassword }: NonNullable<App['firstR
   ]
 }
 
-/** One word for a shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

@@ -1,6 +1,5 @@
 interface BlockReasonRow {
   status: 413 | 422
-  /** As GraphQL and the OpenAPI document say it. */
   meaning: string
 }
 
@@ -18,12 +17,27 @@ const rows = {
 
 export type BlockReason = keyof typeof rows
 
+/** Refusals that a context's policy asks for: each has a code of its own, and is counted as the reason whose check finds it. */
+export const policyRefusals = {
+  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'it cannot be opened without a password.' },
+  active_content: {
+    countedAs: 'corrupt_file',
+    status: 422,
+    meaning: 'it holds what runs or loads without a click, or programs: macros, scripts, attachments.',
+  },
+} as const satisfies Record<string, BlockReasonRow & { countedAs: BlockReason }>
+
+export type PolicyRefusal = keyof typeof policyRefusals
+
+/** The reason that a refusal is counted as; undefined where it is no verdict on the file. */
+export const countedAs = (reason: string): BlockReason | undefined =>
+  Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRefusals[reason as PolicyRefusal]?.countedAs
+
 export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = rows
 
 /** In the order in which they are judged; also the columns that count them. */
 export const blockReasons = Object.keys(rows) as readonly BlockReason[]
 
-/** Something for each reason. */
 export const perReason = <T>(value: (reason: BlockReason, row: BlockReasonRow) => T): Record<BlockReason, T> =>
   Object.fromEntries(blockReasons.map((reason) => [reason, value(reason, rows[reason])])) as Record<BlockReason, T>
 

@@ -7,11 +7,9 @@ import { sqlFault } from './db/sql-errors.js'
 import type { TenantService } from './tenants/tenant.service.js'
 import type { UserService } from './users/user.service.js'
 
-/** What the first start shows, once. */
 export interface FirstRun {
   apiKey: string
   adminEmail: string
-  /** Undefined where the operator chose it. */
   adminPassword: string | undefined
 }
 

@@ -4,12 +4,11 @@ import type { Queries } from './db/client.js'
 let offset: number | undefined
 
 /**
- * Milliseconds since 1970 by the database's clock, as last learnt, carried on by a count that nobody can set: what replicas
+ * Milliseconds since 1970 by the database's clock, as last learnt, carried on by a count that cannot be set: what replicas
  * compare, and what is kept, does not depend on the machine's clock. Without a database (`validate`) it is the machine's.
  */
 export const now = (): number => (offset === undefined ? Date.now() : Math.floor(performance.now() + offset))
 
-/** The same as a Date. */
 export const currentTime = (): Date => new Date(now())
 
 /** Learns the database's time. Gives how far ahead of it the machine's own clock is, in milliseconds, and by how much that may be wrong. */

@@ -78,7 +78,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
   return { express, close: () => graphql.close() }
 }
 
-function admissionOf({ config, services, slots, logger }: DoorParts): Admission {
+function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: DoorParts): Admission {
   const { limits, ledger, tenants } = services
   const idleMs = config.uploadIdleSeconds * 1000
   return new Admission({
@@ -87,6 +87,7 @@ function admissionOf({ config, services, slots, logger }: DoorParts): Admission 
       maxUploadMb: config.maxUploadMb,
       idleMs,
       slots,
+      isDiskFull,
       tenantRemaining: (actor) => tenants.remainingBytes(actor.tenantId),
     }),
     json: new JsonAdmission({ idleMs }),
@@ -124,12 +125,13 @@ function exportsOf(
   })
 }
 
-function healthOf({ services, database, spool, scanner, logger }: DoorParts): Health {
+function healthOf({ services, database, spool, scanner, isDiskFull = () => false, logger }: DoorParts): Health {
   return new Health({
     pool: database.pool,
     storage: services.storage,
     spool,
     scanner: scanner.url === 'none:' ? null : scanner,
+    isDiskFull,
     storageFindings: () => database.prisma.storageFinding.count(),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })

@@ -1,46 +1,13 @@
-import { type BlockReason, perReason } from './block-reasons.js'
+import type { BlockReason, PolicyRefusal } from './block-reasons.js'
+import { type ErrorCode, errorCodeRows, errorCodes } from './error-codes.js'
 
 export { type BlockReason, blockReasons } from './block-reasons.js'
+export type { ErrorCode } from './error-codes.js'
 
-/** Every fault that Assay tells, by name (contract §1). Edges only translate: `httpStatus` for REST, upper case for GraphQL. */
-export type ErrorCode =
-  | BlockReason
-  | 'bad_user_input'
-  | 'unauthenticated'
-  | 'forbidden'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'conflict'
-  | 'idempotency_mismatch'
-  | 'unsupported_media_type'
-  | 'scan_incomplete'
-  | 'quota_exceeded'
-  | 'rate_limited'
-  | 'internal_server_error'
-  | 'scanner_unavailable'
-  | 'storage_unavailable'
-  | 'database_unavailable'
-  | 'overloaded'
-
-export const httpStatus: Record<ErrorCode, number> = {
-  ...perReason((_, { status }) => status),
-  bad_user_input: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  idempotency_mismatch: 409,
-  unsupported_media_type: 415,
-  scan_incomplete: 422,
-  quota_exceeded: 422,
-  rate_limited: 429,
-  internal_server_error: 500,
-  scanner_unavailable: 503,
-  storage_unavailable: 503,
-  database_unavailable: 503,
-  overloaded: 503,
-}
+export const httpStatus = Object.fromEntries(errorCodes.map((code) => [code, errorCodeRows[code].status])) as Record<
+  ErrorCode,
+  number
+>
 
 /** One fault of an input: `field` is the path in the caller's own spelling, `message` says what would be right. */
 export interface FieldFault {
@@ -56,7 +23,7 @@ export interface PublicError {
   retryAfter?: number
 }
 
-/** A fault whose message may be told to the caller. Whatever is not an AssayError is told as `internal_server_error`. */
+/** A fault whose message the caller may read. All else is answered as `internal_server_error`. */
 export class AssayError extends Error implements PublicError {
   override readonly name = 'AssayError'
   readonly code: ErrorCode
@@ -97,8 +64,11 @@ export const idempotencyMismatch = (key: string) =>
   )
 
 /** A file that failed a check: `reason` is the block reason that decided. */
-export const rejected = (reason: BlockReason | 'scan_incomplete', message: string, details: Record<string, unknown> = {}) =>
-  new AssayError(reason, message, { details })
+export const rejected = (
+  reason: BlockReason | PolicyRefusal | 'scan_incomplete',
+  message: string,
+  details: Record<string, unknown> = {},
+) => new AssayError(reason, message, { details })
 
 export const quotaExceeded = (message: string, details: Record<string, unknown>) =>
   new AssayError('quota_exceeded', message, { details })

@@ -10,13 +10,13 @@ interface Place {
 /** Listens, and gives the port (which matters where PORT is 0). */
 export async function listen(server: Server, place: Place): Promise<number> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(told(error, place)))
+    server.once('error', (error) => reject(listenError(error, place)))
     server.listen(place.port, place.host, resolve)
   })
   return (server.address() as AddressInfo).port
 }
 
-// A service that was just told to stop, or killed, frees its port in a moment: a restart need not fail for that.
+// A service that was just stopped, or killed, frees its port in a moment: a restart need not fail for that.
 const patienceMs = 2000
 
 /** Throws the sentence for a place that cannot be listened on. */
@@ -24,7 +24,7 @@ export async function refuseUsedPort(place: Place): Promise<void> {
   for (const until = Date.now() + patienceMs; ; await sleep(100)) {
     const error = await probe(place)
     if (error === undefined) return
-    if (error.code !== 'EADDRINUSE' || Date.now() > until) throw told(error, place)
+    if (error.code !== 'EADDRINUSE' || Date.now() > until) throw listenError(error, place)
   }
 }
 
@@ -36,7 +36,7 @@ function probe(place: Place): Promise<NodeJS.ErrnoException | undefined> {
   })
 }
 
-function told(error: NodeJS.ErrnoException, { host, port }: Place): Error {
+function listenError(error: NodeJS.ErrnoException, { host, port }: Place): Error {
   if (error.code === 'EADDRINUSE')
     return new Error(`PORT ${port} is in use on ${host}; stop the program that listens there, or set another PORT.`)
   if (error.code === 'EACCES')

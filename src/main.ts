@@ -27,17 +27,18 @@ async function start(lifecycle: Lifecycle): Promise<void> {
   )
   // Half a second of loading, while PostgreSQL starts.
   const [opened, { createApp }] = await Promise.all([opening, import('./app.js')])
-  const applied = await migrate(opened.url)
+  await opened.prove()
+  const applied = await migrate(opened.directUrl)
   if (applied.length > 0) say(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
   lifecycle.refuseToGoOn()
 
   const database = await lifecycle.open(
-    async () => createDatabase(opened.url, { poolSize: config.databasePoolSize, logger }),
+    async () => createDatabase(opened.url, { poolSize: config.databasePoolSize, directUrl: opened.directUrl, logger }),
     (pool) => pool.close(),
   )
   say('Opening the blob store and the virus scanner…')
   const app = await lifecycle.open(
-    () => createApp({ config, database, databaseUrl: opened.url, logger }),
+    () => createApp({ config, database, databaseUrl: opened.directUrl, isDiskFull: opened.isDiskFull, logger }),
     (open) => open.close(),
   )
   app.startMaintenance()
@@ -71,7 +72,7 @@ function endOnFaults(logger: Logger) {
   }
 }
 
-// The state is unknown: no draining. PostgreSQL is told to stop as the process exits, and what was answered is committed.
+// The state is unknown: no draining. PostgreSQL is stopped as the process exits, and what was answered is committed.
 function fail(logger: Logger, message: string, error?: unknown): never {
   // Once: what goes wrong while that is written ends the process as well.
   if (!isFailing) {

@@ -9,7 +9,7 @@ export class Metrics {
   readonly calls: Counter<'operation' | 'status' | 'reason'>
   readonly blocked: Counter<'reason'>
   readonly requests: Histogram<'edge' | 'status'>
-  readonly refusedCredentials: Counter
+  readonly refusedCredentials: Counter<'reason'>
   readonly downloads: Counter<'outcome'>
   readonly securityEvents: Counter<'reason'>
   readonly bytesIn: Counter
@@ -46,7 +46,8 @@ export class Metrics {
     })
     this.refusedCredentials = new Counter({
       name: 'assay_refused_credentials_total',
-      help: 'Requests with a credential that was not accepted.',
+      help: 'Requests with a credential that was not accepted, by reason.',
+      labelNames: ['reason'],
       registers,
     })
     this.downloads = new Counter({
@@ -107,7 +108,7 @@ export class Metrics {
     })
     new Gauge({
       name: 'assay_storage_findings',
-      help: 'What the reconciler found and nobody mended yet.',
+      help: 'What the reconciler found and is not mended yet.',
       registers,
       async collect() {
         // A database that is away must not take the metrics with it.

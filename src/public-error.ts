@@ -1,5 +1,5 @@
 import { isDatabaseOutage } from './db/sql-errors.js'
-import { AssayError, databaseUnavailable, type PublicError } from './errors.js'
+import { AssayError, databaseUnavailable, httpStatus, type PublicError } from './errors.js'
 
 /** What the caller may know of `error`: its own facts when it is ours, nothing but the code when it is not. */
 export function publicError(error: unknown): PublicError {
@@ -16,4 +16,42 @@ function findAssayError(error: unknown): AssayError | undefined {
     at = (at as { originalError?: unknown }).originalError
   }
   return undefined
+}
+
+type Told = Pick<PublicError, 'code' | 'message' | 'details' | 'retryAfter'>
+
+/** A failure as REST answers it (contract §1). */
+export const errorBody = ({ code, message, details }: Told, requestId: string) => ({
+  status: 'ERROR',
+  message,
+  error: { code, details },
+  request_id: requestId,
+  timestamp: new Date().toISOString(),
+})
+
+/** The same failure as RFC 9457 has it. */
+export const problemBody = ({ code, message, details }: Told, requestId: string) => ({
+  type: `urn:assay:error:${code}`,
+  title: code.replaceAll('_', ' '),
+  status: httpStatus[code],
+  detail: message,
+  instance: `urn:assay:request:${requestId}`,
+  code,
+  details,
+})
+
+/** The same failure as one of GraphQL's `errors`: the code in upper case. */
+export const graphqlError = ({ code, message, details, retryAfter }: Told, place: object = {}) => ({
+  message,
+  ...place,
+  extensions: { code: code.toUpperCase(), details, ...(retryAfter !== undefined && { retryAfter }) },
+})
+
+/** The headers that go with it, by either door. */
+export function errorHeaders({ code, retryAfter }: Told, authorization: string | undefined): Record<string, string> {
+  const again = retryAfter ?? (httpStatus[code] === 503 ? 5 : undefined)
+  return {
+    ...(code === 'unauthenticated' && { 'WWW-Authenticate': authorization ? 'Bearer error="invalid_token"' : 'Bearer' }),
+    ...(again !== undefined && { 'Retry-After': String(again) }),
+  }
 }

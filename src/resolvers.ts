@@ -4,6 +4,7 @@ import { CallLogResolver } from './call-logs/call-log.resolver.js'
 import { FileContextResolver } from './file-contexts/file-context.resolver.js'
 import { FileResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
+import { NodeResolver } from './graphql/node.js'
 import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
 import type { Services } from './services.js'
 import { StatsResolver } from './stats/stats.resolver.js'
@@ -25,4 +26,13 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new AuditLogResolver(services.auditLogs),
   new StatsResolver(services.stats, services.charts),
   new StorageHealthResolver(services.storageHealth),
+  new NodeResolver({
+    file: (attempt, id) => services.files.get(attempt, id),
+    ctx: ({ actor }, id) => services.contexts.getById(actor, id),
+    key: ({ actor }, id) => services.apiKeys.get(actor, id),
+    call: ({ actor }, id) => services.callLogs.get(actor, id),
+    aud: ({ actor }, id) => services.auditLogs.get(actor, id),
+    usr: ({ actor }, id) => services.users.get(actor, id),
+    ten: ({ actor }, id) => services.tenants.getById(actor, id),
+  }),
 ]

@@ -4,7 +4,7 @@ import { loadApiKey, rehashApiKey, writeKeyUses } from './api-keys/api-key.looku
 import { ApiKeyService } from './api-keys/api-key.service.js'
 import { AuditLogService } from './audit-logs/audit-log.service.js'
 import { Identity } from './auth/identity.js'
-import { openMasterKey } from './auth/master-key.js'
+import { type MasterKey, openMasterKey } from './auth/master-key.js'
 import { Passwords } from './auth/passwords.js'
 import { openRateLimits } from './auth/rate-limits.js'
 import { CallLogService } from './call-logs/call-log.service.js'
@@ -32,23 +32,27 @@ import { UserService } from './users/user.service.js'
 
 export type Services = Awaited<ReturnType<typeof openServices>>
 
-/** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */
-export async function openServices({
-  config,
-  database,
-  databaseUrl,
-  logger,
-}: {
+interface ServiceParts {
   config: Config
   database: Database
   databaseUrl: string
   logger: Logger
-}) {
+}
+
+/** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */
+export async function openServices(parts: ServiceParts) {
+  const base = await openBase(parts)
+  return { ...base, ...roomsOf({ ...base, db: parts.database }, parts.config) }
+}
+
+/** What the rooms stand on. */
+async function openBase(parts: ServiceParts) {
+  const { config, database, logger } = parts
   const { pool } = database
   await learnTime(pool)
   const stopTime = keepTime(pool)
-  const onError = (error: Error) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
-  const fold = new Fold(database.writes, (error) => onError(error as Error))
+  const onError = (error: unknown) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
+  const fold = new Fold(database.writes, onError)
   const ledger = new Ledger(database, { fold })
   const paths = new PathLeases(database.writes)
   const masterKey = await openMasterKey({
@@ -56,96 +60,74 @@ export async function openServices({
     previous: [...config.previousMasterKeys],
     dataDir: config.dataDir,
   })
-  const { jwt } = config
-  const identity = new Identity({
-    pool,
-    connection: { connectionString: databaseUrl },
-    masterKey,
-    loadApiKey: loadApiKey(pool),
-    rehashApiKey: rehashApiKey(pool),
-    writeKeyUses: writeKeyUses(pool),
-    loadSession: loadSession(pool),
-    outside: jwt && {
-      issuer: jwt.issuer,
-      audience: jwt.audience,
-      jwksUrl: new URL(jwt.jwksUrl),
-      claims: jwt.claims,
-      userOnFirstSight: userOnFirstSight(pool, ledger),
-    },
-    onError,
-  })
+  const identity = identityOf(parts, { masterKey, ledger, onError })
   await identity.start()
-  const limits = await openRateLimits({
-    pool,
-    redisUrl: config.redisUrl,
-    perMinute: config.rateLimitPerMinute,
-    onError,
-  })
+  const limits = await openRateLimits({ pool, redisUrl: config.redisUrl, perMinute: config.rateLimitPerMinute, onError })
   const storage = await openStorage(config.storageUrl, {
     publicUrl: config.publicUrl,
     signingSecrets: identity.signing.download_url,
     deadlineMs: config.storageDeadlineSeconds * 1000,
     ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
   })
-  const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
-  const tenants = new TenantService({ db: database, ledger, forget: (id) => identity.forget('tenant', id) })
-  const contexts = new FileContextService({ db: database, ledger, maxUploadMb: config.maxUploadMb })
-  const apiKeys = new ApiKeyService({
-    db: database,
-    ledger,
-    contexts,
-    forget: (id) => identity.forget('api_key', id),
-    lastUse: (id) => identity.lastUsed.latest(id),
-  })
-  const passwords = new Passwords()
-  const users = new UserService({ db: database, ledger, passwords, forget: (id) => identity.forget('user', id) })
-  const forgetUser = (id: string) => identity.forget('user', id)
-  const secondFactors = new SecondFactorService({ db: database, ledger, masterKey, passwords, limits, forget: forgetUser })
   const security = new SecurityTrail((entry) => ledger.commit(entry))
-  const signIns = new SignInService({
-    db: database,
-    ledger,
-    passwords,
-    sessions: identity.sessions,
-    limits,
-    users,
-    secondFactors,
-    security,
-    forget: (id) => identity.forget('session', id),
+  const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
+  const close = async () => {
+    stopTime()
+    await ledger.drain()
+    await paths.close()
+    await fold.close()
+    await limits.close()
+    await identity.close()
+    await storage.close()
+  }
+  return { fold, ledger, paths, masterKey, identity, limits, storage, security, horizons, close }
+}
+
+function identityOf(
+  { config: { jwt }, database: { pool }, databaseUrl }: ServiceParts,
+  { ledger, ...parts }: { masterKey: MasterKey; ledger: Ledger; onError: (error: Error) => void },
+): Identity {
+  return new Identity({
+    ...parts,
+    pool,
+    connection: { connectionString: databaseUrl },
+    loadApiKey: loadApiKey(pool),
+    rehashApiKey: rehashApiKey(pool),
+    writeKeyUses: writeKeyUses(pool),
+    loadSession: loadSession(pool),
+    outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), userOnFirstSight: userOnFirstSight(pool, ledger) },
   })
+}
+
+/** The services themselves: each takes what it needs of what all are offered. */
+function roomsOf(base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database }, { maxUploadMb }: Config) {
+  const { db, identity, storage, horizons } = base
+  const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
+  const passwords = new Passwords()
+  const contexts = new FileContextService({ ...base, maxUploadMb })
+  const users = new UserService({ ...base, passwords, forget: forget('user') })
+  const secondFactors = new SecondFactorService({ ...base, passwords, forget: forget('user') })
+  const { sessions } = identity
   return {
-    ledger,
-    fold,
-    paths,
-    identity,
-    masterKey,
-    limits,
-    storage,
-    tenants,
     contexts,
-    apiKeys,
     users,
-    signIns,
-    security,
     secondFactors,
-    sessions: new SessionService({ db: database, ledger, forget: forgetUser }),
-    downloads: new SignedDownloads(pool),
-    files: new FileService({ db: database, ledger, storage, contexts }),
-    callLogs: new CallLogService({ db: database, horizon: horizons.calls }),
-    auditLogs: new AuditLogService({ db: database, horizon: horizons.audits }),
-    stats: new StatsService(database),
-    charts: new Charts(database),
-    idempotency: new IdempotencyService(pool),
-    horizons,
-    storageHealth: new StorageHealth({ database, storage, horizons }),
-    close: async () => {
-      stopTime()
-      await ledger.drain()
-      await paths.close()
-      await fold.close()
-      await limits.close()
-      await identity.close()
-      await storage.close()
-    },
+    tenants: new TenantService({ ...base, forget: forget('tenant') }),
+    apiKeys: new ApiKeyService({
+      ...base,
+      contexts,
+      forget: forget('api_key'),
+      lastUse: (id) => identity.lastUsed.latest(id),
+    }),
+    signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
+    sessions: new SessionService({ ...base, forget: forget('user') }),
+    downloads: new SignedDownloads(db.pool),
+    files: new FileService({ ...base, contexts }),
+    callLogs: new CallLogService({ db, horizon: horizons.calls }),
+    auditLogs: new AuditLogService({ db, horizon: horizons.audits }),
+    stats: new StatsService(db),
+    charts: new Charts(db),
+    idempotency: new IdempotencyService(db.pool),
+    storageHealth: new StorageHealth({ database: db, storage, horizons }),
   }
 }

@@ -8,10 +8,11 @@ const source = fileURLToPath(new URL('../src', import.meta.url))
 /** Technique, from the lowest floor to the highest: each knows those before it, none after it, and no room. */
 const base = [
   'block-reasons',
+  'error-codes',
   'errors',
-  'error-body',
   'plain-text',
   'units',
+  'disk-reserve',
   'fault-points',
   'lifecycle',
   'listen',

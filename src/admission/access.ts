@@ -1,7 +1,7 @@
 import type { Scope } from '../auth/actor.js'
 import type { Operation } from '../ledger/entry.js'
 
-/** Who may: a scope, any valid credential, or anybody at all. */
+/** Who may: a scope, any valid credential, or none at all. */
 export type Access = Scope | 'any' | 'public'
 
 /** What an endpoint asks of its caller: declared once, at its resolver. */

@@ -17,7 +17,7 @@ export interface AdmissionParts {
   json: JsonAdmission
   record(entry: Entry): Promise<void>
   security: SecurityTrail
-  /** For the operator, who is told why a dependency is away; the caller hears only that it is. */
+  /** For the operator, who learns why a dependency is away; the caller learns only that it is. */
   onOutage?(call: Call, error: AssayError): void
 }
 

@@ -47,7 +47,7 @@ export class Attempt {
     return { call: row && failed(row, error, validation) }
   }
 
-  /** What was to be written was not, and the caller is not told so: its call is still to be logged. */
+  /** What was to be written was not, and the caller does not learn of it: its call is still to be logged. */
   reopen(): void {
     this.#settled = false
   }

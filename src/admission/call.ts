@@ -32,7 +32,7 @@ export class Call {
   readonly refusal: Refusal | undefined
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal
-  /** Faults that the edge found while coercing the input: told together with those that validation finds. */
+  /** Faults that the edge found while coercing the input: answered together with those that validation finds. */
   inputFaults: FieldFault[] = []
   /** The caller's own spelling of an argument's path: REST says `page_size` where the schema says `pageSize`. */
   spelling: (path: string) => string = (path) => path

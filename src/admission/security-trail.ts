@@ -12,7 +12,7 @@ export interface SecurityEvent {
   tenantId: string
   about: { id: string; name: string }
   origin: Origin
-  /** Who was refused; absent where the caller did not prove to be anybody. */
+  /** Who was refused; absent where the caller proved no identity. */
   actor?: Actor | undefined
 }
 

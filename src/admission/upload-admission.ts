@@ -1,5 +1,5 @@
 import type { Actor } from '../auth/actor.js'
-import { quotaExceeded, rejected } from '../errors.js'
+import { quotaExceeded, rejected, storageUnavailable } from '../errors.js'
 import { megabyte } from '../units.js'
 import type { Endpoint } from './access.js'
 import type { UploadSlots } from './upload-slots.js'
@@ -12,6 +12,8 @@ export interface UploadLimits {
   /** How long a client may send nothing. */
   idleMs: number
   slots: UploadSlots
+  /** True where the database has no room to spare. */
+  isDiskFull(): boolean
   /** What the tenant's quota leaves, in bytes. */
   tenantRemaining(actor: Actor): Promise<number>
 }
@@ -31,6 +33,10 @@ export class UploadAdmission {
 
   /** Contract §6: before the body is read only its Content-Length can refuse it. Takes a slot, and gives the function that returns it. */
   async enter(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
+    if (this.#limits.isDiskFull())
+      throw storageUnavailable(
+        'The disk is full; nothing was stored. Files can be deleted, and uploads go on when there is room.',
+      )
     const least = Number(headers['content-length'] ?? 0) - multipartSlack
     if (least > this.ceiling) throw this.largerThanAny()
     if (!dryRun && least > 0) await this.#refuseBeyondQuota(actor, least)

@@ -50,7 +50,7 @@ export class ApiKeyResolver {
       { key: idempotencyKey ?? call.idempotencyKey, operation: 'createApiKey', request: input },
       {
         perform: (answer) => this.#apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
-        // A secret is kept nowhere, not even for a repetition: it can only be told which key it was.
+        // A secret is kept nowhere, not even for a repetition: the answer can only say which key it was.
         replay: ({ apiKeyId }) => this.#idempotency.secretIsGone(String(apiKeyId)),
       },
     )

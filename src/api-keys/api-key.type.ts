@@ -1,5 +1,6 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
 import { type Scope, scopes } from '../auth/actor.js'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
 import { Line, Metadata, Optional, Rule, Whole } from '../graphql/rules.js'
 import { JsonObjectScalar } from '../graphql/scalars.js'
@@ -38,8 +39,13 @@ registerEnumType(ApiKeyStatus, {
   },
 })
 
-@ObjectType({ simpleResolvers: true, description: 'An API key, without its secret, which cannot be retrieved.' })
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'An API key, without its secret, which cannot be retrieved.',
+})
 export class ApiKey {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape key_….' })
   apiKeyId!: string
   @Field(() => String, { description: '1 to 255 characters.' })

@@ -1,6 +1,7 @@
 import type { Actor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
 import type { Database, Queries } from '../db/client.js'
+import { notFound } from '../errors.js'
 import {
   type Connection,
   connectionOf,
@@ -43,6 +44,17 @@ export class AuditLogService {
   constructor(parts: { db: Database; horizon: () => Date | null }) {
     this.#db = parts.db
     this.#horizon = parts.horizon
+  }
+
+  /** Throws 404, also for an entry that is out of the log by its age. */
+  async get(actor: Actor, auditId: string): Promise<AuditLog> {
+    const { conditions, values } = this.#where(actor.tenantId, {})
+    const { rows } = await this.#db.pool.query<AuditLog>(
+      `SELECT ${columns} FROM audit_logs WHERE ${conditions.join(' AND ')} AND audit_id = $${values.push(auditId)}`,
+      values,
+    )
+    if (!rows[0]) throw notFound('audit entry', auditId)
+    return rows[0]
   }
 
   /** Newest first. */

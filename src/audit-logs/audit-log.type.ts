@@ -1,6 +1,7 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
 import { ScopeName } from '../api-keys/api-key.type.js'
 import type { Scope } from '../auth/actor.js'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { JsonObjectScalar } from '../graphql/scalars.js'
 
@@ -82,8 +83,9 @@ registerEnumType(PerformerTypeName, {
   },
 })
 
-@ObjectType({ simpleResolvers: true, description: 'A change, with its performer as he was at that time.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A change, with its performer as he was at that time.' })
 export class AuditLog {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape aud_….' })
   auditId!: string
   @Field(() => AuditTypeName, { description: 'What it is about.' })

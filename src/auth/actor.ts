@@ -22,7 +22,6 @@ export interface Actor extends Origin {
   scopes: readonly Scope[]
   /** Ids of the only contexts that an API key may see; null where it is not restricted. */
   contexts: readonly string[] | null
-  /** The session of the service's own sign-in. */
   sessionId?: string
   /** The tenant requires a second factor, which this user has yet to set up: nothing else is allowed before. */
   secondFactorDue?: boolean

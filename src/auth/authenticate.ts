@@ -1,22 +1,34 @@
 import { now } from '../clock.js'
 import type { Actor, Origin } from './actor.js'
 import type { ApiKeyRecord, KeyDirectory } from './key-directory.js'
-import { longestToken, RefusedToken, type TokenRecord } from './token-record.js'
+import { longestToken, type RefusedFor, RefusedToken, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
 
-/** The key of a call that is refused but known, so that the call can be logged as its failure (contract §5). */
+/** Whose credential was refused: a key's call is then logged as its failure (contract §5), and the tenant's audit trail tells of it. */
 export interface KnownCaller {
   tenantId: string
-  apiKeyId: string
+  kind: 'api_key' | 'user'
+  id: string
   name: string
+  email: string | null
+  /** False where the credential names somebody, and proves nothing. */
+  isProven: boolean
+}
+
+interface Refused {
+  message: string
+  why: RefusedFor
+  known?: KnownCaller
+  /** Costs a look-up, which the caller bounds. */
+  find?: () => Promise<KnownCaller | null>
 }
 
 export type Authentication =
   | { outcome: 'actor'; actor: Actor }
   /** 401 unauthenticated. */
-  | { outcome: 'refused'; message: string; known?: KnownCaller }
+  | (Refused & { outcome: 'refused' })
   /** 403 forbidden: the credential is right, its tenant is suspended. */
-  | { outcome: 'forbidden'; message: string; known?: KnownCaller }
+  | (Refused & { outcome: 'forbidden' })
   /** No credential at all: 401 as well, but not a failure of any key. */
   | { outcome: 'none' }
 
@@ -27,7 +39,7 @@ export interface Authenticators {
   onKeyUsed?(apiKeyId: string): void
 }
 
-/** What every credential of such a tenant is told. */
+/** What every credential of such a tenant is answered. */
 export const suspendedTenant = 'This tenant is suspended; ask the operator of this service.'
 
 /**
@@ -37,7 +49,7 @@ export const suspendedTenant = 'This tenant is suspended; ask the operator of th
 export async function authenticate(rawHeaders: readonly string[], origin: Origin, by: Authenticators): Promise<Authentication> {
   const presented = credentialIn(rawHeaders)
   if (presented === undefined) return { outcome: 'none' }
-  if ('fault' in presented) return { outcome: 'refused', message: presented.fault }
+  if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
   const { credential } = presented
   if (isToken(credential)) return byToken(credential, origin, by.tokens)
   const found = by.directory.find(credential)
@@ -47,20 +59,39 @@ export async function authenticate(rawHeaders: readonly string[], origin: Origin
 }
 
 function byKey(key: ApiKeyRecord | null, origin: Origin, by: Authenticators): Authentication {
-  if (!key) return { outcome: 'refused', message: 'This API key is unknown.' }
-  const known = { tenantId: key.tenantId, apiKeyId: key.apiKeyId, name: key.name }
-  if (key.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspendedTenant, known }
+  if (!key) return { outcome: 'refused', why: 'key_unknown', message: 'This API key is unknown.' }
+  if (key.tenantStatus !== 'active')
+    return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: callerOf(key) }
   const fault = keyFault(key, now())
-  if (fault) return { outcome: 'refused', message: fault, known }
+  if (fault) return { outcome: 'refused', ...fault, known: callerOf(key) }
   by.onKeyUsed?.(key.apiKeyId)
   const { tenantId, apiKeyId: id, name, scopes, contexts } = key
   return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
 }
 
-function keyFault(key: ApiKeyRecord, now: number): string | undefined {
-  if (key.status !== 'active') return `This API key is ${key.status}.`
-  if (key.expiresAt && key.expiresAt.getTime() <= now) return 'This API key has expired.'
-  if (key.graceEndsAt && key.graceEndsAt.getTime() <= now) return 'This secret of the API key was rotated away.'
+const callerOf = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord): KnownCaller => ({
+  tenantId,
+  kind: 'api_key',
+  id,
+  name,
+  email: null,
+  isProven: true,
+})
+
+const userOf = ({ tenantId, userId: id, name, email }: UserRecord, isProven = true): KnownCaller => ({
+  tenantId,
+  kind: 'user',
+  id,
+  name,
+  email,
+  isProven,
+})
+
+function keyFault(key: ApiKeyRecord, now: number): Pick<Refused, 'why' | 'message'> | undefined {
+  if (key.status !== 'active') return { why: 'key_disabled', message: `This API key is ${key.status}.` }
+  if (key.expiresAt && key.expiresAt.getTime() <= now) return { why: 'key_expired', message: 'This API key has expired.' }
+  if (key.graceEndsAt && key.graceEndsAt.getTime() <= now)
+    return { why: 'key_expired', message: 'This secret of the API key was rotated away.' }
   return undefined
 }
 
@@ -69,12 +100,18 @@ async function byToken(token: string, origin: Origin, tokens: Tokens): Promise<A
   try {
     record = await tokens.verify(token)
   } catch (error) {
-    if (error instanceof RefusedToken) return { outcome: 'refused', message: error.message }
-    throw error
+    if (!(error instanceof RefusedToken)) throw error
+    const find = async () => {
+      const owner = await error.findOwner()
+      return owner && userOf(owner.user, owner.isProven)
+    }
+    return { outcome: 'refused', why: error.why, message: error.message, find }
   }
   const { user, sessionId, issuer } = record
-  if (user.tenantStatus !== 'active') return { outcome: 'forbidden', message: suspendedTenant }
-  if (user.status !== 'active') return { outcome: 'refused', message: 'This user is disabled.' }
+  if (user.tenantStatus !== 'active')
+    return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: userOf(user) }
+  if (user.status !== 'active')
+    return { outcome: 'refused', why: 'user_disabled', message: 'This user is disabled.', known: userOf(user) }
   const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
   const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
   return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
@@ -90,7 +127,6 @@ function credentialIn(rawHeaders: readonly string[]): { credential: string } | {
   }
   if (value === undefined) return undefined
   if (value.length > longestToken + 16) return { fault: `The Authorization header is longer than ${longestToken} bytes.` }
-  // RFC 6750 §2.1
   const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(value)
   return bearer ? { credential: bearer[1]! } : { fault: "The Authorization header must read 'Bearer' and an API key or a token." }
 }

@@ -15,7 +15,6 @@ import { Tokens } from './tokens.js'
 
 export interface IdentityOptions {
   pool: Pool
-  /** For the connection that listens for changes. */
   connection: ClientConfig
   masterKey: MasterKey
   loadApiKey: LoadApiKey
@@ -26,7 +25,6 @@ export interface IdentityOptions {
   loadSession: SessionsOptions['load']
   /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
   outside?: OutsideTokensOptions | undefined
-  /** For how long a signed download URL lives. */
   downloadUrlSeconds?: number
   onError?(error: Error): void
 }

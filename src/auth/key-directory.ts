@@ -14,7 +14,6 @@ export interface ApiKeyRecord {
   status: 'active' | 'disabled' | 'revoked'
   expiresAt: Date | null
   tenantStatus: 'active' | 'suspended'
-  /** The stored hash that was found. */
   found: Buffer
   /** Where `found` is the hash of a secret that was rotated away: until when it lives on. Null for the key's own secret. */
   graceEndsAt: Date | null

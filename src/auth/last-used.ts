@@ -1,6 +1,5 @@
 import { now } from '../clock.js'
 
-/** When a key was last used. */
 export interface KeyUse {
   apiKeyId: string
   at: Date
@@ -43,7 +42,6 @@ export class LastUsed {
     return this.#writing
   }
 
-  /** Writes what is left. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.flush()

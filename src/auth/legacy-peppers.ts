@@ -24,7 +24,6 @@ export class LegacyPeppers {
     )
   }
 
-  /** The secret under each of them. */
   hashes(secret: string): Buffer[] {
     return this.#peppers.map((pepper) => createHmac('sha256', pepper).update(secret).digest())
   }

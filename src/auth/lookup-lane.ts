@@ -2,6 +2,9 @@ import { overloaded } from '../errors.js'
 
 const mostAtOnce = 500
 const mostWaiting = 5_000
+// After statements that found nothing the next waits for more to ask: guesses are then some twenty statements a second, however many come.
+const pauseMs = 5
+const mostPauseMs = 50
 
 interface Waiting<Asked, Found> {
   asked: Asked
@@ -11,12 +14,14 @@ interface Waiting<Asked, Found> {
 
 /**
  * Look-ups of what the process does not know: those that wait go to the database together, one statement at a time. A flood of
- * guessed credentials costs it no more than one connection, and a good one among them waits for two statements at most.
+ * guessed credentials costs it no more than one connection and few statements, and a good one among them waits for two of them at most.
  */
 export class LookupLane<Asked, Found> {
   readonly #load: (asked: readonly Asked[]) => Promise<readonly (Found | null)[]>
   #waiting: Waiting<Asked, Found>[] = []
   #isRunning = false
+  #fruitless = 0
+  #notBefore = 0
 
   constructor(load: (asked: readonly Asked[]) => Promise<readonly (Found | null)[]>) {
     this.#load = load
@@ -34,14 +39,22 @@ export class LookupLane<Asked, Found> {
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#waiting.length > 0) {
+      const wait = this.#notBefore - performance.now()
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
       const batch = this.#waiting.splice(0, mostAtOnce)
       try {
         const found = await this.#load(batch.map(({ asked }) => asked))
+        this.#pace(found)
         for (const [at, { resolve }] of batch.entries()) resolve(found[at] ?? null)
       } catch (error) {
         for (const { reject } of batch) reject(error)
       }
     }
     this.#isRunning = false
+  }
+
+  #pace(found: readonly (Found | null)[]): void {
+    this.#fruitless = found.some((each) => each !== null) ? 0 : this.#fruitless + 1
+    this.#notBefore = performance.now() + Math.min(mostPauseMs, this.#fruitless * pauseMs)
   }
 }

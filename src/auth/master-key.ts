@@ -59,12 +59,10 @@ export class MasterKey {
     }
   }
 
-  /** True where the envelope is already under the current key. */
   isCurrent(envelope: Buffer): boolean {
     return envelope.subarray(1, 1 + idBytes).equals(this.#keys[0]!.id)
   }
 
-  /** The same secret under the current key. */
   async reencrypt(envelope: Buffer, label: string): Promise<Buffer> {
     return this.encrypt(await this.decrypt(envelope, label), label)
   }

@@ -64,7 +64,7 @@ export class OutsideTokens {
     const payload = await this.#verified(token)
     const facts = this.#factsOf(payload)
     const user = await this.#options.userOnFirstSight(facts)
-    if (!user) throw new RefusedToken('This token names no tenant that is known here.')
+    if (!user) throw new RefusedToken('token_claims', 'This token names no tenant that is known here.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
 
@@ -80,8 +80,8 @@ export class OutsideTokens {
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)
     // RFC 8725 §3.11: what such a key signs for another purpose (a logout token, a DPoP proof) is no access token.
-    if (!isAccessTokenType(protectedHeader.typ)) throw new RefusedToken('This token is of another type.')
-    if (payload.iat! > now() / 1000 + skewSeconds) throw new RefusedToken('This token is not valid yet.')
+    if (!isAccessTokenType(protectedHeader.typ)) throw new RefusedToken('token_claims', 'This token is of another type.')
+    if (payload.iat! > now() / 1000 + skewSeconds) throw new RefusedToken('token_claims', 'This token is not valid yet.')
     return payload
   }
 
@@ -99,8 +99,8 @@ export class OutsideTokens {
     const text = (name: string) => nonEmpty(claimOf(payload, name))
     const subject = nonEmpty(payload.sub)
     const tenantId = text(this.#claims.tenant)
-    if (!subject) throw new RefusedToken("The claim 'sub' of this token is missing or wrong.")
-    if (!tenantId) throw new RefusedToken(`The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
+    if (!subject) throw new RefusedToken('token_claims', "The claim 'sub' of this token is missing or wrong.")
+    if (!tenantId) throw new RefusedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
     const scopes = scopesOf(claimOf(payload, this.#claims.scopes))
     return {
       issuer: this.#options.issuer,

@@ -17,12 +17,12 @@ export function passwordFault(password: string): string | undefined {
   return undefined
 }
 
-/** A password for somebody who was given none: 120 random bits. */
+/** A password for a user who was given none: 120 random bits. */
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
  * argon2id off the event loop, a few at a time: each takes 19 MiB and a thread of the pool that files share, so sign-ins
- * beyond `atOnce` wait, and beyond `waiting` are told to come again.
+ * beyond `atOnce` wait, and beyond `waiting` are answered to come again.
  */
 export class Passwords {
   #running = 0

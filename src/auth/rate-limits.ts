@@ -40,7 +40,7 @@ const minute = 60
 type Limits = typeof usual
 type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'address', WindowCounter>
 
-/** Every limit on how often something may be done. What is over it is told as 429 with Retry-After. */
+/** Every limit on how often something may be done. What is over it is answered 429 with Retry-After. */
 export class RateLimits {
   readonly signIns: SignInPace
   readonly #limits: Limits

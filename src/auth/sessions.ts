@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { decodeProtectedHeader, errors, type JWK, jwtVerify, SignJWT } from 'jose'
+import { decodeJwt, decodeProtectedHeader, errors, type JWK, jwtVerify, SignJWT } from 'jose'
 import { currentTime, now } from '../clock.js'
 import { isId } from '../ids.js'
 import type { KnownSigningKey, StoredSigningSecrets } from './signing-secrets.js'
-import { RefusedToken, type SessionRecord, type TokenRecord, type UserRecord } from './token-record.js'
+import { RefusedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
 /** The issuer and audience of the service's own tokens: the same wherever it is reached. */
 export const ownIssuer = 'assay'
@@ -52,12 +52,21 @@ export class Sessions {
 
   /** What the token stands for, asked of the database; throws RefusedToken. */
   async verify(token: string): Promise<TokenRecord> {
+    try {
+      return await this.#verify(token)
+    } catch (error) {
+      if (error instanceof RefusedToken) error.findOwner = () => this.#ownerOf(token, error.why !== 'token_signature')
+      throw error
+    }
+  }
+
+  async #verify(token: string): Promise<TokenRecord> {
     const { sub, sid, tid, exp } = await this.#claims(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
-      throw new RefusedToken('This session has ended; sign in again.')
+      throw new RefusedToken('session_ended', 'This session has ended; sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
-      throw new RefusedToken('This token does not belong to its session.')
+      throw new RefusedToken('token_claims', 'This token does not belong to its session.')
     const validUntil = Math.min(Number(exp) * 1000, session.expiresAt.getTime())
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
@@ -67,10 +76,16 @@ export class Sessions {
     return { keys: (await this.#options.keys.all()).flatMap(({ publicJwk }) => (publicJwk ? [publicJwk as JWK] : [])) }
   }
 
+  async #ownerOf(token: string, isProven: boolean): Promise<TokenOwner | null> {
+    const { sid } = decodeJwt(token)
+    const session = isId('ses', sid) ? await this.#options.load(sid) : null
+    return session && { user: session.user, isProven }
+  }
+
   async #claims(token: string) {
     const { kid } = decodeProtectedHeader(token)
     const key = typeof kid === 'string' ? await this.#options.keys.find(kid) : undefined
-    if (!key) throw new RefusedToken('This token was signed with an unknown key.')
+    if (!key) throw new RefusedToken('token_signature', 'This token was signed with an unknown key.')
     const rules = {
       algorithms: ['EdDSA'],
       typ: 'JWT',
@@ -95,13 +110,15 @@ export class Sessions {
 
 /** Turns jose's faults into refusals that tell what is wrong with the token and nothing more. */
 export function refuse(error: unknown): never {
-  if (error instanceof errors.JWTExpired) throw new RefusedToken('This token has expired.')
-  if (error instanceof errors.JWTClaimValidationFailed) throw new RefusedToken(claimFault(error))
+  if (error instanceof errors.JWTExpired) throw new RefusedToken('token_expired', 'This token has expired.')
+  if (error instanceof errors.JWTClaimValidationFailed) throw new RefusedToken('token_claims', claimFault(error))
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
-    throw new RefusedToken('This token was signed with an unknown key.')
-  if (error instanceof errors.JOSEAlgNotAllowed) throw new RefusedToken('This token is signed in a way that is not accepted.')
-  if (error instanceof errors.JWSSignatureVerificationFailed) throw new RefusedToken('The signature of this token is wrong.')
-  throw new RefusedToken('This token is malformed.')
+    throw new RefusedToken('token_signature', 'This token was signed with an unknown key.')
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    throw new RefusedToken('token_signature', 'This token is signed in a way that is not accepted.')
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    throw new RefusedToken('token_signature', 'The signature of this token is wrong.')
+  throw new RefusedToken('token_malformed', 'This token is malformed.')
 }
 
 const claimFaults: Record<string, string> = {

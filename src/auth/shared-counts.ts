@@ -6,7 +6,7 @@ interface Pending {
   counter: ProcessCounter
   key: string
   window: number
-  /** Counted here and not yet told. */
+  /** Counted here and not yet reported. */
   untold: number
   /** What all replicas had counted when last asked, ours included. */
   told: number

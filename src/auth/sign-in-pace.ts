@@ -22,7 +22,7 @@ export interface SignInPaceOptions {
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
 }
 
-/** What an attempt is told by. */
+/** What an attempt is recognised by. */
 export interface SignInFacts {
   email: string
   ip: string

@@ -31,9 +31,39 @@ export interface TokenRecord {
   validUntil: number
 }
 
-/** A token that is not accepted; its message may be told. What else goes wrong (a database away) is thrown as itself. */
+/** Why a credential was not accepted, for the metrics: a short list, whatever is sent. */
+export type RefusedFor =
+  | 'header'
+  | 'key_unknown'
+  | 'key_disabled'
+  | 'key_expired'
+  | 'tenant_suspended'
+  | 'token_malformed'
+  | 'token_signature'
+  | 'token_claims'
+  | 'token_expired'
+  | 'session_ended'
+  | 'user_disabled'
+
+/** Whose refused token it is, or says to be. */
+export interface TokenOwner {
+  user: UserRecord
+  /** False where the signature is not ours: then it only says so. */
+  isProven: boolean
+}
+
+/** A token that is not accepted; its message may be shown. What else goes wrong (a database away) is thrown as itself. */
 export class RefusedToken extends Error {
   override readonly name = 'RefusedToken'
+  /** Asks the database, so that whoever calls it bounds how often. */
+  findOwner: () => Promise<TokenOwner | null> = async () => null
+
+  constructor(
+    readonly why: RefusedFor,
+    message: string,
+  ) {
+    super(message)
+  }
 }
 
 /** Longer ones are refused before any work is done on them. */

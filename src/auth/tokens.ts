@@ -27,9 +27,9 @@ export class Tokens {
 
   /** What the token stands for; throws RefusedToken. The status of the user and of the tenant are the caller's to judge. */
   async verify(token: string): Promise<TokenRecord> {
-    if (token.length > longestToken) throw new RefusedToken(`This token is longer than ${longestToken} bytes.`)
+    if (token.length > longestToken) throw new RefusedToken('token_malformed', `This token is longer than ${longestToken} bytes.`)
     const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
-    if (!record || record.validUntil <= now()) throw new RefusedToken('This token has expired.')
+    if (!record || record.validUntil <= now()) throw new RefusedToken('token_expired', 'This token has expired.')
     return record
   }
 
@@ -48,7 +48,7 @@ export class Tokens {
     const issuer = claimedIssuer(token)
     if (issuer === ownIssuer) return sessions.verify(token)
     if (outside && issuer === outside.issuer) return outside.verify(token)
-    throw new RefusedToken('This token is from another issuer.')
+    throw new RefusedToken('token_claims', 'This token is from another issuer.')
   }
 }
 
@@ -59,9 +59,9 @@ function claimedIssuer(token: string): unknown {
     algorithm = decodeProtectedHeader(token).alg
     issuer = decodeJwt(token).iss
   } catch {
-    throw new RefusedToken('This token is malformed.')
+    throw new RefusedToken('token_malformed', 'This token is malformed.')
   }
   if (!tokenAlgorithms.includes(algorithm as string))
-    throw new RefusedToken('This token is signed in a way that is not accepted.')
+    throw new RefusedToken('token_signature', 'This token is signed in a way that is not accepted.')
   return issuer
 }

@@ -20,7 +20,6 @@ export class Batch {
     this.#used += chunk.copy(this.#block, this.#used)
   }
 
-  /** What was kept, which is none any more. */
   take(): Buffer[] {
     this.#closeBlock()
     const chunks = this.#chunks

@@ -2,20 +2,17 @@ import type { Readable } from 'node:stream'
 
 /**
  * The bytes of one upload, whole and measured, which can be opened again as often as need be: in memory while small,
- * in a temporary file beyond that. Never both. Checks, scanners and stores read it; whoever made it disposes of it.
+ * in a temporary file beyond that. Never both. Checks, scanners and stores read it; its maker disposes of it.
  */
 export interface Content {
-  /** Bytes. */
   readonly size: number
-  /** Lower-case hexadecimal. */
   readonly sha256: string
-  /** The whole content, where it is held in memory. */
   readonly bytes?: Buffer
   /** The temporary file, where it is held in one. A local store takes it by rename. */
   readonly path?: string
   /**
-   * Resolves when the temporary file is on the disk, where that was begun as soon as it was received. Whoever keeps the file must wait
-   * for it: of a write that failed, the system tells only once.
+   * Resolves when the temporary file is on the disk, where that was begun as soon as it was received. Who keeps the file must wait
+   * for it: of a write that failed, the system reports only once.
    */
   readonly synced?: Promise<void>
   /** A fresh stream from the first byte, or of `start` to `end`, both inclusive. */

@@ -1,7 +1,6 @@
 import { badUserInput } from '../errors.js'
 import type { Spooled } from './spool.js'
 
-/** A file on its way in, by REST or by GraphQL. */
 export class IncomingFile {
   readonly #name: string | Promise<string>
   readonly #receive: (limit: () => number) => Promise<Spooled>

@@ -18,13 +18,12 @@ export function numberThatLosesDigits(json: string): string | undefined {
 }
 
 /**
- * True of a whole number, as it is written, that would be told with other digits: a double holds neither it, nor is it the way in
+ * True of a whole number, as it is written, that would be shown with other digits: a double holds neither it, nor is it the way in
  * which JavaScript writes the double next to it. Fractions are approximate by nature.
  */
 export const losesDigits = (written: string): boolean =>
   integer.test(written) &&
   (written.length > longestInteger || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))
 
-/** What to do about it. */
 export const losesDigitsMessage = (written: string): string =>
   `must not hold the number ${written}, of which only the first 15 or 16 digits would be kept; send it as a string`

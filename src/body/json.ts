@@ -9,11 +9,8 @@ import { watchBody } from './watch-body.js'
 
 const longBytes = 65_536
 
-/** What a body of JSON may take. */
 export interface JsonLimits {
-  /** How long a client may send nothing. */
   idleMs: number
-  /** When it must be whole. */
   deadlineMs: number
   mostBytes: number
 }

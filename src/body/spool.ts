@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
+import { megabyte } from '../units.js'
 import { Batch } from './batch.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
 
-/** Where uploads wait while they are judged. */
 export interface SpoolOptions {
   directory: string
   /** Uploads up to this many bytes stay in memory and never touch a temporary file. */
@@ -40,7 +40,7 @@ export class Spool {
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
-    this.#memoryBudget = options.memoryBudget ?? 32 * 1024 * 1024
+    this.#memoryBudget = options.memoryBudget ?? 32 * megabyte
     this.#syncAhead = options.syncAhead ?? false
   }
 
@@ -57,7 +57,6 @@ export class Spool {
     return spool
   }
 
-  /** Throws where no upload could be received now. */
   async ready(): Promise<void> {
     const file = join(this.directory, newId('req'))
     try {
@@ -121,7 +120,7 @@ export class Spool {
         }
         await writer.write(chunk)
       }
-      // The limit may have been told after the last byte.
+      // The limit may have become known after the last byte.
       if (size > limit()) return await discard()
       const sha256 = hash.digest('hex')
       if (!writer) {
@@ -156,7 +155,6 @@ class BehindWriter {
     this.#handle = handle
   }
 
-  /** Resolves when there is room for more. */
   async write(chunk: Buffer): Promise<void> {
     this.#batch.add(chunk)
     if (this.#batch.size >= writtenAtOnce) await this.#flush()
@@ -173,7 +171,7 @@ class BehindWriter {
     await this.#flush()
     await this.#writing
     const synced = this.#handle.datasync().finally(() => this.#handle.close())
-    // Nobody asks where the file is refused.
+    // Not awaited where the file is refused.
     synced.catch(() => {})
     return { synced }
   }
@@ -186,7 +184,7 @@ class BehindWriter {
   async #flush(): Promise<void> {
     await this.#writing
     this.#writing = writeWhole(this.#handle, this.#batch.take())
-    // Told by whoever waits for it next; until then it must not count as unhandled.
+    // Thrown where it is awaited next; until then it must not count as unhandled.
     this.#writing.catch(() => {})
   }
 }
@@ -198,7 +196,6 @@ async function writeWhole(handle: FileHandle, batch: Buffer[]): Promise<void> {
   }
 }
 
-/** What a short write left over. */
 function afterBytes(chunks: Buffer[], written: number): Buffer[] {
   let skip = written
   return chunks.flatMap((chunk) => {
@@ -208,7 +205,6 @@ function afterBytes(chunks: Buffer[], written: number): Buffer[] {
   })
 }
 
-/** Content that is in memory already. */
 export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').update(bytes).digest('hex')): Content => ({
   size: bytes.length,
   sha256,
@@ -217,7 +213,6 @@ export const memoryContent = (bytes: Buffer, sha256 = createHash('sha256').updat
     Readable.from(bytes.length === 0 ? [] : [range ? bytes.subarray(range.start, range.end + 1) : bytes], { objectMode: false }),
 })
 
-/** Content in a file whose size and digest are known. */
 const fileContent = (path: string, size: number, sha256: string): Content => ({
   size,
   sha256,

@@ -1,16 +1,16 @@
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import type { FieldFault } from '../errors.js'
 
-// Each is told twice, in the message and in the details, and kept in the call's log.
-const mostToldFaults = 50
+// Each stands in the message and in the details, and is kept in the call's log.
+const mostFaults = 50
 
 /** A fault for each name that is not among the known ones, with the nearest of those: at most 50. */
 export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldFault[] {
   const faults: FieldFault[] = []
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
-    if (faults.length >= mostToldFaults) break
-    // The whole list once; many wrong names are told in few words.
+    if (faults.length >= mostFaults) break
+    // The whole list once, however many names are wrong.
     const hint = nearest(name, known) ?? (faults.length === 0 ? among(known) : '')
     faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
   }

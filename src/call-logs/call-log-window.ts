@@ -1,7 +1,6 @@
 import { firstIdAt } from '../ids.js'
 import type { CallLogsArgs } from './call-log.type.js'
 
-/** What the endpoints filter the call log by. */
 export type CallLogFilter = Partial<Pick<CallLogsArgs, 'apiKeyId' | 'operation' | 'status' | 'startDate' | 'endDate'>>
 
 /** A stretch of time: `from` inclusive, `until` exclusive; null: open. */

@@ -1,6 +1,7 @@
 import type { Actor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
 import type { Database, Queries } from '../db/client.js'
+import { notFound } from '../errors.js'
 import {
   type Connection,
   connectionOf,
@@ -32,6 +33,17 @@ export class CallLogService {
     this.#db = parts.db
     this.#counts = new CallLogCounts(parts.db.pool)
     this.#horizon = parts.horizon
+  }
+
+  /** Throws 404, also for a call that is out of the log by its age. */
+  async get(actor: Actor, callId: string): Promise<CallLog> {
+    const horizon = this.#horizon()
+    const { rows } = await this.#db.pool.query<CallLog>(
+      `SELECT ${columns} FROM call_logs WHERE tenant_id = $1 AND call_id = $2 AND call_id >= $3`,
+      [actor.tenantId, callId, horizon ? firstIdAt('call', horizon) : ''],
+    )
+    if (!rows[0]) throw notFound('call', callId)
+    return rows[0]
   }
 
   /** Newest first. A page costs the same at any depth: the counters tell in which hour it begins. */

@@ -1,4 +1,7 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import type { ErrorCode } from '../error-codes.js'
+import { ErrorCodeName } from '../graphql/code-enum.js'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Optional, Rule } from '../graphql/rules.js'
 
@@ -29,8 +32,9 @@ registerEnumType(CallStatusName, {
   valuesConfig: { success: { description: 'As asked.' }, failure: { description: 'Refused or failed.' } },
 })
 
-@ObjectType({ simpleResolvers: true, description: 'A call by API key, whatever its outcome.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A call by API key, whatever its outcome.' })
 export class CallLog {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape call_….' })
   callId!: string
   @Field(() => ID, { description: 'The key that was used.' })
@@ -45,8 +49,8 @@ export class CallLog {
   fileId!: string | null
   @Field(() => String, { nullable: true, description: 'The context involved; null where none was.' })
   contextKey!: string | null
-  @Field(() => String, { nullable: true, description: 'The error code of a failure.' })
-  errorCode!: string | null
+  @Field(() => ErrorCodeName, { nullable: true, description: 'The error code of a failure.' })
+  errorCode!: ErrorCode | null
   @Field(() => String, { nullable: true, description: 'What failed and why; null on success.' })
   errorMessage!: string | null
   @Field(() => String, { description: 'The client’s address.' })

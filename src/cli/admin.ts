@@ -1,11 +1,10 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
-import { ConfigError, readConfig } from '../config/config.js'
+import { readConfig } from '../config/config.js'
 import { armFaultPoint } from '../fault-points.js'
 import { Lifecycle } from '../lifecycle.js'
-import { publicError } from '../public-error.js'
-import { UsageFault } from './command.js'
 import { runCommand, understand, usage } from './run-command.js'
+import { tell } from './tell.js'
 
 const lifecycle = new Lifecycle()
 
@@ -25,15 +24,6 @@ async function main(words: string[]): Promise<number> {
   console.log(JSON.stringify(result))
   if (fault !== undefined) console.error(fault)
   return fault === undefined ? 0 : 1
-}
-
-/** One sentence for what an operator can mend; the whole of it for what is our own fault. */
-function tell(error: unknown): void {
-  const told = publicError(error)
-  if (told.code !== 'internal_server_error') console.error(told.message)
-  else if (error instanceof ConfigError || error instanceof UsageFault || (error instanceof Error && error.constructor === Error))
-    console.error(error.message)
-  else console.error(error)
 }
 
 let status = 1

@@ -3,17 +3,14 @@ import type { Config } from '../config/config.js'
 import type { Database } from '../db/client.js'
 import type { Services } from '../services.js'
 
-/** What a command works with. */
 export interface Means {
   config: Config
   database: Database
   services: Services
 }
 
-/** What was given for a command's options. */
 export type Given = Record<string, string | boolean | undefined>
 
-/** One of the operator's commands. */
 export interface Command {
   /** What follows `npm run --silent admin --`. */
   usage: string

@@ -34,7 +34,6 @@ export function understand(words: readonly string[]): Asked {
   return { command, given }
 }
 
-/** Every command, a line each. */
 export const usage = (): string =>
   ['Commands, after npm run --silent admin -- :', ...Object.values(commands).map((command) => `  ${command.usage}`)].join('\n')
 
@@ -51,14 +50,14 @@ export async function runCommand(
     () => borrowDatabase(config, say),
     (database) => database.stop(),
   )
-  // The command may be the first that anybody does with this database.
-  await migrate(opened.url)
+  await opened.prove()
+  await migrate(opened.directUrl)
   const database = await lifecycle.open(
-    async () => createDatabase(opened.url, { poolSize: 4, logger }),
+    async () => createDatabase(opened.url, { poolSize: 4, directUrl: opened.directUrl, logger }),
     (pool) => pool.close(),
   )
   const services = await lifecycle.open(
-    () => openServices({ config, database, databaseUrl: opened.url, logger }),
+    () => openServices({ config, database, databaseUrl: opened.directUrl, logger }),
     (rooms) => rooms.close(),
   )
   return command.run({ config, database, services }, given)

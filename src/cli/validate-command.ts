@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
+import { megabyte, mostMegabytes } from '../units.js'
 import type { ValidationReport, Validator } from '../validation/checks/check.js'
 import { extensionOf } from '../validation/file-under-test.js'
 import { openLocalContent } from '../validation/local-content.js'
@@ -82,7 +83,7 @@ async function printFolder(folder: string, validator: Validator, scan: boolean, 
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const byResult = [...counts].sort(([, one], [, other]) => other - one).map(([result, count]) => `${result} ${count}`)
   io.out(
-    `${total} ${total === 1 ? 'file' : 'files'}, ${(bytes / 1_048_576).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'nothing to look at'}`,
+    `${total} ${total === 1 ? 'file' : 'files'}, ${(bytes / megabyte).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'nothing to look at'}`,
   )
   return total === (counts.get('accepted') ?? 0)
 }
@@ -101,10 +102,13 @@ async function validateFile(path: string, validator: Validator, scan: boolean): 
   const rules = {
     contextKey: 'command_line',
     allowedExtensions: [extension],
-    maxFileSizeMb: 1_048_576,
+    maxFileSizeMb: mostMegabytes,
     rejectBlankFiles: true,
     rejectCorruptFiles: true,
     scanForViruses: scan,
+    rejectEncryptedFiles: false,
+    rejectActiveContent: false,
+    acceptUnscanned: false,
   }
   return validator.validate({
     originalFilename: basename(path),
@@ -127,7 +131,6 @@ async function* filesBelow(folder: string): AsyncIterable<string> {
   }
 }
 
-/** The report as REST spells it (contract §6). */
 function inWireSpelling(report: ValidationReport): Record<string, unknown> {
   const { engine } = report
   return {

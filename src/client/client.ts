@@ -9,7 +9,6 @@ export type Schemas = components['schemas']
 type Query<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>
 type Page<Item> = { data: Item[]; pagination: Schemas['Pagination'] }
 
-/** What an upload takes besides the file. */
 export interface UploadOptions {
   /** The context whose rules the file is tested against. */
   context: string
@@ -71,7 +70,6 @@ export class AssayClient {
     create: (body: Schemas['CreateApiKeyBody']) => this.#create<Schemas['NewApiKey']>('/api-keys', body),
     enable: (apiKeyId: string) => this.#change(apiKeyId, 'enable'),
     disable: (apiKeyId: string) => this.#change(apiKeyId, 'disable'),
-    /** For good. */
     revoke: (apiKeyId: string) => this.#change(apiKeyId, 'revoke'),
     rotate: (apiKeyId: string, body: Schemas['RotateApiKeyBody'] = {}) =>
       this.#call<Schemas['NewApiKey']>('POST', `/api-keys/${segment(apiKeyId)}/rotate`, body),

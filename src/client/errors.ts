@@ -17,9 +17,8 @@ export type ErrorDetails<Code extends ErrorCode> = [Extract<Failure, { code: Cod
 export class AssayError extends Error {
   override readonly name = 'AssayError'
   readonly code: ErrorCode
-  /** For programs; typed once `isAssayError` has told the code. */
+  /** For programs; typed once `isAssayError` has checked the code. */
   readonly details: unknown
-  /** HTTP status; 0 where there was no answer. */
   readonly status: number
   /** What the service logged the call under. */
   readonly requestId: string | undefined

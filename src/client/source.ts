@@ -5,7 +5,6 @@ export type UploadSource = string | URL | Blob | Uint8Array | ReadableStream<Uin
 export interface OpenedSource {
   content: Blob | ReadableStream<Uint8Array>
   filename: string
-  /** Bytes; undefined for a stream. */
   size: number | undefined
 }
 

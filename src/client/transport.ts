@@ -1,6 +1,5 @@
 import { AssayError, errorOf } from './errors.js'
 
-/** How the service is reached. */
 export interface ClientOptions {
   /** Where the service is: https://files.example.com. */
   baseUrl: string
@@ -12,15 +11,12 @@ export interface ClientOptions {
   fetch?: typeof fetch
 }
 
-/** What is sent as a body. */
 export type Body = string | FormData | ReadableStream<Uint8Array>
 
-/** One call, as the transport sends it. */
 export interface Request {
   method: string
   /** Below baseUrl, with its slash and its query. */
   path: string
-  /** Made anew for each attempt. */
   body?: (() => Body) | undefined
   headers?: Record<string, string> | undefined
   signal?: AbortSignal | undefined
@@ -36,7 +32,6 @@ export class Transport {
     this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, '') }
   }
 
-  /** The answer's `data`. */
   async data<T>(request: Request): Promise<T> {
     const response = await this.send(request)
     return ((await response.json()) as { data: T }).data
@@ -103,7 +98,6 @@ function pause({ retryAfter }: AssayError, attempt: number, signal: AbortSignal 
   })
 }
 
-/** A path with the parameters that are given. */
 export function withQuery(path: string, query: object): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))

@@ -7,7 +7,6 @@ export interface Progress {
   total: number | undefined
 }
 
-/** A multipart body, made anew for each attempt. */
 export interface Form {
   headers: Record<string, string>
   body: () => Body

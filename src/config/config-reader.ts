@@ -1,24 +1,47 @@
 import { isIP } from 'node:net'
 import { shown } from '../errors.js'
+import { readSecretFile } from './secret-files.js'
 
 /** Reads variables one by one and keeps every fault, so that an operator mends all of them in one go. */
 export class EnvReader {
   readonly faults: string[] = []
+  readonly #env: NodeJS.ProcessEnv
   readonly #faulty = new Set<string>()
+  readonly #fromFiles = new Map<string, string>()
 
-  constructor(private readonly env: NodeJS.ProcessEnv) {}
+  /** `secrets` are the variables whose value may stand in a file that `<name>_FILE` names. */
+  constructor(env: NodeJS.ProcessEnv, secrets: readonly string[]) {
+    this.#env = env
+    for (const name of secrets) this.#takeFile(name)
+  }
 
   /** Undefined where unset or blank: compose files pass empty strings for what is not set. */
   text(name: string): string | undefined {
-    const value = this.env[name]?.trim()
+    const value = (this.#fromFiles.get(name) ?? this.#env[name])?.trim()
     return value ? value : undefined
+  }
+
+  #takeFile(name: string): void {
+    const variable = `${name}_FILE`
+    const path = this.text(variable)
+    if (path === undefined) return
+    if (this.text(name) !== undefined) this.fault(variable, path, `unset where ${name} is set: one of the two gives the value`)
+    else
+      try {
+        this.#fromFiles.set(name, readSecretFile(path))
+        return
+      } catch (error) {
+        this.fault(variable, path, `a readable file with the value (${(error as Error).message})`)
+      }
+    // What stands in for the value was wrong: that the value is missing need not be said as well.
+    this.#faulty.add(name)
   }
 
   hasFault(name: string): boolean {
     return this.#faulty.has(name)
   }
 
-  /** Notes `<name> is '<value>'; it must be <right>.` A secret's value is told by its length only. */
+  /** Notes `<name> is '<value>'; it must be <right>.` Of a secret's value only the length is shown. */
   fault(name: string, value: string | undefined, right: string, secret?: 'secret'): undefined {
     const told = value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${shown(value)}'`
     this.faults.push(`${name} is ${told}; it must be ${right}.`)

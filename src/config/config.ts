@@ -1,8 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { databaseUrlOf } from '../db/database-url.js'
 import { faultPoints } from '../fault-points.js'
+import { mostMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
+import { secretVariables } from './secret-files.js'
 
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
@@ -19,12 +22,12 @@ export interface JwtConfig {
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Without a slash at its end. */
   readonly publicUrl: string
-  /** Absolute. */
   readonly dataDir: string
   /** Unset: the embedded PostgreSQL in `dataDir`. */
   readonly databaseUrl: string | undefined
+  /** PostgreSQL itself, where `databaseUrl` is a pooler in transaction mode. */
+  readonly databaseDirectUrl: string | undefined
   readonly databasePoolSize: number
   /** `gs://bucket` or `file:///directory`. */
   readonly storageUrl: string
@@ -52,7 +55,7 @@ export interface Config {
   readonly production: boolean
   readonly graphqlExplorer: boolean
   readonly logLevel: LogLevel
-  /** Unset: the metrics are for anybody who reaches the port. */
+  /** Unset: the metrics are open to all who reach the port. */
   readonly metricsToken: string | undefined
   /** Unset: on the port of everything else. */
   readonly metricsPort: number | undefined
@@ -84,13 +87,9 @@ const century = 36_500
 
 /** The only reader of the environment. Throws a `ConfigError` that names all faults at once; an empty variable is an unset one. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const read = new EnvReader(env)
+  const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
-  const dataDir = resolve(read.text('DATA_DIR') ?? '.data')
-  const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:'], {
-    example: 'postgresql://user:password@host:5432/assay',
-    secret: true,
-  })
+  const { dataDir, databaseUrl, databaseDirectUrl } = readPlace(read)
   const production = read.text('NODE_ENV') === 'production'
   const rulesDir = read.text('RULES_DIR')
 
@@ -100,13 +99,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     publicUrl: read.baseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
     dataDir,
     databaseUrl,
+    databaseDirectUrl,
     databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
     storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
     storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
     scannerUrl: readScannerUrl(read),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
-    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: 1_048_576, fallback: 1024 }),
+    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: mostMegabytes, fallback: 1024 }),
     maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
     uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     validationWorkers: read.integer('VALIDATION_WORKERS', {
@@ -139,6 +139,30 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (read.faults.length > 0) throw new ConfigError(read.faults)
   return deepFreeze(config)
+}
+
+type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
+
+/** Where the database is: all that a migration needs to know. */
+export function readDatabasePlace(env: NodeJS.ProcessEnv = process.env): Place {
+  const read = new EnvReader(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL'])
+  const place = readPlace(read)
+  if (read.faults.length > 0) throw new ConfigError(read.faults)
+  return place
+}
+
+function readPlace(read: EnvReader): Place {
+  const databaseUrl = readDatabaseUrl(read, 'DATABASE_URL')
+  const databaseDirectUrl = readDatabaseUrl(read, 'DATABASE_DIRECT_URL')
+  if (databaseDirectUrl && !databaseUrl && !read.hasFault('DATABASE_URL'))
+    read.fault('DATABASE_URL', undefined, "the pooler's URL, where DATABASE_DIRECT_URL names the PostgreSQL behind it")
+  return { dataDir: resolve(read.text('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
+}
+
+function readDatabaseUrl(read: EnvReader, name: string): string | undefined {
+  const value = read.text(name)
+  if (value === undefined) return undefined
+  return databaseUrlOf(value) ?? read.fault(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
 }
 
 function readStorageUrl(read: EnvReader): string | undefined {

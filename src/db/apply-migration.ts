@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, DatabaseError } from 'pg'
 import type { Migration, MigrationMode } from './migrations.js'
 
-// A lock that is waited for holds up all who come behind it: shortly, then again, until whoever works there has left a gap.
+// A lock that is waited for holds up all who come behind it: shortly, then again, until the others leave a gap.
 const lockTimeoutMs = 2_000
 const lockRetries = 100
 const batchRows = 5_000
 
-/** Exactly as Prisma makes it. */
 export async function createMigrationTable(client: Client): Promise<void> {
   await client.query(`CREATE TABLE IF NOT EXISTS _prisma_migrations (
     id VARCHAR(36) PRIMARY KEY NOT NULL,
@@ -59,7 +58,6 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
       const began = performance.now()
       const { rowCount } = await client.query(migration.sql)
       changed = rowCount ?? 0
-      // As long for the others as for us.
       if (changed > 0) await sleep(performance.now() - began)
     }
     await note(client, migration)

@@ -1,13 +1,12 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from './generated/client.js'
+import { pooledClient } from './pooled-client.js'
 
-/** The part of a logger that the pool needs. */
 export interface PoolLogger {
   warn(facts: object, message: string): void
 }
 
-/** What runs a statement: the pool, or one connection. */
 export interface Queries {
   query<T extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
   /** Under a name: planned once on each connection. */
@@ -36,6 +35,8 @@ export interface Database {
 export interface DatabaseOptions {
   poolSize: number
   logger: PoolLogger
+  /** PostgreSQL itself, where `url` is a pooler in transaction mode. */
+  directUrl?: string
   /** Longest time for one statement, before both sides give it up. */
   statementTimeoutMs?: number
 }
@@ -47,18 +48,26 @@ const mostWriters = 10
 const lockTimeoutMs = 1000
 
 /** Opens nothing yet: connections are made when they are wanted, and a database that is down fails each call within 5 s. */
-export function createDatabase(url: string, { poolSize, logger, statementTimeoutMs = 30_000 }: DatabaseOptions): Database {
-  const pooled = {
-    ...connection(url, 'assay'),
-    idleTimeoutMillis: 60_000,
+export function createDatabase(
+  url: string,
+  { poolSize, logger, directUrl = url, statementTimeoutMs = 30_000 }: DatabaseOptions,
+): Database {
+  const behindPooler = directUrl !== url
+  const limits = {
     statement_timeout: statementTimeoutMs,
-    // A server that froze never times out by itself; a little later than it would, we do.
-    query_timeout: statementTimeoutMs + 2000,
     // A transaction that its process forgot must not hold its locks.
     idle_in_transaction_session_timeout: 60_000,
   }
-  const pool = new pg.Pool({ ...pooled, max: poolSize })
-  const writes = new pg.Pool({ ...pooled, application_name: 'assay writes', max: mostWriters, lock_timeout: lockTimeoutMs })
+  const pooled = (applicationName: string, more: { max: number; lock_timeout?: number }): pg.PoolConfig => ({
+    ...connection(url, applicationName),
+    idleTimeoutMillis: 60_000,
+    // A server that froze never times out by itself; a little later than it would, we do.
+    query_timeout: statementTimeoutMs + 2000,
+    max: more.max,
+    ...(behindPooler ? { Client: pooledClient({ ...limits, lock_timeout: more.lock_timeout }) } : { ...limits, ...more }),
+  })
+  const pool = new pg.Pool(pooled('assay', { max: poolSize }))
+  const writes = new pg.Pool(pooled('assay writes', { max: mostWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, losing an idle connection would end the process.
   // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.
   const lost = ({ message, code }: Error & { code?: string }) =>
@@ -66,7 +75,7 @@ export function createDatabase(url: string, { poolSize, logger, statementTimeout
   for (const each of [pool, writes]) each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
 
   const adapter = new PrismaPg(withTransactionsOn(pool, writes), {
-    statementNameGenerator: statementNames(),
+    ...(!behindPooler && { statementNameGenerator: statementNames() }),
     onConnectionError: lost,
   })
   const prisma = new PrismaClient({ adapter })
@@ -74,7 +83,7 @@ export function createDatabase(url: string, { poolSize, logger, statementTimeout
     pool,
     writes,
     prisma,
-    dedicated: (applicationName) => openDedicated(url, applicationName),
+    dedicated: (applicationName) => openDedicated(directUrl, applicationName),
     close: async () => {
       await prisma.$disconnect()
       await Promise.all([pool.end(), writes.end()])

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { applyMigration, createMigrationTable } from './apply-migration.js'
-import { withoutSecrets } from './embedded/embedded.js'
 import { type Migration, readMigrations } from './migrations.js'
+import { unreached } from './prove-database.js'
 
 const ours = fileURLToPath(new URL('../../prisma/migrations', import.meta.url))
 
@@ -21,9 +21,7 @@ export async function migrate(url: string, folder = ours): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'assay migrate', connectionTimeoutMillis: 5000 })
   client.on('error', () => {})
   await client.connect().catch((error: Error) => {
-    throw new Error(`The database ${withoutSecrets(url)} cannot be reached (${error.message}); check DATABASE_URL.`, {
-      cause: error,
-    })
+    throw unreached(error, url, 'DATABASE_URL')
   })
   try {
     // Before the lock, so that an ordinary start waits for no other.

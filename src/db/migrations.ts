@@ -8,11 +8,9 @@ import { join } from 'node:path'
  */
 export type MigrationMode = 'transaction' | 'alone' | 'batches'
 
-/** One folder of prisma/migrations. */
 export interface Migration {
   name: string
   sql: string
-  /** Prisma's: SHA-256 of the file. */
   checksum: string
   mode: MigrationMode
 }

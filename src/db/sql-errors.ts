@@ -23,7 +23,6 @@ const unreachableMessages =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/
 const unreachableKinds = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout'])
 
-/** Of `pg`'s errors, of Prisma's, and of what wraps them. */
 export function sqlFault(error: unknown): SqlFault {
   for (let at = error, depth = 0; at && typeof at === 'object' && depth < 6; depth++) {
     const found = faultOf(at)

@@ -41,7 +41,7 @@ export class ExportList<Args extends object> {
     if (!exportFormats.some((known) => known === format))
       faults.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
-    // Somebody who has read the list's first page sends its page size along.
+    // A client that has read the list's first page sends its page size along.
     const known = ['format', ...filters]
     faults.push(
       ...unknownNames(
@@ -67,7 +67,6 @@ export class ExportList<Args extends object> {
     return { args, format: format as ExportFormat }
   }
 
-  /** An item under the names of the response, in their order. */
   rowOf(item: object): Record<string, unknown> {
     return Object.fromEntries(this.#fields.map(({ column, field }) => [column, (item as Record<string, unknown>)[field]]))
   }

@@ -21,9 +21,8 @@ interface Parts {
   database: Database
   callLogs: CallLogService
   auditLogs: AuditLogService
-  /** Who calls: the edge's own way of finding out. */
   callOf(request: Request): Promise<Call>
-  /** Told of an export that failed half-way, when no answer can tell it any more. */
+  /** Called for an export that failed half-way, which no answer can say any more. */
   onFault(error: unknown): void
 }
 

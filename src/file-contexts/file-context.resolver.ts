@@ -5,7 +5,8 @@ import { batched } from '../graphql/batched.js'
 import { PageArgs } from '../graphql/page.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
-import type { FileContextService } from './file-context.service.js'
+import { ContextPolicy, UpdateContextPolicyInput } from './context-policy.type.js'
+import { type FileContextService, policyOf } from './file-context.service.js'
 import {
   ContextStatus,
   ContextUsage,
@@ -85,6 +86,31 @@ export class FileContextResolver {
   @Mutation(() => DeletedContext, { description: 'Deletes a context that holds no files.' })
   deleteContext(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
     return this.#contexts.delete(actor, contextKey)
+  }
+
+  @Requires('admin')
+  @Query(() => ContextPolicy, { description: 'A context’s policy.' })
+  async contextPolicy(
+    @By() actor: Actor,
+    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+  ) {
+    return policyOf(await this.#contexts.get(actor, contextKey))
+  }
+
+  @Requires('admin')
+  @Mutation(() => ContextPolicy, { description: 'Changes a context’s policy.' })
+  updateContextPolicy(
+    @By() actor: Actor,
+    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+    @Arg('input', () => UpdateContextPolicyInput, { description: 'What it is to be.' }) input: UpdateContextPolicyInput,
+  ) {
+    return this.#contexts.updatePolicy(actor, contextKey, input)
+  }
+
+  @Requires('admin')
+  @FieldResolver(() => ContextPolicy, { nullable: true, description: 'What it does with files that its checks leave to it.' })
+  policy(@Root() context: FileContext) {
+    return policyOf(context)
   }
 
   @Requires('metadata')

@@ -8,6 +8,8 @@ import { idTime, newId } from '../ids.js'
 import { usageColumns, usageNow } from '../ledger/counters.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
+import { megabyte } from '../units.js'
+import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.type.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
@@ -77,6 +79,13 @@ export class FileContextService {
     return found
   }
 
+  /** The same by its id. */
+  async getById(actor: Actor, contextId: string): Promise<FileContext> {
+    const found = maySeeContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
+    if (!found) throw notFound('context', contextId)
+    return found
+  }
+
   /** Undefined where there is none for this actor. On the path of every upload: one prepared statement. */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
@@ -85,6 +94,7 @@ export class FileContextService {
       text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
           c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
           c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
+          c.reject_encrypted_files AS "rejectEncryptedFiles", c.reject_active_content AS "rejectActiveContent", c.accept_unscanned AS "acceptUnscanned",
           c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
         FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
         WHERE c.tenant_id = $1 AND c.context_key = $2`,
@@ -113,7 +123,7 @@ export class FileContextService {
   async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
-         greatest(0, c.storage_quota_mb * 1048576::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
+         greatest(0, c.storage_quota_mb * ${megabyte}::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
          coalesce(${blockReasons.map((reason) => `u.${reason}`).join(' + ')}, 0)::bigint AS "filesBlocked",
          coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
        FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
@@ -143,9 +153,24 @@ export class FileContextService {
     return pageOf(await this.#withUsage(actor.tenantId, rows), total, place)
   }
 
-  async update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
-    const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as UpdateContextInput
+  update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
+    const changes = given(input)
     if (changes.allowedExtensions) changes.allowedExtensions = normalExtensions(changes.allowedExtensions)
+    return this.#change(actor, contextKey, { changes })
+  }
+
+  /** What its policy is to be: what takes no effect yet is not even kept. */
+  async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
+    const { rejectEncryptedFiles, rejectActiveContent, acceptUnscanned } = input
+    const changes = given({ rejectEncryptedFiles, rejectActiveContent, acceptUnscanned })
+    return policyOf(await this.#change(actor, contextKey, { changes, details: { change: 'policy' } }))
+  }
+
+  async #change(
+    actor: Actor,
+    contextKey: string,
+    { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
+  ): Promise<FileContext> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const where = {
         tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
@@ -159,7 +184,10 @@ export class FileContextService {
       const used = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: row.contextId } },
       })
-      return { result: toContext(row, Number(used?.bytes ?? 0)), entry: { audit: auditsOf(actor, before, row, changes) } }
+      return {
+        result: toContext(row, Number(used?.bytes ?? 0)),
+        entry: { audit: auditsOf(actor, { before, after: row, changes, details }) },
+      }
     })
   }
 
@@ -198,6 +226,20 @@ type Row = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[nu
 const toContext = (row: Row, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
+/** Without what was left out. */
+const given = <Input extends object>(input: Input): Input =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
+
+/** Whole from the first: what is not there yet stands at what it is without it. */
+export const policyOf = ({ rejectEncryptedFiles, rejectActiveContent, acceptUnscanned }: FileContext): ContextPolicy => ({
+  retentionDays: null,
+  trashDays: 0,
+  rejectEncryptedFiles,
+  rejectActiveContent,
+  acceptUnscanned,
+  rescan: true,
+})
+
 const normalExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
@@ -214,7 +256,10 @@ const auditOf = (actor: Actor, action: AuditRow['action'], row: Row, details: Re
 })
 
 /** A change of state and a change of rules are two facts, each with an entry of its own. */
-function auditsOf(actor: Actor, before: Row, after: Row, changes: object): AuditRow[] {
+function auditsOf(
+  actor: Actor,
+  { before, after, changes, details }: { before: Row; after: Row; changes: object; details: object | undefined },
+): AuditRow[] {
   const audits: AuditRow[] = []
   const changed = Object.keys(changes).filter(
     (field) => JSON.stringify(before[field as keyof Row]) !== JSON.stringify(after[field as keyof Row]),
@@ -230,6 +275,7 @@ function auditsOf(actor: Actor, before: Row, after: Row, changes: object): Audit
   if (fields.length > 0)
     audits.push(
       auditOf(actor, 'updated', after, {
+        ...details,
         changed: Object.fromEntries(
           fields.map((field) => [snake(field), { previous: before[field as keyof Row], new: after[field as keyof Row] }]),
         ),

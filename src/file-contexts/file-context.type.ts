@@ -1,6 +1,7 @@
 import { Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { pageType } from '../graphql/page.js'
-import { Metadata, NotNull, Optional, Rule, Text, Whole } from '../graphql/rules.js'
+import { Flag, Metadata, NotNull, Optional, Rule, Text, Whole } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
 import { templateFault } from './storage-path.js'
 
@@ -16,10 +17,12 @@ registerEnumType(ContextStatus, {
 })
 
 @ObjectType({
+  implements: Node,
   simpleResolvers: true,
   description: 'A set of upload rules, and the place of the files that passed them.',
 })
 export class FileContext {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape ctx_….' })
   contextId!: string
   @Field(() => String, { description: 'Its name in paths and upload forms; unique in the tenant, never changes.' })
@@ -54,6 +57,9 @@ export class FileContext {
   createdAt!: Date
   @Field(() => Date, { description: 'When it was last changed.' })
   updatedAt!: Date
+  rejectEncryptedFiles!: boolean
+  rejectActiveContent!: boolean
+  acceptUnscanned!: boolean
 }
 
 @ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })
@@ -162,15 +168,15 @@ export class UpdateContextInput {
   storagePathTemplate?: string
   @Field(() => Boolean, { nullable: true, description: 'Whether blank files are refused.' })
   @NotNull()
-  @Rule((value) => typeof value === 'boolean', 'must be true or false')
+  @Flag()
   rejectBlankFiles?: boolean
   @Field(() => Boolean, { nullable: true, description: 'Whether files that cannot be opened are refused.' })
   @NotNull()
-  @Rule((value) => typeof value === 'boolean', 'must be true or false')
+  @Flag()
   rejectCorruptFiles?: boolean
   @Field(() => Boolean, { nullable: true, description: 'Whether files are scanned for viruses.' })
   @NotNull()
-  @Rule((value) => typeof value === 'boolean', 'must be true or false')
+  @Flag()
   scanForViruses?: boolean
   @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1.' })
   @NotNull()

@@ -71,7 +71,10 @@ export class FileResolver {
   }
 
   @Requires('download')
-  @Mutation(() => DownloadUrl, { description: 'Makes a pre-signed, short-lived download URL.' })
+  @Mutation(() => DownloadUrl, {
+    description:
+      'Makes a pre-signed, short-lived download URL. It dies with the credential that asked for it; that of a bucket cannot, and lives out its five minutes.',
+  })
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
     return this.#files.createDownloadUrl(attempt, fileId, once)
   }

@@ -1,13 +1,16 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
-import { type BlockReason, perReason } from '../block-reasons.js'
+import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
+import { codeEnum } from '../graphql/code-enum.js'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Metadata, Optional, Text } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
 import { UploadScalar } from '../graphql/upload.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A file that passed its context’s rules and is kept.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A file that passed its context’s rules and is kept.' })
 export class File {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
   @Field(() => String, { description: 'The client’s name for it, cleaned.' })
@@ -42,7 +45,7 @@ export class File {
 export class DownloadUrl {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
-  @Field(() => String, { description: 'Gives the file to whoever holds it, until it expires.' })
+  @Field(() => String, { description: 'Gives the file to its holder, without a credential, until it expires.' })
   downloadUrl!: string
   @Field(() => LongScalar, { description: 'Seconds from now.' })
   expiresInSeconds!: number
@@ -69,12 +72,15 @@ export class Uploader {
 export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
-/** A check is named after the reason that it decides. */
-const CheckName = perReason((reason) => reason)
-registerEnumType(CheckName, {
+const CheckName = codeEnum(blockReasons, {
   name: 'BlockReason',
-  description: 'Why a file is refused; a check is named after the reason that it decides.',
-  valuesConfig: perReason((_, { meaning }) => ({ description: `${meaning[0]?.toUpperCase()}${meaning.slice(1)}` })),
+  description: 'What a check decides; a check is named after the reason that it decides.',
+})
+
+const refusalReasons = [...blockReasons, ...(Object.keys(policyRefusals) as PolicyRefusal[]), 'scan_incomplete'] as const
+const RefusalReasonName = codeEnum(refusalReasons, {
+  name: 'RefusalReason',
+  description: 'Why a file is refused; also the code of the error.',
 })
 
 export enum CheckOutcomeName {
@@ -137,8 +143,8 @@ export class ScanEngine {
 export class ValidationReportType {
   @Field(() => ValidationOutcome, { description: 'Accepted or rejected.' })
   outcome!: ValidationOutcome
-  @Field(() => String, { nullable: true, description: 'The first reason to refuse it; null where it was accepted.' })
-  reason!: string | null
+  @Field(() => RefusalReasonName, { nullable: true, description: 'The first reason to refuse it; null where it was accepted.' })
+  reason!: (typeof refusalReasons)[number] | null
   @Field(() => [ValidationCheck], { description: 'All five, in the order in which they are judged.' })
   checks!: ValidationCheck[]
   @Field(() => String, { nullable: true, description: 'What the content is found to be.' })

@@ -1,4 +1,5 @@
 import type { Attempt } from '../admission/attempt.js'
+import { countedAs } from '../block-reasons.js'
 import type { Content } from '../body/content.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import type { Spooled } from '../body/spool.js'
@@ -187,10 +188,13 @@ export class UploadService {
     const reason = report.reason ?? 'corrupt_file'
     const decisive = report.checks.find((check) => check.outcome === 'failed' || check.outcome === 'incomplete')
     const error = rejected(reason, decisive?.message ?? 'The file was refused.', decisive?.evidence ?? {})
-    const blocked =
-      reason === 'scan_incomplete'
-        ? undefined
-        : { tenantId: actor.tenantId, contextId: attempt.contextId, apiKeyId: actor.kind === 'api_key' ? actor.id : null, reason }
+    const counted = countedAs(reason)
+    const blocked = counted && {
+      tenantId: actor.tenantId,
+      contextId: attempt.contextId,
+      apiKeyId: actor.kind === 'api_key' ? actor.id : null,
+      reason: counted,
+    }
     await this.#ledger.commit({ ...attempt.fail(error, report), blocked })
     return error
   }

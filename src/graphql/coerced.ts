@@ -38,7 +38,7 @@ export function refuseBadVariables(
   }
   if (faults.length === 0) return
   const told = faults.slice(0, toldFaults)
-  if (faults.length > toldFaults) told.push('Too many errors; what else is wrong is not told.')
+  if (faults.length > toldFaults) told.push('Too many errors; what else is wrong is left out.')
   throw new GraphQLError(told.map(shortened).join(' '), {
     nodes: operation.variableDefinitions ?? null,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
@@ -75,7 +75,7 @@ function faultsOf(
 }
 
 /**
- * With the same faults, but without names that are endless, and without ever more members that nobody knows: graphql-js compares each
+ * With the same faults, but without names that are endless, and without ever more unknown members: graphql-js compares each
  * of them letter by letter with all that it could be.
  */
 function abridged(type: GraphQLInputType, value: unknown): unknown {
@@ -94,7 +94,7 @@ function abridged(type: GraphQLInputType, value: unknown): unknown {
   return Object.fromEntries(members)
 }
 
-// Never an object's members: with every fault of an object, all of it would be told again.
+// Never an object's members: with every fault of an object, all of it would be repeated.
 const shown = (value: unknown): string =>
   Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 

@@ -89,18 +89,20 @@ const onceEach = 'must ask the schema for each of its fields once, without alias
 const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
 
 class Screen {
+  readonly #document: DocumentNode
   readonly #fragments = new Map<string, FragmentDefinitionNode>()
   readonly #sizes = new Map<string, Size>()
   readonly #open = new Set<string>()
   #fault: string | undefined
 
-  constructor(private readonly document: DocumentNode) {
+  constructor(document: DocumentNode) {
+    this.#document = document
     for (const node of document.definitions)
       if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node)
   }
 
   fault(): ReturnType<typeof tooMuch> | undefined {
-    for (const node of this.document.definitions) {
+    for (const node of this.#document.definitions) {
       if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
       const size = this.#sizeOf(node.selectionSet)
       if (

@@ -154,7 +154,7 @@ export function idOfCursor(prefix: IdPrefix, cursor: string | undefined | null):
   return id
 }
 
-/** A connection of at most `first` of `rows`; whoever reads them asks for one row more, to know whether others follow. */
+/** A connection of at most `first` of `rows`; they are read with one row more, to know whether others follow. */
 export function connectionOf<T>(
   rows: T[],
   { first, after }: { first: number; after?: string },

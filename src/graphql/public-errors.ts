@@ -1,7 +1,7 @@
 import { unwrapResolverError } from '@apollo/server/errors'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { AssayError } from '../errors.js'
-import { publicError } from '../public-error.js'
+import { graphqlError, publicError } from '../public-error.js'
 
 /** An error as contract §1 tells it in GraphQL: the REST code in upper case, and the same details. */
 export function formatError(formatted: GraphQLFormattedError, error: unknown): GraphQLFormattedError {
@@ -11,21 +11,12 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
     ...(formatted.locations && { locations: formatted.locations }),
   }
   if (isInputFault(formatted, cause)) {
-    const details = formatted.extensions?.details ?? {
-      fields: [{ field: variableIn(formatted.message) ?? 'query', message: formatted.message }],
-    }
-    return { message: formatted.message, ...place, extensions: { code: 'BAD_USER_INPUT', details } }
+    const { message } = formatted
+    const given = formatted.extensions?.details as Record<string, unknown> | undefined
+    const details = given ?? { fields: [{ field: variableIn(message) ?? 'query', message }] }
+    return graphqlError({ code: 'bad_user_input', message, details }, place)
   }
-  const told = publicError(cause)
-  return {
-    message: told.message,
-    ...place,
-    extensions: {
-      code: told.code.toUpperCase(),
-      details: told.details,
-      ...(told.retryAfter !== undefined && { retryAfter: told.retryAfter }),
-    },
-  }
+  return graphqlError(publicError(cause), place)
 }
 
 /** True for faults of ours, which the log needs whole. */

@@ -1,22 +1,27 @@
-import { createParameterDecorator, Extensions, type MiddlewareFn, UseMiddleware } from 'type-graphql'
+import { createParameterDecorator, Extensions, type MiddlewareFn, type ResolverData, UseMiddleware } from 'type-graphql'
 import type { Access, Endpoint } from '../admission/access.js'
 import { requireAccess } from '../admission/admission.js'
 import type { Call } from '../admission/call.js'
+
+/** What a root field asks instead where its arguments decide that. */
+export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**
  * What a field asks of its caller: of a root field the admission decides it and logs the call, of any other field the scope alone is
  * asserted. A middleware and not `@Authorized`, which runs before every middleware, so that a 403 would never be in the log.
  */
-export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}): MethodDecorator {
-  const endpoint: Endpoint = { access, ...more }
-  const middleware: MiddlewareFn<Call> = async ({ context: call, info }, next) => {
+export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, endpointOf?: EndpointOf): MethodDecorator {
+  const declared: Endpoint = { access, ...more }
+  const middleware: MiddlewareFn<Call> = async (data, next) => {
+    const { context: call, info } = data
+    const endpoint = endpointOf?.(data) ?? declared
     if (access === 'public') return next()
     if (!info.path.prev) return call.admission.run(call, String(info.path.key), endpoint, next)
     requireAccess(call.requireActor(), endpoint)
     return next()
   }
   return ((target: object, key: string | symbol, descriptor: PropertyDescriptor) => {
-    Extensions({ endpoint })(target, key, descriptor)
+    Extensions({ endpoint: declared })(target, key, descriptor)
     UseMiddleware(middleware)(target, key, descriptor)
   }) as MethodDecorator
 }

@@ -68,6 +68,9 @@ export const Whole = (min: number, max: number): PropertyDecorator =>
     { minimum: min, maximum: max },
   )
 
+/** True or false. */
+export const Flag = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
+
 const metadataBytes = 16 * 1024
 // Beyond some thousands of levels neither JSON.stringify nor jsonb has stack enough.
 const metadataLevels = 500

@@ -5,6 +5,7 @@ import { losesDigits, losesDigitsMessage } from '../body/json-numbers.js'
 export const LongScalar = new GraphQLScalarType<number, number>({
   name: 'Long',
   description: 'A whole number of at most 53 bits: bytes and counts.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc7493#section-2.2',
   serialize: (value) => longOf(typeof value === 'bigint' || typeof value === 'string' ? Number(value) : value),
   parseValue: longOf,
   parseLiteral: (node) => longOf(node.kind === Kind.INT ? Number(node.value) : undefined),
@@ -20,6 +21,7 @@ function longOf(value: unknown): number {
 export const DateTimeScalar = new GraphQLScalarType<Date, string>({
   name: 'DateTime',
   description: 'A moment: ISO 8601 in UTC, with milliseconds and Z.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   serialize: (value) => (value instanceof Date ? value : new Date(String(value))).toISOString(),
   parseValue: dateOf,
   parseLiteral: (node) => dateOf(node.kind === Kind.STRING ? node.value : undefined),
@@ -36,6 +38,7 @@ function dateOf(value: unknown): Date {
 export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, Record<string, unknown>>({
   name: 'JSONObject',
   description: 'A JSON object with whatever members.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259#section-4',
   serialize: (value) => objectOf(value),
   parseValue: objectOf,
   parseLiteral: (node, variables) => objectOf(literal(node, variables)),

@@ -5,6 +5,7 @@ import { IncomingFile } from '../body/incoming-file.js'
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
   name: 'Upload',
   description: 'A file, sent by the GraphQL multipart request specification.',
+  specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
   parseValue: (value) => {
     if (value instanceof IncomingFile) return value
     throw new GraphQLError('must be a file, sent by the GraphQL multipart request specification')

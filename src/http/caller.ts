@@ -26,22 +26,25 @@ export async function callOf(
   const facts = { id: (request as Known).callId, admission: parts.admission, origin, signal: abort.signal }
   if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
-  if (found.outcome === 'refused') {
-    parts.metrics.refusedCredentials.inc()
-    if (!found.known) await parts.refusedCredential(origin.ip)
-  }
-  if (found.known) noteRefused(parts.security, found.known, found.message, origin)
+  parts.metrics.refusedCredentials.inc({ reason: found.why })
+  // A known key's refusal costs nothing; whatever else it takes to refuse is bounded for each address.
+  if (found.known?.kind !== 'api_key' && found.outcome === 'refused') await parts.refusedCredential(origin.ip)
+  const known = found.known ?? (await found.find?.())
+  if (known) noteRefused(parts.security, known, found.message, origin)
   const error = found.outcome === 'refused' ? unauthenticated(found.message) : forbidden(found.message)
-  const refusal: Refusal = found.known ? { error, known: found.known } : { error }
+  const key = known?.kind === 'api_key' && { tenantId: known.tenantId, apiKeyId: known.id, name: known.name }
+  const refusal: Refusal = key ? { error, known: key } : { error }
   return new Call({ ...facts, refusal })
 }
 
 function noteRefused(
   security: SecurityTrail,
-  { tenantId, apiKeyId: id, name }: KnownCaller,
+  { tenantId, kind, id, name, email, isProven }: KnownCaller,
   message: string,
   origin: Origin,
 ): void {
-  const actor: Actor = { tenantId, kind: 'api_key', id, name, email: null, scopes: [], contexts: null, ...origin }
+  const actor: Actor | undefined = isProven
+    ? { tenantId, kind, id, name, email, scopes: [], contexts: null, ...origin }
+    : undefined
   security.note({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
 }

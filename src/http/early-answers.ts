@@ -23,7 +23,7 @@ export function settleEarlyAnswers(request: IncomingMessage, response: ServerRes
     continued = true
     writeContinue.call(response, callback)
   }
-  // Every answer comes by here, whoever gives it: Node itself calls it where nobody does.
+  // Every answer comes by here: Node itself calls it where no code does.
   response.writeHead = ((...parameters: Parameters<typeof writeHead>) => {
     if (!request.complete && !mayBeKept(request, continued)) {
       response.setHeader('Connection', 'close')
@@ -63,7 +63,6 @@ function linger(socket: Socket): void {
   endWhereSilent(socket, () => false)
 }
 
-/** Gives what ends the watch. */
 function endWhereSilent(socket: Socket, isDone: () => boolean): () => void {
   const until = Date.now() + lingerMs
   let seen = -1

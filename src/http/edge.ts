@@ -24,10 +24,9 @@ import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
 import { targetOf } from './target.js'
 
-/** What the HTTP edge is handed. */
 export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Told of a credential that belongs to no tenant; throws 429 where its address sends too many. */
+  /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
   refusedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail
@@ -40,7 +39,6 @@ export interface EdgeParts {
   health: Health
   metrics: Metrics
   metricsToken: string | undefined
-  /** True where the metrics have a port of their own. */
   metricsElsewhere: boolean
   spool: Spool
   corsOrigins: string[]
@@ -161,6 +159,6 @@ function fail({ logger }: EdgeParts, error: unknown, request: Known, response: R
     return
   }
   const graphql = request.path.startsWith('/graphql')
-  if (graphql) sendGraphqlError(response, told)
+  if (graphql) sendGraphqlError(request, response, told)
   else sendError(request as IncomingMessage, response as ServerResponse, told, request.callId)
 }

@@ -4,7 +4,8 @@ import type { Call } from '../admission/call.js'
 import { readJson } from '../body/json.js'
 import { wantBody } from '../body/watch-body.js'
 import { AssayError, badUserInput, httpStatus, notFound, type PublicError } from '../errors.js'
-import { readMultipartRequest } from '../graphql/multipart.js'
+import { readUploadRequest } from '../graphql/upload-request.js'
+import { errorHeaders, graphqlError } from '../public-error.js'
 import { callOf } from './caller.js'
 import type { EdgeParts } from './edge.js'
 import { targetOf } from './target.js'
@@ -61,14 +62,13 @@ function receive({ spool }: EdgeParts, request: Request, response: Response, cal
     ])
   wantBody(request, response)
   const { ceiling, idleMs } = call.admission.uploads
-  return readMultipartRequest(request, response, { spool, ceiling, idleMs })
+  return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }
 
-/** A fault that is told before Apollo Server has the call, as it would tell it. */
-export function sendGraphqlError(response: Response, told: PublicError): void {
-  if (told.code === 'unauthenticated') response.setHeader('WWW-Authenticate', 'Bearer')
-  if (told.retryAfter !== undefined) response.setHeader('Retry-After', String(told.retryAfter))
+/** Answers a fault that comes before Apollo Server has the call, as it would. */
+export function sendGraphqlError(request: Request, response: Response, error: PublicError): void {
   response
-    .status(httpStatus[told.code])
-    .json({ errors: [{ message: told.message, extensions: { code: told.code.toUpperCase(), details: told.details } }] })
+    .status(httpStatus[error.code])
+    .set(errorHeaders(error, request.headers.authorization))
+    .json({ errors: [graphqlError(error)] })
 }

@@ -4,7 +4,6 @@ import { publicError } from '../public-error.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 
-/** How one dependency is. */
 type Condition = { status: 'up' | 'down' | 'off'; reason?: string } & Record<string, unknown>
 
 const freshMs = 5_000
@@ -12,7 +11,7 @@ const timeoutMs = 8_000
 // Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
 const mostAheadMs = 5_000
 
-/** Whether the service can do its work: each dependency is really used, at most once in five seconds whoever asks. */
+/** Whether the service can do its work: each dependency is really used, at most once in five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void
@@ -24,18 +23,20 @@ export class Health {
     storage,
     spool,
     scanner,
+    isDiskFull,
     storageFindings,
     onDown,
   }: {
     pool: Pool
     storage: BlobStorage
-    /** Where uploads wait before they are stored. */
     spool: { ready(): Promise<void> }
     /** Null where the operator has none, which is no outage: contexts that have their files scanned refuse these by themselves. */
     scanner: VirusScanner | null
-    /** What the reconciler found and nobody mended yet: told here, though the service works on. */
+    /** Of the embedded database: then uploads are refused. */
+    isDiskFull: () => boolean
+    /** What the reconciler found and is not mended yet: shown here, though the service works on. */
     storageFindings: () => Promise<number>
-    /** Told why, once for each time that a dependency goes down. */
+    /** Called once for each time that a dependency goes down. */
     onDown: (dependency: string, error: unknown) => void
   }) {
     this.#onDown = onDown
@@ -46,7 +47,6 @@ export class Health {
       },
       clock: async () => {
         const time = await learnTime(pool).catch(() => undefined)
-        // Told as the database's own outage already.
         if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
         const { aheadMs, uncertainMs } = time
         if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }
@@ -54,6 +54,7 @@ export class Health {
         return { status: 'down', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
       },
       storage: async () => {
+        if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are refused, files can be deleted' }
         await Promise.all([spool.ready(), storage.ready()])
         return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
       },
@@ -88,7 +89,7 @@ export class Health {
     return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
   }
 
-  /** What anybody may read of it: an address or a path is for the log alone. */
+  /** What is public of it: an address or a path is for the log alone. */
   async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
       const condition = await inTime(check())

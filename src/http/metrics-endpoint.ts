@@ -3,7 +3,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import { unauthenticated } from '../errors.js'
 import type { Metrics } from '../metrics.js'
 
-/** `GET /metrics`, for anybody or for the one token of METRICS_TOKEN. */
+/** `GET /metrics`, for all or for the one token of METRICS_TOKEN. */
 export function metricsEndpoint({ registry }: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
     if (token !== undefined && !isToken(request.headers.authorization, token))
@@ -15,7 +15,6 @@ export function metricsEndpoint({ registry }: Metrics, token: string | undefined
   }
 }
 
-/** The same on a port of its own, where nothing else answers. */
 export function metricsApp(metrics: Metrics, token: string | undefined): Express {
   const app = express()
   app.disable('x-powered-by')

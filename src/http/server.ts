@@ -1,16 +1,14 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { errorBody } from '../error-body.js'
 import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
+import { errorBody } from '../public-error.js'
 import { joinSmallChunks } from './small-chunks.js'
 import { originForm } from './target.js'
 
-/** Bytes of a request line and its headers. */
 const mostHeaderBytes = 16_384
 /** A client that sends its headers drop by drop is dropped (slow loris). */
 const headersMs = 20_000
-/** How often Node looks for such clients. */
 const checkEveryMs = 2_000
 
 /** The HTTP server around the Express application: what goes wrong before there is a request is answered in JSON as well. */
@@ -18,12 +16,12 @@ export function httpServer(app: RequestListener): Server {
   const server = createServer(
     {
       headersTimeout: headersMs,
-      // An upload may take its time; whoever reads a body sees to it that it keeps coming.
+      // An upload may take its time; watchBody sees to it that it keeps coming.
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: checkEveryMs,
       maxHeaderSize: mostHeaderBytes,
-      // Told by the edge, in the one shape of all errors; Node would answer 400 with nothing at all.
+      // The edge answers it in the one shape of all errors; Node would answer 400 with nothing at all.
       requireHostHeader: false,
       highWaterMark: 256 * 1024,
     },
@@ -33,7 +31,7 @@ export function httpServer(app: RequestListener): Server {
       app(request, response)
     },
   )
-  // Answered by whoever wants the body, and only then (Expect: 100-continue).
+  // Answered where the body is wanted, and only then (Expect: 100-continue).
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   // Any other expectation may be ignored (RFC 9110 §10.1.1); Node would answer 417 in its own words.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))

@@ -1,4 +1,5 @@
 import { type AssayError, conflict, forbidden, notFound, quotaExceeded, unauthenticated } from '../errors.js'
+import { megabyte } from '../units.js'
 import type { Entry } from './entry.js'
 
 /** Why `ledger_move_1` wrote nothing of the entry at place `n`. */
@@ -57,7 +58,7 @@ export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayE
 
 function overQuota(owner: string, { quota, held }: { quota: number; held: number }, sizeBytes: number): AssayError {
   const remaining = Math.max(0, quota - held)
-  const quotaMb = quota / 1_048_576
+  const quotaMb = quota / megabyte
   return quotaExceeded(`${owner} has ${remaining} bytes left of its quota of ${quotaMb} MB; the file has ${sizeBytes}.`, {
     quota_mb: quotaMb,
     used_bytes: held,

@@ -28,7 +28,6 @@ export async function counterDrift(
   }
 }
 
-// What contexts and tenants hold against their files.
 const filesStatement = `
 WITH counted AS (
   SELECT tenant_id, coalesce(context_id, '') AS context_id, count(*) AS files, sum(size_bytes) AS bytes
@@ -72,7 +71,6 @@ SELECT count(*) AS drift FROM (
 
 const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
 
-// The hours against the log's rows, by tenant and by key.
 const callsStatement = `
 WITH rows AS (
   SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket,
@@ -89,7 +87,6 @@ WHERE coalesce(r.us, 0) <> coalesce(k.upload_success, 0) OR coalesce(r.uf, 0) <>
    OR coalesce(r.df, 0) <> coalesce(k.download_failure, 0) OR coalesce(r.ms, 0) <> coalesce(k.metadata_success, 0) OR coalesce(r.mf, 0) <> coalesce(k.metadata_failure, 0)
    OR coalesce(r.xs, 0) <> coalesce(k.delete_success, 0) OR coalesce(r.xf, 0) <> coalesce(k.delete_failure, 0)`
 
-// By day, type and action, both ways.
 const auditStatement = `
 WITH counted AS (
   SELECT tenant_id, audit_type, action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries

@@ -35,7 +35,6 @@ export class LogHorizons {
   /** Likewise for audit entries, in whole days. */
   readonly audits = (): Date | null => later(daysAgo(this.#days.audits, dayOf), this.#dropped.audits)
 
-  /** Learns what other replicas have dropped. */
   async refresh(): Promise<void> {
     const { rows } = await this.#pool.query<{ value: Dropped }>('SELECT value FROM service_state WHERE key = $1', [stateKey])
     if (rows[0]) this.#dropped = rows[0].value

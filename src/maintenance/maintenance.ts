@@ -38,7 +38,6 @@ export class Maintenance {
   readonly #reconciler: Reconciler
   readonly #timers: NodeJS.Timeout[] = []
   readonly #running = { done: Promise.resolve() as Promise<unknown> }
-  // By itself: its turns last as long as the time between them.
   readonly #reconciling = { done: Promise.resolve() as Promise<unknown> }
   #closed = false
 
@@ -70,7 +69,6 @@ export class Maintenance {
     this.#reconciler.stop()
     this.#parts.tenants.deletion.stop()
     await Promise.all([this.#running.done, this.#reconciling.done])
-    // Nobody else knows of them.
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 

@@ -14,7 +14,6 @@ export interface Pace {
   sample: number
 }
 
-/** Slow enough that nobody notices. */
 const usualPace: Pace = { pathsPerSecond: 200, sample: 0.01 }
 const stateKey = 'reconcile'
 const lock = 4_207_003
@@ -112,7 +111,6 @@ export class Reconciler {
       auditType: 'file' as const,
       action: 'updated' as const,
       entityType: 'file',
-      // Of a blob that belongs to no file, its own name.
       entityId: fileId ?? blobPath.split('/').at(-1)!,
       entityName: fileId ?? blobPath,
       details: { finding: kind },

@@ -13,7 +13,6 @@ export interface HealthCounts {
   corrupted: number
 }
 
-/** One disagreement between rows and blobs. */
 export interface Finding {
   kind: 'file_without_blob' | 'blob_without_file' | 'corrupted'
   blobPath: string
@@ -43,7 +42,6 @@ export class StorageHealth {
     this.#horizons = parts.horizons
   }
 
-  /** Of one tenant, or of all; `deep` reads every blob. */
   async verify({ tenantId, deep = false }: { tenantId?: string; deep?: boolean } = {}): Promise<HealthCounts> {
     const counts: HealthCounts = {
       countersDrift: await this.#countersDrift(tenantId ?? null),
@@ -135,7 +133,6 @@ export class StorageHealth {
 
   async #missing(row: FileRow): Promise<Finding | undefined> {
     if (!(await this.#isKept(row.blob_path)) || (await this.#storage.size(row.blob_path)) !== null) return undefined
-    // Deleted between the two looks?
     return (await this.#isKept(row.blob_path)) ? findingOf('file_without_blob', row) : undefined
   }
 
@@ -150,7 +147,6 @@ export class StorageHealth {
 
   async #changed(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
     const digest = size === row.size_bytes && read ? await this.#digest(row.blob_path) : row.checksum
-    // Swept since it was listed, or taken away.
     if (digest === undefined) return this.#missing(row)
     const sound = size === row.size_bytes && digest === row.checksum
     return sound || !(await this.#isKept(row.blob_path)) ? undefined : findingOf('corrupted', row)

@@ -36,7 +36,7 @@ const pagePolicy = [
 const frontPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us, and a front page that links to both interfaces. For anybody. */
+/** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us, and a front page that links to both interfaces. Public. */
 export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
   const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
   const document = new Compressed(() => Promise.resolve(json))

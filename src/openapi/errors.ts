@@ -1,9 +1,10 @@
-import { blockReasons, perReason } from '../block-reasons.js'
-import { type ErrorCode, httpStatus } from '../errors.js'
+import { blockReasons, type PolicyRefusal, policyRefusals } from '../block-reasons.js'
+import { type ErrorCode, errorCodeRows, errorCodes } from '../error-codes.js'
+import { httpStatus } from '../errors.js'
 import { exampleOf } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
 
-/** What any call may be told, however right it is. */
+/** What any call may be answered, however right it is. */
 const always: ErrorCode[] = [
   'unauthenticated',
   'forbidden',
@@ -22,7 +23,7 @@ const ofUploads: ErrorCode[] = [
   'storage_unavailable',
 ]
 
-// What only these operations may be told: no type of the schema says it.
+// What only these operations may be answered: no type of the schema says it.
 const ofOperation: Record<string, ErrorCode[]> = {
   CreateApiKey: ['conflict'],
   EnableApiKey: ['conflict'],
@@ -32,7 +33,13 @@ const ofOperation: Record<string, ErrorCode[]> = {
   CreateContext: ['conflict'],
   DeleteContext: ['conflict'],
   CreateDownloadUrl: ['storage_unavailable'],
-  UploadFile: [...ofUploads, ...blockReasons, 'scan_incomplete', 'quota_exceeded'],
+  UploadFile: [
+    ...ofUploads,
+    ...blockReasons,
+    ...(Object.keys(policyRefusals) as PolicyRefusal[]),
+    'scan_incomplete',
+    'quota_exceeded',
+  ],
   ValidateFile: ofUploads,
 }
 
@@ -41,7 +48,6 @@ export interface Refusable {
   operation: string
   body?: 'json' | 'multipart' | undefined
   idempotent: boolean
-  /** Whether any input can be at fault. */
   judged: boolean
   /** Whether the path names a thing that may not be there. */
   named: boolean
@@ -55,7 +61,7 @@ export function codesOf({ operation, body, idempotent, judged, named }: Refusabl
   if (body) codes.add('unsupported_media_type')
   if (idempotent) codes.add('idempotency_mismatch')
   // The table's own order settles it among codes of one status.
-  return (Object.keys(httpStatus) as ErrorCode[]).filter((code) => codes.has(code))
+  return errorCodes.filter((code) => codes.has(code))
 }
 
 /** Responses that have a name, one for each set of codes that some route has under one status. */
@@ -84,7 +90,7 @@ export class ErrorResponses {
 function response(named: NamedSchemas, status: number, codes: ErrorCode[]): Json {
   const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
   return {
-    description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n'),
+    description: codes.map((code) => `\`${code}\`: ${errorCodeRows[code].meaning}`).join('\n\n'),
     headers: {
       'X-Request-Id': header('X-Request-Id'),
       ...(status === 401 && { 'WWW-Authenticate': header('WWW-Authenticate') }),
@@ -125,7 +131,6 @@ function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
   return { oneOf: refs, discriminator: { propertyName: 'code', mapping } }
 }
 
-/** invalid_extension: InvalidExtensionError. */
 const errorName = (code: ErrorCode): string =>
   `${code.replaceAll(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase())}Error`.replace('ErrorError', 'Error')
 
@@ -157,7 +162,7 @@ const known = (properties: Record<string, Json>): Json => ({ type: 'object', pro
 const text: Json = { type: 'string' }
 const whole: Json = { type: 'integer', format: 'int64' }
 
-// What is always told is required where it is told in one way only; the rest is there where it applies.
+// What is always there is required where it has one form only; the rest is there where it applies.
 const details: Partial<Record<ErrorCode, Json>> = {
   bad_user_input: fieldFaults,
   method_not_allowed: known({ allowed: { type: 'array', items: text } }),
@@ -168,27 +173,7 @@ const details: Partial<Record<ErrorCode, Json>> = {
     content_type: text,
   }),
   virus_detected: known({ signature: text, engine: text }),
+  active_content: known({ active_content: { type: 'array', items: text, description: 'What was found, in a few words each.' } }),
   quota_exceeded: known({ quota_mb: whole, used_bytes: whole, remaining_bytes: whole, size_bytes: whole }),
   rate_limited: known({ retry_after: { ...whole, description: 'Seconds; the same as Retry-After.' } }),
-}
-
-const meanings: Record<ErrorCode, string> = {
-  ...perReason((_, { meaning }) => meaning),
-  bad_user_input: 'a field, a parameter or the body is at fault.',
-  unauthenticated: 'no, an unknown, a malformed, disabled, revoked or expired credential.',
-  forbidden: 'the credential lacks the scope or is restricted to other contexts, or its tenant is suspended.',
-  not_found: 'there is no such thing in this tenant.',
-  method_not_allowed: 'the path has other methods.',
-  conflict: 'it exists already, its state does not allow it, or the key of this Idempotency-Key was made before.',
-  idempotency_mismatch: 'the Idempotency-Key was used with another body.',
-  unsupported_media_type: 'the body is of another type.',
-  scan_incomplete: 'the scanner could not look at all of it.',
-  quota_exceeded: 'it does not fit the quota of the context or of the tenant.',
-  rate_limited: 'too many calls; see Retry-After.',
-  internal_server_error: 'a fault of ours; it was logged under the request id.',
-  scanner_unavailable: 'the scanner cannot be asked; nothing was stored.',
-  storage_unavailable: 'the store cannot be used; nothing was stored.',
-  database_unavailable:
-    'the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.',
-  overloaded: 'too much waits already; try again.',
 }

@@ -2,7 +2,9 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
+  GraphQLNonNull,
   type GraphQLSchema,
+  getNullableType,
   isEnumType,
   isInputObjectType,
   isNonNullType,
@@ -55,7 +57,6 @@ export class DescribedOperation {
     }))
   }
 
-  /** The REST face of it. */
   describe(route: Route): Json {
     const inPath = this.inputs.filter(({ name }) => route.path.includes(`{${name}}`))
     const others = this.inputs.filter((input) => !inPath.includes(input))
@@ -83,7 +84,6 @@ export class DescribedOperation {
     }
   }
 
-  /** What every operation begins with. */
   head(summary: string, sentences: string[]): Json {
     const { access } = this.endpoint
     const scope = access === 'any' ? 'Any valid credential.' : `Requires the scope \`${access}\`.`
@@ -102,9 +102,10 @@ export class DescribedOperation {
     return { name, in: place, ...(description !== undefined && { description }), required: required || place === 'path', schema }
   }
 
-  /** The schema of `data`. */
+  /** The schema of `data`: there in every success, while in GraphQL a root field that was refused is null. */
   answer(): Json {
-    return new AnswerSchemas(this.#shared.named, this.#fragments).of(this.field.type, this.#node.selectionSet)
+    const type = new GraphQLNonNull(getNullableType(this.field.type))
+    return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
   }
 
   refusals(facts: Refusable): Record<string, Json> {
@@ -140,7 +141,7 @@ export class DescribedOperation {
     const properties = Object.fromEntries(
       inputs.map((input) => {
         const schema = inputSchema(this.#shared.named, input.target)
-        return [input.name, nullable && !input.required ? orNull(schema) : schema]
+        return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? orNull(schema) : schema]
       }),
     )
     const schema = this.#shared.named.refer(`${this.name}Body`, () => ({

@@ -59,10 +59,13 @@ const shapes: Record<string, Json> = {
 
 /** What a document answers, found by walking its selection set over the schema's types: aliases are the members' names. */
 export class AnswerSchemas {
-  constructor(
-    private readonly named: NamedSchemas,
-    private readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-  ) {}
+  readonly #named: NamedSchemas
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
+
+  constructor(named: NamedSchemas, fragments: ReadonlyMap<string, FragmentDefinitionNode>) {
+    this.#named = named
+    this.#fragments = fragments
+  }
 
   of(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json = {}): Json {
     if (isNonNullType(type)) return this.#present(type.ofType, selection, shape)
@@ -71,7 +74,7 @@ export class AnswerSchemas {
 
   #present(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json): Json {
     if (isListType(type)) return { type: 'array', items: this.of(type.ofType, selection) }
-    if (isEnumType(type)) return enumSchema(this.named, type)
+    if (isEnumType(type)) return enumSchema(this.#named, type)
     if (isObjectType(type)) return this.#object(type, selection!)
     return { ...scalarSchema(String(type)), ...shape }
   }
@@ -80,9 +83,9 @@ export class AnswerSchemas {
   #object(type: GraphQLObjectType, selection: SelectionSetNode): Json {
     const [only, ...others] = selection.selections
     if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0)
-      return this.named.refer(type.name, () => this.#members(type, selection))
-    const { selectionSet } = this.fragments.get(only.name.value)!
-    return this.named.refer(only.name.value, () => this.#members(type, selectionSet))
+      return this.#named.refer(type.name, () => this.#members(type, selection))
+    const { selectionSet } = this.#fragments.get(only.name.value)!
+    return this.#named.refer(only.name.value, () => this.#members(type, selectionSet))
   }
 
   #members(type: GraphQLObjectType, { selections }: SelectionSetNode): Json {
@@ -111,11 +114,10 @@ export interface InputTarget {
   type: GraphQLInputType
   description?: string | null | undefined
   defaultValue?: unknown
-  /** `jsonSchema` is what the field's rule told of itself (graphql/rules.ts). */
+  /** `jsonSchema` is what the field's rule says of itself (graphql/rules.ts). */
   extensions: Readonly<Record<string, unknown>>
 }
 
-/** What may be sent for an argument. */
 export function inputSchema(named: NamedSchemas, target: InputTarget): Json {
   const limits = target.extensions.jsonSchema as Json | undefined
   const limited = { ...typeSchema(named, target.type), ...limits }
@@ -151,6 +153,5 @@ function scalarSchema(name: string): Json {
 const described = (schema: Json, description: string | null | undefined): Json =>
   description ? { ...schema, description } : schema
 
-/** The same, or null. */
 export const orNull = (schema: Json): Json =>
   typeof schema.type === 'string' ? { ...schema, type: [schema.type, 'null'] } : { anyOf: [schema, { type: 'null' }] }

@@ -15,7 +15,6 @@ import {
 import type { Endpoint } from '../admission/access.js'
 import { blockReasons, fieldOfReason } from '../block-reasons.js'
 
-/** A stored document, ready to run. */
 export interface Operation {
   name: string
   document: DocumentNode

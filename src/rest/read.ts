@@ -2,15 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { readJson } from '../body/json.js'
-import { readMultipart } from '../body/multipart.js'
 import type { RawValue } from '../body/raw-value.js'
 import type { Spool } from '../body/spool.js'
 import { unknownNames } from '../body/unknown-names.js'
 import { wantBody } from '../body/watch-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
+import { UploadForm } from './upload-form.js'
 
-/** What one request has been found to be. */
 export interface Inquiry {
   request: IncomingMessage
   response: ServerResponse
@@ -57,7 +56,7 @@ export async function readUpload<T>(
 ): Promise<T> {
   const { uploads } = call.admission
   wantBody(request, response)
-  const form = await readMultipart(request, {
+  const form = await UploadForm.read(request, {
     spool,
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
@@ -69,6 +68,6 @@ export async function readUpload<T>(
     call.inputFaults.push(...form.faults)
     return await work(form.values)
   } finally {
-    await form.spooled?.dispose()
+    await form.dispose()
   }
 }

@@ -20,14 +20,13 @@ export interface RestParts {
   spool: Spool
   /** Bytes that a context allows, for uploads under way; undefined where it takes none. */
   contextLimit(actor: Actor, contextKey: string): Promise<number | undefined>
-  /** Told of what is not the caller's fault. */
+  /** Called with what is not the caller's fault. */
   onFault(error: unknown, call: Call): void
 }
 
 /** Answers one REST request below /api/v1. */
 export type RestHandler = (request: IncomingMessage, response: ServerResponse, call: Call, target: Target) => Promise<void>
 
-/** What a request asks for, as it came. */
 interface Target {
   path: string
   query: URLSearchParams
@@ -113,7 +112,10 @@ async function run(
   { call, operation, route }: Inquiry,
   raw: ReadonlyMap<string, RawValue>,
 ): Promise<unknown> {
-  const { variables, faults } = coerceVariables(operation, raw, { nullIsFault: route.method === 'PATCH' })
+  const { variables, faults } = coerceVariables(operation, raw, {
+    nullIsFault: route.method === 'PATCH',
+    nullable: route.nullable,
+  })
   for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
   const result = await execute({
     schema,

@@ -5,16 +5,16 @@ export interface Route {
   path: string
   /** The name of an operation in operations.graphql. */
   operation: string
-  /** Of a success; 200 unless given. */
   status?: number
   message?: string
   /** False where the envelope has none. */
   timestamp?: boolean
   /** What the body is; none for GET and DELETE. */
   body?: 'json' | 'multipart'
+  /** Of a change: members for which null is a value. */
+  nullable?: readonly string[]
   /** Of a list: the member of an item that the link to the next page begins behind. */
   listedBy?: string
-  /** For the documentation. */
   summary: string
 }
 
@@ -46,6 +46,15 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: '/contexts', operation: 'ListContexts', listedBy: 'context_id', summary: 'List file contexts' },
   { method: 'GET', path: '/contexts/{context_key}', operation: 'GetContext', summary: 'Get file context' },
   { method: 'PATCH', path: '/contexts/{context_key}', operation: 'UpdateContext', body: 'json', summary: 'Change file context' },
+  { method: 'GET', path: '/contexts/{context_key}/policy', operation: 'GetContextPolicy', summary: 'Get policy of a context' },
+  {
+    method: 'PATCH',
+    path: '/contexts/{context_key}/policy',
+    operation: 'UpdateContextPolicy',
+    body: 'json',
+    nullable: ['retention_days'],
+    summary: 'Change policy of a context',
+  },
   { method: 'DELETE', path: '/contexts/{context_key}', operation: 'DeleteContext', summary: 'Delete file context' },
 
   {

@@ -5,13 +5,13 @@ import type { FieldFault } from '../errors.js'
 import type { Operation } from './operations.js'
 
 /**
- * A request's values as a document's variables. A value at fault is told, and stands in as something of the right type, so that
+ * A request's values as a document's variables. A value at fault is reported, and stands in as something of the right type, so that
  * the document still runs up to the resolver's own validation: scope first, then all faults at once.
  */
 export function coerceVariables(
   operation: Operation,
   raw: ReadonlyMap<string, RawValue>,
-  { nullIsFault }: { nullIsFault: boolean },
+  { nullIsFault, nullable = [] }: { nullIsFault: boolean; nullable?: readonly string[] | undefined },
 ): { variables: Record<string, unknown>; faults: FieldFault[] } {
   const variables: Record<string, unknown> = {}
   const faults: FieldFault[] = []
@@ -22,6 +22,10 @@ export function coerceVariables(
       if (!isNonNullType(type)) continue
       faults.push({ field: name, message: 'is required' })
       variables[name] = standIn(type)
+      continue
+    }
+    if (given.value === null && nullable.includes(name)) {
+      variables[name] = null
       continue
     }
     const result = given.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, given)
@@ -74,11 +78,11 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
   Upload: (value) => (value instanceof IncomingFile ? { value } : { fault: 'must be a file' }),
 }
 
-const nobody = new IncomingFile('', () => Promise.reject(new Error('a stand-in is never received')))
+const noFile = new IncomingFile('', () => Promise.reject(new Error('a stand-in is never received')))
 
 function standIn(type: GraphQLInputType): unknown {
   const plain = getNullableType(type) as GraphQLInputType
   if (isListType(plain)) return []
   if (isEnumType(plain)) return plain.getValues()[0]!.name
-  return { Int: 1, Boolean: false, JSONObject: {}, Upload: nobody }[plain.toString()] ?? 'x'
+  return { Int: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }

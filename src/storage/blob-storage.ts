@@ -10,7 +10,6 @@ export interface DownloadGrant {
   /** Of use once: a local store's URL alone can be. */
   once?: boolean
   path: string
-  /** Offered as `attachment` (RFC 6266). */
   filename: string
   contentType: string
   expiresInSeconds: number
@@ -20,7 +19,6 @@ export interface DownloadGrant {
 export interface StoredBlob {
   path: string
   size: number
-  /** When the store took it. */
   storedAt: Date
 }
 

@@ -9,7 +9,6 @@ export interface OpenStorageOptions {
   /** How clients reach the service: the only source of local download URLs' host. */
   publicUrl: string
   signingSecrets: SigningSecrets
-  /** STORAGE_EMULATOR_HOST. */
   emulatorHost?: string
   /** How long a bucket may take over one call, with all its repetitions. */
   deadlineMs?: number

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { cleanUserAgent } from '../auth/actor.js'
-import { errorBody } from '../error-body.js'
 import { forbidden, notFound, shown, storageUnavailable } from '../errors.js'
+import { errorBody } from '../public-error.js'
 import { attachment } from './attachment.js'
 import type { LocalStorage } from './local/local.js'
 import type { SignedDownload } from './signed-url.js'
@@ -13,7 +13,6 @@ export interface ServedFile {
   originalFilename: string
   contentType: string
   sizeBytes: number | bigint
-  /** `sha256:` and the digest. */
   checksum: string
   createdAt: Date
 }
@@ -28,12 +27,10 @@ export interface ServeBlobOptions {
   onDownload?: (download: Download) => void
 }
 
-/** One use of a download URL. */
 export interface Download {
   req: string
   tenant_id: string
   file_id: string
-  /** The credential that made the URL. */
   url_by: string
   ip: string
   user_agent: string

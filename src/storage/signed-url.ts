@@ -11,9 +11,7 @@ export type DownloadQuery = Record<string, unknown>
 export interface SignedDownload {
   tenantId: string
   fileId: string
-  /** The API key or the user that asked for the URL. */
   by: string
-  /** Of a URL that is of use once. */
   nonce: string | undefined
   expires: Date
 }

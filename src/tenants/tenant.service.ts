@@ -5,6 +5,7 @@ import { badUserInput, conflict, notFound } from '../errors.js'
 import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
+import { megabyte } from '../units.js'
 import type { Tenant, UpdateTenantInput } from './tenant.type.js'
 import { TenantDeletion } from './tenant-deletion.js'
 
@@ -33,6 +34,12 @@ export class TenantService {
     return rows[0]
   }
 
+  /** Throws 404 where it is another. */
+  async getById(actor: Actor, tenantId: string): Promise<Tenant> {
+    if (tenantId !== actor.tenantId) throw notFound('tenant', tenantId)
+    return this.get(actor)
+  }
+
   /** Throws 400 where the quota would go beyond the operator's ceiling. */
   update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
     return this.#change(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {
@@ -59,7 +66,7 @@ export class TenantService {
   async remainingBytes(tenantId: string): Promise<number> {
     const { rows } = await this.#db.pool.query<{ remaining: number }>({
       name: 'tenant-remaining',
-      text: `SELECT t.storage_quota_mb * 1048576::bigint - coalesce(h.bytes, 0) AS remaining
+      text: `SELECT t.storage_quota_mb * ${megabyte}::bigint - coalesce(h.bytes, 0) AS remaining
         FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
       values: [tenantId],
     })

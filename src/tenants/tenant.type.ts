@@ -1,9 +1,11 @@
 import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { NotNull, Text, Whole } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 
-@ObjectType({ simpleResolvers: true, description: 'The tenant that the credential belongs to.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'The tenant that the credential belongs to.' })
 export class Tenant {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape ten_….' })
   tenantId!: string
   @Field(() => String, { description: '1 to 255 characters.' })

@@ -1,8 +1,10 @@
 import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
+import { AsNodeId } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A session that has begun and not ended.' })
 export class UserSession {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape ses_….' })
   sessionId!: string
   @Field(() => Date, { description: 'When the user signed in.' })

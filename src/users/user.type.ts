@@ -3,6 +3,7 @@ import { ScopeName } from '../api-keys/api-key.type.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.type.js'
 import { type Scope, scopes } from '../auth/actor.js'
 import { passwordFault } from '../auth/passwords.js'
+import { AsNodeId, Node } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
 import { NotNull, Optional, Rule, Text } from '../graphql/rules.js'
 
@@ -16,8 +17,9 @@ registerEnumType(UserStatusName, {
   valuesConfig: { active: { description: 'He may.' }, disabled: { description: 'He may not, and his sessions are refused.' } },
 })
 
-@ObjectType({ simpleResolvers: true, description: 'A dashboard user.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A dashboard user.' })
 export class User {
+  @AsNodeId()
   @Field(() => ID, { description: 'Shape usr_….' })
   userId!: string
   @Field(() => String, { description: 'Unique in the tenant.' })

@@ -12,18 +12,18 @@ interface Means {
 
 /** One on its way through the checks. */
 export interface OpenFile extends FileUnderTest {
-  /** What the content was found to be; null where nobody looked, or nothing was recognised. */
+  /** What the content was found to be; null where nothing was recognised. */
   recognisedMime(): Promise<string | null>
   /** Begins the scan of a large file beside the other checks: the order in which they decide stays as it is. */
   scanAhead(): void
-  /** Ends a scan that nobody waits for any more: once the checks are through, nothing reads the content on their behalf. */
+  /** Ends a scan that is no longer awaited: once the checks are through, nothing reads the content on their behalf. */
   done(): void
   /** The scanner's identity, where it has scanned. */
   engine(): EngineIdentity | undefined
 }
 
 // Bytes. Below it, a scan costs less than it would cost to give one up.
-const scannedAhead = 1_048_576
+const scannedAhead = megabyte
 
 /** One file on its way through the checks: each of its facts is found out once, when a check first asks. */
 export function openFile(submission: Submission, means: Means): OpenFile {
@@ -47,7 +47,7 @@ export function openFile(submission: Submission, means: Means): OpenFile {
     scan: async () => (scanned = await scan()),
     scanAhead: () => {
       if (tooLarge || !rules.scanForViruses || sizeBytes < scannedAhead || !rules.allowedExtensions.includes(extension)) return
-      // Told where the virus check asks for it; where an earlier check decides, nobody does.
+      // Thrown where the virus check asks for it; where an earlier check decides, it never is.
       scan().catch(() => {})
     },
     done: () => {

@@ -1,17 +1,19 @@
 import { mimeOfExtension } from '../formats/extensions.js'
 import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
-import type { CheckReport, Submission, ValidationReport } from './checks/check.js'
+import type { CheckReport, Refused, Submission, ValidationReport } from './checks/check.js'
 import type { OpenFile } from './file-under-test.js'
 
 /** The report that is kept with every attempt: what the checks found, and what follows. */
-export async function reportOn(file: OpenFile, checks: CheckReport[], engine: EngineIdentity | null): Promise<ValidationReport> {
+export async function reportOn(
+  file: OpenFile,
+  { reports, refused }: { reports: CheckReport[]; refused: Refused | undefined },
+  engine: EngineIdentity | null,
+): Promise<ValidationReport> {
   const { content, sizeBytes } = file.submission
-  const failed = checks.find((check) => check.outcome === 'failed')
-  const unscanned = checks.at(-1)?.outcome === 'incomplete'
   return {
-    outcome: failed || unscanned ? 'rejected' : 'accepted',
-    reason: failed?.check ?? (unscanned ? 'scan_incomplete' : null),
-    checks,
+    outcome: refused ? 'rejected' : 'accepted',
+    reason: refused ?? null,
+    checks: reports,
     detectedContentType: (await file.recognisedMime()) ?? mimeOfExtension(file.extension),
     sizeBytes,
     checksum: content && !file.tooLarge ? `sha256:${content.sha256}` : null,

@@ -1,7 +1,6 @@
-import type { BlockReason } from '../block-reasons.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
-import type { CheckReport, CheckVerdict, FileUnderTest, Validator } from './checks/check.js'
+import type { CheckReport, CheckVerdict, FileUnderTest, Refused, Validator } from './checks/check.js'
 import { orderedChecks } from './checks/index.js'
 import { openFile } from './file-under-test.js'
 import { Look, type LookOptions } from './look.js'
@@ -23,8 +22,8 @@ export function createValidator({ pool: shared, ...options }: ValidatorOptions):
     validate: async (submission) => {
       const file = openFile(submission, { look, scanner })
       file.scanAhead()
-      const checks = await runChecks(file).finally(file.done)
-      return reportOn(file, checks, await engineOf(submission, scanner, file.engine()))
+      const judged = await runChecks(file).finally(file.done)
+      return reportOn(file, judged, await engineOf(submission, scanner, file.engine()))
     },
     close: async () => {
       if (!shared) await pool.close()
@@ -32,13 +31,13 @@ export function createValidator({ pool: shared, ...options }: ValidatorOptions):
   }
 }
 
-async function runChecks(file: FileUnderTest): Promise<CheckReport[]> {
+async function runChecks(file: FileUnderTest): Promise<{ reports: CheckReport[]; refused: Refused | undefined }> {
   const reports: CheckReport[] = []
-  let decided: BlockReason | undefined
+  let refused: Refused | undefined
   for (const [reason, check] of orderedChecks) {
     const start = performance.now()
-    const verdict: CheckVerdict = decided
-      ? { outcome: 'skipped', message: `Not looked at, because of ${decided}.` }
+    const verdict: CheckVerdict = refused
+      ? { outcome: 'skipped', message: `Not looked at, because of ${refused}.` }
       : await check(file)
     const durationMs = verdict.durationMs ?? performance.now() - start
     reports.push({
@@ -48,7 +47,8 @@ async function runChecks(file: FileUnderTest): Promise<CheckReport[]> {
       evidence: verdict.evidence ?? {},
       durationMs: Math.round(durationMs * 100) / 100,
     })
-    if (verdict.outcome === 'failed') decided = reason
+    if (verdict.outcome === 'failed') refused = verdict.refusal ?? reason
+    else if (verdict.outcome === 'incomplete' && !file.submission.rules.acceptUnscanned) refused = 'scan_incomplete'
   }
-  return reports
+  return { reports, refused }
 }

@@ -1,3 +1,5 @@
+import { megabyte } from '../units.js'
+
 /** What waits: here only whose it is and how large matters. */
 export interface Queued {
   owner?: string | undefined
@@ -5,12 +7,12 @@ export interface Queued {
 }
 
 // Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
-const largeFile = 16 * 1024 * 1024
+const largeFile = 16 * megabyte
 const rememberedStarts = 31
 
 /**
  * What waits for a worker. Owners take turns. Where the queue is full, the owner with the most waiting gives way to one with clearly
- * fewer ("longest queue drop"), so that nobody's files keep out another's.
+ * fewer ("longest queue drop"), so that one tenant's files keep out no other's.
  */
 export class FairQueue<T extends Queued> {
   readonly #options: { workers: number; maxLength: number }
@@ -49,7 +51,6 @@ export class FairQueue<T extends Queued> {
     this.#waiting.unshift(work)
   }
 
-  /** Forgets one, if it waits. */
   remove(work: T): void {
     this.#again.delete(work)
     this.#waiting = this.#waiting.filter((each) => each !== work)
@@ -69,12 +70,10 @@ export class FairQueue<T extends Queued> {
     return next
   }
 
-  /** One that was begun is over. */
   ended(work: T): void {
     this.#running.delete(work)
   }
 
-  /** Takes out all that wait. */
   clear(): T[] {
     const all = this.#waiting
     this.#waiting = []

@@ -25,9 +25,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 try {
   // Where memory runs out, the kernel is to take this process and not the service.
   writeFileSync('/proc/self/oom_score_adj', '800')
-} catch {
-  // Not Linux, or not allowed.
-}
+} catch {}
 
 // Before the first work: what goes wrong here is not a file's fault, nor is it its time.
 const loaded = import(process.argv[2]!).then((module) => 'prepare' in module)

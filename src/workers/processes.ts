@@ -36,7 +36,6 @@ export class Processes {
     this.#options = options
   }
 
-  /** Of the processes that are alive now. */
   get pids(): number[] {
     return [...this.#members].flatMap(({ pid }) => pid ?? [])
   }
@@ -65,7 +64,6 @@ export class Processes {
     }
   }
 
-  /** Resolves when all are gone. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#members].map((member) => member.end('died')))

@@ -1,13 +1,12 @@
 import { type Answer, answer } from './work.js'
 
-/** What a thread is asked; by `shared` it is told, and tells, more meanwhile. */
+/** What a thread is asked; `shared` carries more both ways meanwhile. */
 export interface ThreadTask {
   module: string
   run: string
   data: unknown
   bytes?: Uint8Array | undefined
   settings?: SharedArrayBuffer | undefined
-  /** Of Date.now(). */
   sentAt: number
   /** Milliseconds from `sentAt` to its begin, plus one; then 1 once it is not wanted any more. */
   shared: Int32Array

@@ -9,7 +9,6 @@ import { type Answer, type Attempt, NotStarted, type Work, WorkerFailed, type Wo
 
 export interface ThreadsOptions {
   most: number
-  /** Of each thread's JavaScript heap. */
   memoryMb: number
   /** After this time without work a thread is ended, which gives its memory back. */
   idleMs: number
@@ -22,7 +21,7 @@ const endMs = 2_000
 export class Threads {
   readonly #most: number
   readonly #piscina: Piscina
-  /** Threads that were told to end, until they have. */
+  /** Threads that were asked to end, until they have. */
   readonly #leaving = new Map<Worker, Promise<void>>()
 
   constructor({ most, memoryMb, idleMs }: ThreadsOptions) {
@@ -45,7 +44,6 @@ export class Threads {
     this.#piscina.on('error', () => {})
   }
 
-  /** Threads that are alive now. */
   get size(): number {
     return this.#piscina.threads.length
   }

@@ -4,7 +4,6 @@ export interface Work {
   module: URL
   run: string
   data: unknown
-  /** The content, where it is held in memory. */
   bytes?: Uint8Array | undefined
   /** What the module keeps from one work to the next, of some size: a process is sent it once. */
   settings?: SharedArrayBuffer | undefined
@@ -22,9 +21,7 @@ export interface Work {
 
 /** What a worker's function knows of its call. */
 export interface WorkerCall {
-  /** A copy of the work's. */
   bytes: Buffer | undefined
-  /** A view of the work's, or of the last that came. */
   settings: Uint8Array | undefined
   /** True once the result is not wanted any more: asked between steps. */
   cancelled(): boolean
@@ -48,14 +45,12 @@ export async function answer(
   }
 }
 
-/** One attempt at a work in a worker. */
 export interface Attempt {
   /** Rejects with `WorkerFailed` or `NotStarted` where the worker does not answer. */
   readonly answer: Promise<Answer>
   /** When the worker began it, in milliseconds of this process's clock; undefined before. */
   begunAt(): number | undefined
   cancel(): void
-  /** Ends the worker at once, whatever it does. */
   end(failure: WorkerFailure): void
 }
 

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { overloaded } from '../errors.js'
+import { megabyte } from '../units.js'
 import { FairQueue } from './fair-queue.js'
 import { memoryLimit } from './memory-limit.js'
 import { Processes } from './processes.js'
@@ -8,13 +9,12 @@ import { Threads } from './threads.js'
 import { type Attempt, NotStarted, type Work, WorkerFailed, WorkFault } from './work.js'
 
 export interface WorkerPoolOptions {
-  /** Works done at once, in threads and processes together; as many as there are cores unless told. */
+  /** Works done at once, in threads and processes together; as many as there are cores by default. */
   workers: number
   /** Works that may wait; of more, the latest of the owner with the most waiting are `overloaded`. */
   maxQueue: number
-  /** Of each thread's JavaScript heap. */
   memoryMb: number
-  /** Of all processes for native code together; half of what the machine or the container has unless told. */
+  /** Of all processes for native code together; half of what the machine or the container has by default. */
   processMemoryMb: number
   /** After this time without work a worker is ended, which gives its memory back. */
   idleMs: number
@@ -60,19 +60,17 @@ export class WorkerPool {
 
   constructor(options: Partial<WorkerPoolOptions> = {}) {
     const { workers = availableParallelism(), maxQueue = 256, memoryMb = 128, idleMs = 60_000 } = options
-    const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(memoryLimit() / 2 / 1_048_576) } = options
+    const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(memoryLimit() / 2 / megabyte) } = options
     this.#queue = new FairQueue({ workers, maxLength: maxQueue })
     this.#threads = new Threads({ most: workers, memoryMb, idleMs })
     const memoryEachMb = Math.min(oneImageMb, processMemoryMb)
     this.#processes = new Processes({ most: workers, memoryMb: processMemoryMb, memoryEachMb, idleMs, sandbox })
   }
 
-  /** Threads that are alive now. */
   get threads(): number {
     return this.#threads.size
   }
 
-  /** Processes that are alive now. */
   get processes(): number[] {
     return this.#processes.pids
   }

@@ -26,7 +26,6 @@ export class WorkerProcess {
   constructor(module: string, gone: () => void, sandbox?: Sandbox) {
     this.module = module
     this.#child = fork(fileURLToPath(compiled('workers/process-program')), [module], {
-      // Typed arrays and what is undefined cross as they are.
       serialization: 'advanced',
       env: environment(sandbox ? '/tmp' : tmpdir()),
       ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),
@@ -59,7 +58,6 @@ export class WorkerProcess {
     return this.#child.pid
   }
 
-  /** Whether it may be given a work. */
   get free(): boolean {
     return !this.#settle && !this.#failure
   }
@@ -79,7 +77,6 @@ export class WorkerProcess {
     })
   }
 
-  /** When it began the work that it has. */
   begunAt(): number | undefined {
     return this.#begunAt
   }
@@ -105,7 +102,7 @@ export class WorkerProcess {
     await gone
   }
 
-  /** What it holds for itself, without the files that it has mapped; 0 where that cannot be told. */
+  /** What it holds for itself, without the files that it has mapped; 0 where that cannot be known. */
   memoryMb(): number {
     try {
       return Number(/^RssAnon:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.pid}/status`, 'latin1'))?.[1] ?? 0) / 1024

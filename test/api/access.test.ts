@@ -51,6 +51,8 @@ const table: Record<string, Row> = {
   'GET /contexts': { needs: 'any', theirs: 'absent' },
   'GET /contexts/{context_key}': { needs: 'any', theirs: 'unknown' },
   'PATCH /contexts/{context_key}': { needs: 'admin', theirs: 'unknown', body: () => ({ display_name: 'x' }) },
+  'GET /contexts/{context_key}/policy': { needs: 'admin', theirs: 'unknown' },
+  'PATCH /contexts/{context_key}/policy': { needs: 'admin', theirs: 'unknown', body: () => ({ accept_unscanned: true }) },
   'DELETE /contexts/{context_key}': { needs: 'admin', theirs: 'unknown' },
   'POST /files/upload': { needs: 'upload', theirs: 'unknown', body: upload },
   'POST /files/validate': { needs: 'upload', theirs: 'unknown', body: upload },

@@ -45,6 +45,7 @@ const queries: Record<string, Row> = {
   apiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
   contexts: { needs: 'any', theirs: 'absent', asks: '{ data { contextKey displayName } }' },
   context: { needs: 'any', theirs: 'unknown', asks: '(contextKey: $context) { displayName }' },
+  contextPolicy: { needs: 'admin', theirs: 'unknown', asks: '(contextKey: $context) { acceptUnscanned }' },
   files: { needs: 'metadata', theirs: 'empty', asks: `(context: $context, uploadedBy: $key) ${page}` },
   filesConnection: { needs: 'metadata', theirs: 'empty', asks: `(uploadedBy: $key) ${edges}` },
   file: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { originalFilename }' },
@@ -60,6 +61,8 @@ const queries: Record<string, Row> = {
   uploadsChart: { needs: 'metadata', theirs: 'absent', asks: '{ period }' },
   apiCallsByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
   filesByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
+  // As the type's own query: here of a file.
+  node: { needs: 'metadata', theirs: 'unknown', asks: '(id: $file) { id }' },
   storageHealth: { needs: 'admin', theirs: 'absent', asks: '{ countersDrift }' },
 }
 const mutations: Record<string, Row> = {
@@ -87,6 +90,11 @@ const mutations: Record<string, Row> = {
     needs: 'admin',
     theirs: 'absent',
     asks: '(input: { contextKey: "", displayName: "", allowedExtensions: [], maxFileSizeMb: 1 }) { contextId }',
+  },
+  updateContextPolicy: {
+    needs: 'admin',
+    theirs: 'unknown',
+    asks: '(contextKey: $context, input: { acceptUnscanned: true }) { acceptUnscanned }',
   },
   updateContext: {
     needs: 'admin',

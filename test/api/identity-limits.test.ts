@@ -134,6 +134,35 @@ test('failed credentials are slowed down by their address, and never block good 
     expect((await world.stranger.raw('/health/live')).status).toBe(200)
   }))
 
+test('a flood of guessed keys costs the database few statements, and a good key that this process never saw passes among them', async () => {
+  const tenant = await world.tenant()
+  const fresh = await tenant.key(['metadata'])
+  const flooded = await variant({})
+  const { pool } = flooded.database
+  const query = pool.query.bind(pool) as (...args: unknown[]) => unknown
+  let statements = 0
+  Object.assign(pool, {
+    query: (...args: unknown[]) => {
+      if ((args[0] as { name?: string }).name === 'api-keys-by-hash') statements++
+      return query(...args)
+    },
+  })
+  const guesses = 1200
+  let left = guesses
+  const guess = async () => {
+    while (left-- > 0) {
+      const { status } = await flooded.as(`assay_${String(left).padStart(43, 'x')}`).get('/contexts')
+      expect([401, 429]).toContain(status)
+    }
+  }
+  const flood = Promise.all(Array.from({ length: 64 }, guess))
+  expect((await flooded.as(fresh.credential).get('/files')).status).toBe(200)
+  await flood
+  expect(statements).toBeLessThan(guesses / 4)
+  const late = await tenant.key(['metadata'])
+  expect((await flooded.as(late.credential).get('/files')).status).toBe(200)
+})
+
 describe('simultaneous uploads', () => {
   test('have a limit for each credential and each tenant, another where others upload too, and one in all; a place is free again however an upload ends', async () => {
     const small = await variant({ MAX_UPLOADS_AT_ONCE: '8' })

@@ -57,7 +57,7 @@ async function everySuccess(): Promise<[string, Answer][]> {
   const uploaded = await admin.upload('notes', 'doomed.txt', 'doomed', { metadata: { page: 1 } })
   await admin.upload('notes', 'blank.txt', ' ')
   const known: Record<string, Answer> = { createApiKey: key, createContext: context, uploadFile: uploaded }
-  const rank = (id: string) => ['disableApiKey', 'enableApiKey', 'rotateApiKey', 'revokeApiKey'].indexOf(id)
+  const rank = (id: string) => ['disableApiKey', 'enableApiKey', 'rotateApiKey', 'revokeApiKey', 'deleteContext'].indexOf(id)
   const order = ofTable().sort((a, b) => rank(a.operationId) - rank(b.operationId))
   const answers: [string, Answer][] = []
   for (const operation of order) {

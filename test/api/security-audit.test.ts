@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { itemsOf } from '../support/answers.js'
 import { until } from '../support/identity-world.js'
-import { type TestTenant, World } from '../support/world.js'
+import { Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
@@ -62,6 +62,77 @@ test('a refused scope and a refused key are there as well, as what that key did'
   expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
     entity_id: key.id,
     details: { message: 'This API key is disabled.' },
+  })
+})
+
+describe('a refused token', () => {
+  const refusals = async () =>
+    [...(await world.stranger.raw('/metrics')).body.matchAll(/assay_refused_credentials_total\{reason="(\w+)"\}/g)].map(
+      ([, reason]) => reason,
+    )
+  const forged = (token: string) => `${token.slice(0, -8)}${token.at(-8) === 'A' ? 'B' : 'A'}${token.slice(-7)}`
+  const withClaims = (token: string, claims: object) => {
+    const [head, , signature] = token.split('.')
+    return [head, Buffer.from(JSON.stringify(claims)).toString('base64url'), signature].join('.')
+  }
+  const refused = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
+
+  test('of an ended session is there, as what its user did', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
+    await user.graphql('mutation { signOut }')
+    for (let times = 0; times < 3; times++) await refused(user.credential!)
+    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
+      entity_id: userId,
+      performed_by_id: userId,
+      performed_by_type: 'user',
+      details: { message: 'This session has ended; sign in again.' },
+    })
+    expect(await trailOf(tenant)).toHaveLength(1)
+    expect(await refusals()).toContain('session_ended')
+  })
+
+  test('of a disabled user is there', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
+    await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { userId } }', { id: userId })
+    await refused(user.credential!)
+    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
+  })
+
+  test('of a session that is over by the clock is there', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
+    await world.database.pool.query('UPDATE sessions SET expires_at = now() WHERE user_id = $1', [userId])
+    world.app.services.identity.forget('user', userId)
+    await refused(user.credential!)
+    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
+  })
+
+  test('that is forged is there as what nobody proved, where it names a session', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
+    await refused(forged(user.credential!))
+    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
+      entity_id: userId,
+      performed_by_id: 'system',
+      details: { message: 'The signature of this token is wrong.' },
+    })
+    expect(await refusals()).toContain('token_signature')
+  })
+
+  test('that names another tenant is in neither’s beyond its session’s own', async () => {
+    const [tenant, other] = [await world.tenant(), await world.tenant()]
+    const user = await tenant.user(['metadata'])
+    const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
+    await refused(withClaims(user.credential!, { ...claims, tid: other.tenantId }))
+    await entryOf(tenant, 'credential_refused')
+    await refused(withClaims(user.credential!, { ...claims, tid: other.tenantId, sid: 'ses_00000000000000000000000000' }))
+    expect(await trailOf(other)).toEqual([])
   })
 })
 

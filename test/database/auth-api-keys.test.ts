@@ -65,8 +65,8 @@ describe('an API key', () => {
     await present(here, key.secret)
     await world.change('api_key', key.id, sql)
     here.forget('api_key', key.id)
-    const known = { tenantId, apiKeyId: key.id, name: 'Key' }
-    expect(await present(here, key.secret)).toEqual({ outcome: 'refused', message, known })
+    const known = { tenantId, kind: 'api_key', id: key.id, name: 'Key' }
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', message, known })
   })
 
   test('that expires while it is warm is refused from that moment', async () => {
@@ -78,7 +78,7 @@ describe('an API key', () => {
   })
 
   test('that nobody has is refused, and known to nobody', async () => {
-    expect(await present(here, newApiKeySecret())).toEqual({ outcome: 'refused', message: 'This API key is unknown.' })
+    expect(await present(here, newApiKeySecret())).toMatchObject({ outcome: 'refused', message: 'This API key is unknown.' })
   })
 
   test('of a suspended tenant is forbidden, and works again when the tenant does', async () => {
@@ -87,7 +87,7 @@ describe('an API key', () => {
     await present(here, key.secret)
     await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'forbidden', known: { apiKeyId: key.id } })
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'forbidden', known: { id: key.id } })
     await world.change('tenant', tenant, "update tenants set status = 'active' where tenant_id = $1")
     here.forget('tenant', tenant)
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
@@ -104,7 +104,7 @@ describe('an API key', () => {
     expect(await present(here, fresh)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
     await world.pool.query('update api_keys set previous_expires_at = now() where api_key_id = $1', [key.id])
     here.forget('api_key', key.id)
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', known: { apiKeyId: key.id } })
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', known: { id: key.id } })
     expect(await present(here, fresh)).toMatchObject({ outcome: 'actor' })
   })
 })

@@ -8,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { borrowDatabase, openDatabase, withoutSecrets } from '../../src/db/embedded/embedded.js'
+import { withoutSecrets } from '../../src/db/database-url.js'
+import { borrowDatabase, openDatabase } from '../../src/db/embedded/embedded.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-embedded-'))
 const children: ChildProcess[] = []
@@ -232,7 +233,9 @@ describe('an outside database', () => {
     })
     await database.stop()
     expect(existsSync(dataDir)).toBe(false)
-    expect(withoutSecrets('postgresql:///files?host=/run/postgresql&password=secret')).toBe('a local socket/files')
+    expect(withoutSecrets('postgresql:///files?host=/run/postgresql&password=secret')).toBe(
+      'a local socket in /run/postgresql/files',
+    )
   })
 })
 

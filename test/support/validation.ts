@@ -41,6 +41,9 @@ export function submission(
       rejectBlankFiles: true,
       rejectCorruptFiles: true,
       scanForViruses: false,
+      rejectEncryptedFiles: false,
+      rejectActiveContent: false,
+      acceptUnscanned: false,
       ...rules,
     },
   }

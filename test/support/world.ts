@@ -132,8 +132,12 @@ export class World {
       ...env,
     })
     const log = new CapturedLog()
-    const database = createDatabase(databaseUrl, { poolSize: config.databasePoolSize, logger: log.logger })
-    const app = await createApp({ config, database, databaseUrl, logger: log.logger })
+    const database = createDatabase(databaseUrl, {
+      poolSize: config.databasePoolSize,
+      logger: log.logger,
+      ...(config.databaseDirectUrl && { directUrl: config.databaseDirectUrl }),
+    })
+    const app = await createApp({ config, database, databaseUrl: config.databaseDirectUrl ?? databaseUrl, logger: log.logger })
     await new Promise<void>((resolve) => app.httpServer.listen(port, '127.0.0.1', resolve))
     return new World(app, `http://127.0.0.1:${port}`, database, databaseUrl, dataDir, log, config, !shared)
   }

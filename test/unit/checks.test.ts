@@ -247,6 +247,14 @@ describe('virus', () => {
     })
   })
 
+  test('a context may accept that: the check says incomplete, and the file is kept', async () => {
+    const own = createValidator({ scanner: incomplete })
+    const rules = { scanForViruses: true, acceptUnscanned: true }
+    const report = await own.validate(submission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
+    expect(report).toMatchObject({ outcome: 'accepted', reason: null })
+    expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
+  })
+
   test('what could not be looked at at all is no report', async () => {
     await expect(scan(new ScriptedScanner(scannerUnavailable('clamd is down')))).rejects.toMatchObject({
       code: 'scanner_unavailable',

@@ -67,6 +67,14 @@ describe('what is set is taken', () => {
       { DATABASE_URL: 'postgresql://u:p@h/d', MASTER_KEY: key },
       { databaseUrl: 'postgresql://u:p@h/d', masterKey: Buffer.alloc(32, 7) },
     ],
+    [
+      { DATABASE_URL: 'postgresql://u:p@/assay?host=/cloudsql/p:r:i', MASTER_KEY: key },
+      { databaseUrl: 'postgresql://u:p@localhost/assay?host=/cloudsql/p:r:i' },
+    ],
+    [
+      { DATABASE_URL: 'postgres://u@pooler/d', DATABASE_DIRECT_URL: 'postgres://u@h/d', MASTER_KEY: key },
+      { databaseUrl: 'postgres://u@pooler/d', databaseDirectUrl: 'postgres://u@h/d' },
+    ],
     [{ MASTER_KEY_PREVIOUS: `${key}, ${key}` }, { previousMasterKeys: [Buffer.alloc(32, 7), Buffer.alloc(32, 7)] }],
     [{ STORAGE_URL: 'gs://bucket/prefix' }, { storageUrl: 'gs://bucket/prefix' }],
     [{ STORAGE_URL: 'file:///var/lib/assay' }, { storageUrl: 'file:///var/lib/assay' }],
@@ -106,6 +114,10 @@ describe('what is set is taken', () => {
 describe('what is wrong is told in one sentence, with its name and what would be right', () => {
   test.each<[NodeJS.ProcessEnv, string]>([
     [{ PORT: '80 80' }, "PORT is '80 80'; it must be a whole number from 0 to 65535."],
+    [
+      { DATABASE_DIRECT_URL: 'postgresql://u@h/d', MASTER_KEY: key },
+      "DATABASE_URL is not set; it must be the pooler's URL, where DATABASE_DIRECT_URL names the PostgreSQL behind it.",
+    ],
     [{ PORT: '-1' }, "PORT is '-1'; it must be a whole number from 0 to 65535."],
     [{ PORT: '65536' }, "PORT is '65536'; it must be a whole number from 0 to 65535."],
     [{ MAX_UPLOAD_MB: '1.5' }, "MAX_UPLOAD_MB is '1.5'; it must be a whole number from 1 to 1048576."],

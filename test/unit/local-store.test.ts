@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, unlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
@@ -126,6 +126,22 @@ describe('the local store', () => {
     await open()
     expect((await readdir(join(root, '+tmp'))).sort()).toEqual([`${host}-${process.ppid}-abc-1`, 'other-1-abc-1'].sort())
     expect((await bytesOf(await store.open('a/b'))).toString()).toBe('kept')
+  })
+
+  test('gives its reserve up where a removal needs room, and makes it again', async () => {
+    const reserve = join(root, '+reserve')
+    const noRoom = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'unlink' })
+    const unlinkWithRoom: typeof unlink = async (path) => {
+      if (await stat(reserve).catch(() => null)) throw noRoom
+      await unlink(path)
+    }
+    const store = await LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', secrets), { unlink: unlinkWithRoom })
+    await store.put('c/first', inMemory(Buffer.from('first')), type)
+    expect((await stat(reserve)).size).toBe(1_048_576)
+    await store.remove('c/first')
+    expect(await store.size('c/first')).toBeNull()
+    expect((await stat(reserve)).size).toBe(1_048_576)
+    expect((await store.list().next()).done).toBe(true)
   })
 
   test('an empty directory where the disk was mounted is an outage, not an empty store', async () => {

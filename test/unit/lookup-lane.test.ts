@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals'
+import { expect, jest, test } from '@jest/globals'
 import { LookupLane } from '../../src/auth/lookup-lane.js'
 
 /** A lane over a database that knows the even numbers, and answers when it is told to. */
@@ -47,4 +47,31 @@ test('more than the lane may hold are refused at once', async () => {
   await expect(lane.find(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
   for (let statement = 0; statement < 11; statement++) await answer()
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['found 2']))
+})
+
+test('guesses one after the other are gathered; a good one ends that', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] })
+  try {
+    const { lane, statements, answer } = laneOf()
+    for (let guess = 1; guess < 40; guess += 2) {
+      const found = lane.find(guess)
+      jest.advanceTimersByTime(50)
+      await new Promise((resolve) => setImmediate(resolve))
+      await answer()
+      expect(await found).toBeNull()
+    }
+    statements.length = 0
+    const asked = [lane.find(41), lane.find(2), lane.find(43)]
+    await jest.advanceTimersByTimeAsync(49)
+    expect(statements).toEqual([])
+    await jest.advanceTimersByTimeAsync(1)
+    expect(statements).toEqual([[41, 2, 43]])
+    await answer()
+    expect(await Promise.all(asked)).toEqual([null, 'found 2', null])
+    void lane.find(45)
+    expect(statements).toHaveLength(2)
+    await answer()
+  } finally {
+    jest.useRealTimers()
+  }
 })

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { commands } from '../../src/cli/commands.js'
 import { readConfig } from '../../src/config/config.js'
+import { secretVariables } from '../../src/config/secret-files.js'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -35,7 +36,13 @@ function variablesRead(): string[] {
 }
 
 test('the configuration table names every variable that is read, once, and no other', () => {
-  expect(rows.map(({ name }) => name).sort()).toEqual(variablesRead().sort())
+  const files = secretVariables.map((name) => `${name}_FILE`)
+  expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(variablesRead().sort())
+})
+
+test('the configuration page says which variables may stand in a file', () => {
+  const sentence = /`NAME_FILE`[^:]*: ([^.]+)\./.exec(read('docs/configuration.md'))![1]!
+  expect([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name).sort()).toEqual([...secretVariables].sort())
 })
 
 test('the defaults in the configuration table that are numbers are the real ones', () => {

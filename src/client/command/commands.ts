@@ -9,7 +9,6 @@ import { AssayError } from '../errors.js'
 import { type Output, UsageError } from './output.js'
 import { keepSettings } from './settings.js'
 
-/** What a command is handed: its words, its options, and where it writes. */
 export interface Run {
   words: string[]
   options: Record<string, string | undefined>
@@ -64,7 +63,7 @@ export const commands: Record<string, Command> = {
   },
   validate: {
     usage: 'validate FILE… --context KEY',
-    does: 'tells what an upload would be told, and keeps nothing',
+    does: 'says what an upload would be answered, and keeps nothing',
     options: ['context'],
     words: [1, 10_000],
     async run(run) {
@@ -186,7 +185,7 @@ async function keys(run: Run): Promise<boolean> {
   return done
 }
 
-/** One after another; what the service refuses is told and the rest goes on. */
+/** One after another; what the service refuses is reported and the rest goes on. */
 async function each(run: Run, work: (word: string) => Promise<void>): Promise<boolean> {
   let all = true
   for (const word of run.words) {

@@ -1,11 +1,10 @@
 import type { Progress } from '../upload.js'
 
-/** A call whose words are wrong: told with what would be right, exit status 2. */
+/** A call whose words are wrong: its message says what would be right; exit status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Where a command writes. */
 export interface Output {
   /** Every answer as one line of JSON. */
   json: boolean

@@ -3,7 +3,6 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { UsageError } from './output.js'
 
-/** Where the service is, and the credential. */
 export interface Settings {
   url: string
   key: string

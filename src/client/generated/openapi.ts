@@ -200,6 +200,34 @@ export interface paths {
         patch: operations["updateContext"];
         trace?: never;
     };
+    "/api/v1/contexts/{context_key}/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get policy of a context
+         * @description A context’s policy.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getContextPolicy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change policy of a context
+         * @description Changes a context’s policy.
+         *
+         *     Requires the scope `admin`.
+         */
+        patch: operations["updateContextPolicy"];
+        trace?: never;
+    };
     "/api/v1/files/upload": {
         parameters: {
             query?: never;
@@ -1018,6 +1046,47 @@ export interface components {
             /** @description Whether it takes uploads. */
             status?: components["schemas"]["ContextStatus"];
         };
+        /** @description What a context does with files that its checks leave to it. */
+        ContextPolicy: {
+            /**
+             * Format: int32
+             * @description Days after which files expire. Always null: files do not expire yet.
+             */
+            retention_days: number | null;
+            /**
+             * Format: int32
+             * @description Days for which a deleted file can be restored. Always 0: none can be restored yet.
+             */
+            trash_days: number;
+            /** @description Whether files that cannot be opened without a password are refused: encrypted_file. */
+            reject_encrypted_files: boolean;
+            /** @description Whether files with macros, scripts, launch actions, attachments or external references are refused: active_content. */
+            reject_active_content: boolean;
+            /** @description Whether files are kept that the scanner could not look at completely; their report says so. Else scan_incomplete. */
+            accept_unscanned: boolean;
+            /** @description Whether files are scanned again when the scanner’s signatures change. Always true: none are scanned again yet. */
+            rescan: boolean;
+        };
+        UpdateContextPolicyBody: {
+            /**
+             * Format: int32
+             * @description Only null yet.
+             */
+            retention_days?: number | null;
+            /**
+             * Format: int32
+             * @description Only 0 yet.
+             */
+            trash_days?: number;
+            /** @description Whether files that cannot be opened without a password are refused. */
+            reject_encrypted_files?: boolean;
+            /** @description Whether files with active content are refused. */
+            reject_active_content?: boolean;
+            /** @description Whether files are kept that the scanner could not look at completely. */
+            accept_unscanned?: boolean;
+            /** @description Only true yet. */
+            rescan?: boolean;
+        };
         /** @description A context that was deleted. */
         DeletedContext: {
             /** @description Shape ctx_…. */
@@ -1107,6 +1176,30 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        EncryptedFileError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "encrypted_file";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        ActiveContentError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "active_content";
+            details: {
+                /** @description What was found, in a few words each. */
+                active_content?: string[];
+            } & {
+                [key: string]: unknown;
+            };
+        };
         ScanIncompleteError: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1184,7 +1277,20 @@ export interface components {
          */
         ValidationOutcome: "accepted" | "rejected";
         /**
-         * @description Why a file is refused; a check is named after the reason that it decides.
+         * @description Why a file is refused; also the code of the error.
+         *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
+         *     - `size_exceeded`: More bytes than the context allows.
+         *     - `blank_file`: No bytes, or nothing but blanks.
+         *     - `corrupt_file`: The usual programs cannot open it, or it is a trap.
+         *     - `virus_detected`: The scanner named a signature.
+         *     - `encrypted_file`: It cannot be opened without a password.
+         *     - `active_content`: It holds what runs or loads without a click, or programs: macros, scripts, attachments.
+         *     - `scan_incomplete`: The scanner could not look at all of it.
+         * @enum {string}
+         */
+        RefusalReason: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected" | "encrypted_file" | "active_content" | "scan_incomplete";
+        /**
+         * @description What a check decides; a check is named after the reason that it decides.
          *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
          *     - `size_exceeded`: More bytes than the context allows.
          *     - `blank_file`: No bytes, or nothing but blanks.
@@ -1239,7 +1345,7 @@ export interface components {
             /** @description Accepted or rejected. */
             outcome: components["schemas"]["ValidationOutcome"];
             /** @description The first reason to refuse it; null where it was accepted. */
-            reason: string | null;
+            reason: components["schemas"]["RefusalReason"] | null;
             /** @description All five, in the order in which they are judged. */
             checks: components["schemas"]["ValidationCheck"][];
             /** @description What the content is found to be. */
@@ -1307,7 +1413,7 @@ export interface components {
             file_id: string;
             /**
              * Format: uri
-             * @description Gives the file to whoever holds it, until it expires.
+             * @description Gives the file to its holder, without a credential, until it expires.
              */
             download_url: string;
             /**
@@ -2454,11 +2560,15 @@ export interface components {
          *
          *     `virus_detected`: the scanner named a signature.
          *
+         *     `encrypted_file`: it cannot be opened without a password.
+         *
+         *     `active_content`: it holds what runs or loads without a click, or programs: macros, scripts, attachments.
+         *
          *     `scan_incomplete`: the scanner could not look at all of it.
          *
          *     `quota_exceeded`: it does not fit the quota of the context or of the tenant.
          */
-        "invalid_extension.blank_file.corrupt_file.virus_detected.scan_incomplete.quota_exceeded": {
+        "invalid_extension.blank_file.corrupt_file.virus_detected.encrypted_file.active_content.scan_incomplete.quota_exceeded": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2488,7 +2598,7 @@ export interface components {
                     status: "ERROR";
                     /** @description What is wrong, and what would be right, for people. */
                     message: string;
-                    error: components["schemas"]["InvalidExtensionError"] | components["schemas"]["BlankFileError"] | components["schemas"]["CorruptFileError"] | components["schemas"]["VirusDetectedError"] | components["schemas"]["ScanIncompleteError"] | components["schemas"]["QuotaExceededError"];
+                    error: components["schemas"]["InvalidExtensionError"] | components["schemas"]["BlankFileError"] | components["schemas"]["CorruptFileError"] | components["schemas"]["VirusDetectedError"] | components["schemas"]["EncryptedFileError"] | components["schemas"]["ActiveContentError"] | components["schemas"]["ScanIncompleteError"] | components["schemas"]["QuotaExceededError"];
                     /** @description The same as X-Request-Id. */
                     request_id: string;
                     /** Format: date-time */
@@ -2499,7 +2609,7 @@ export interface components {
                      * Format: uri
                      * @enum {string}
                      */
-                    type: "urn:assay:error:invalid_extension" | "urn:assay:error:blank_file" | "urn:assay:error:corrupt_file" | "urn:assay:error:virus_detected" | "urn:assay:error:scan_incomplete" | "urn:assay:error:quota_exceeded";
+                    type: "urn:assay:error:invalid_extension" | "urn:assay:error:blank_file" | "urn:assay:error:corrupt_file" | "urn:assay:error:virus_detected" | "urn:assay:error:encrypted_file" | "urn:assay:error:active_content" | "urn:assay:error:scan_incomplete" | "urn:assay:error:quota_exceeded";
                     title: string;
                     /** @constant */
                     status: 422;
@@ -2507,7 +2617,7 @@ export interface components {
                     /** Format: uri */
                     instance: string;
                     /** @enum {string} */
-                    code: "invalid_extension" | "blank_file" | "corrupt_file" | "virus_detected" | "scan_incomplete" | "quota_exceeded";
+                    code: "invalid_extension" | "blank_file" | "corrupt_file" | "virus_detected" | "encrypted_file" | "active_content" | "scan_incomplete" | "quota_exceeded";
                     /** @description The same for programs. */
                     details: {
                         [key: string]: unknown;
@@ -3562,6 +3672,126 @@ export interface operations {
             503: components["responses"]["database_unavailable.overloaded"];
         };
     };
+    getContextPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "retention_days": null,
+                     *         "trash_days": 0,
+                     *         "reject_encrypted_files": true,
+                     *         "reject_active_content": true,
+                     *         "accept_unscanned": true,
+                     *         "rescan": true
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ContextPolicy"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    updateContextPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "retention_days": null,
+                 *       "trash_days": 0,
+                 *       "reject_encrypted_files": true,
+                 *       "reject_active_content": true,
+                 *       "accept_unscanned": true,
+                 *       "rescan": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateContextPolicyBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "retention_days": null,
+                     *         "trash_days": 0,
+                     *         "reject_encrypted_files": true,
+                     *         "reject_active_content": true,
+                     *         "accept_unscanned": true,
+                     *         "rescan": true
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ContextPolicy"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
     uploadFile: {
         parameters: {
             query?: never;
@@ -3615,7 +3845,7 @@ export interface operations {
             409: components["responses"]["conflict.idempotency_mismatch"];
             413: components["responses"]["size_exceeded"];
             415: components["responses"]["unsupported_media_type"];
-            422: components["responses"]["invalid_extension.blank_file.corrupt_file.virus_detected.scan_incomplete.quota_exceeded"];
+            422: components["responses"]["invalid_extension.blank_file.corrupt_file.virus_detected.encrypted_file.active_content.scan_incomplete.quota_exceeded"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
             503: components["responses"]["scanner_unavailable.storage_unavailable.database_unavailable.overloaded"];

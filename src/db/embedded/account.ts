@@ -14,7 +14,6 @@ export interface Account {
   /** What goes before the program: a user namespace, or nothing. */
   prefix: string[]
   spawn: Pick<SpawnOptions, 'uid' | 'gid'>
-  /** Hands a folder that we made to the one that runs there. */
   own(folder: string): void
 }
 
@@ -52,7 +51,6 @@ function* candidates(binaries: PostgresBinaries, folder: string): Generator<Acco
   if (user) yield user
 }
 
-/** True where any user gets to `path`: else a user made for PostgreSQL would be made in vain. */
 function isOpenToAll(path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false

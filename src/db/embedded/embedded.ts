@@ -2,37 +2,49 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { DiskReserve } from '../../disk-reserve.js'
+import { megabyte } from '../../units.js'
+import { type DatabaseUrls, withoutSecrets } from '../database-url.js'
+import { proveDatabase } from '../prove-database.js'
+import { diskFull } from './disk-full.js'
 import { takeFileLock } from './file-lock.js'
 import { keepRunning } from './keeper.js'
 import { isAlive, type LockHolder, tryLock } from './lock.js'
 import { startServer } from './server.js'
 import { syncFolder } from './sync-folder.js'
 
-export interface OpenDatabase {
-  url: string
-  /** For the banner, without secrets. */
+export interface OpenDatabase extends DatabaseUrls {
   description: string
+  /** Throws one sentence where an outside one lacks what the service needs. */
+  prove(): Promise<void>
   /** The embedded server stops cleanly; an outside one is left alone. */
   stop(): Promise<void>
   /** Resolves when the embedded server ended by itself and could not be started again; never for an outside one. */
   lost: Promise<void>
+  /** True while the embedded server's disk is full: deletes work, and nothing is to take more of it. */
+  isDiskFull(): boolean
 }
 
 export interface DatabasePlace {
   dataDir: string
   databaseUrl: string | undefined
+  /** Where `databaseUrl` is that of a pooler in transaction mode. */
+  databaseDirectUrl?: string | undefined
 }
 
 type Say = (what: string) => void
 
 // An operator's command is done in seconds; a service that starts in the meantime waits for it. A service that was
-// just told to stop needs a moment; one that lives on is not going to go.
+// just asked to stop needs a moment; one that lives on is not going to go.
 const patienceMs = { command: 60_000, service: 2000 }
+
+// Two segments of PostgreSQL's log: what a recovery and many deletes take.
+const reserveBytes = 32 * megabyte
 
 /** The database for the service: the outside one, or the embedded one on a DATA_DIR that is then ours alone. */
 export async function openDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
-  if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
-  return openEmbedded(place.dataDir, { purpose: 'service', say })
+  if (place.databaseUrl !== undefined) return outside(place.databaseUrl, place.databaseDirectUrl)
+  return openEmbedded(place.dataDir, { purpose: 'service', say }).catch(tellOfFullDisk(place.dataDir))
 }
 
 /**
@@ -40,20 +52,36 @@ export async function openDatabase(place: DatabasePlace, say: Say = () => {}): P
  * else the embedded one, started for this command and stopped after it.
  */
 export async function borrowDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
-  if (place.databaseUrl !== undefined) return outside(place.databaseUrl)
-  return openEmbedded(place.dataDir, { purpose: 'command', say })
+  if (place.databaseUrl !== undefined) return outside(place.databaseUrl, place.databaseDirectUrl)
+  return openEmbedded(place.dataDir, { purpose: 'command', say }).catch(tellOfFullDisk(place.dataDir))
 }
 
-const never = new Promise<void>(() => {})
+const elsewhere = { stop: async () => {}, lost: new Promise<void>(() => {}), isDiskFull: () => false }
 
-function outside(url: string): OpenDatabase {
-  return { url, description: `PostgreSQL at ${withoutSecrets(url)}`, stop: async () => {}, lost: never }
+function outside(url: string, directUrl = url): OpenDatabase {
+  const urls = { url, directUrl }
+  const sessions = url === directUrl ? '' : `, sessions at ${withoutSecrets(directUrl)}`
+  return {
+    ...elsewhere,
+    ...urls,
+    description: `PostgreSQL at ${withoutSecrets(url)}${sessions}`,
+    prove: () => proveDatabase(urls),
+  }
 }
+
+const tellOfFullDisk = (dataDir: string) => (error: NodeJS.ErrnoException) => {
+  throw error.code === 'ENOSPC' ? diskFull(dataDir, error.message) : error
+}
+
+const ours = (url: string) => ({ url, directUrl: url, prove: async () => {} })
 
 async function openEmbedded(
   dataDir: string,
   { purpose, say }: { purpose: LockHolder['purpose']; say: Say },
 ): Promise<OpenDatabase> {
+  // On a full disk neither the lock nor a recovery could be written.
+  const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), mostBytes: reserveBytes })
+  await reserve.look()
   makeDataDir(dataDir)
   const began = Date.now()
   for (let told = false; ; await sleep(50)) {
@@ -64,7 +92,7 @@ async function openEmbedded(
         attempt.release()
         if (lock.held) lock.release()
       }
-      if (lock.held) return startOwn(dataDir, release, say)
+      if (lock.held) return startOwn({ dataDir, release, say, reserve })
       release()
       if (Date.now() - began > patienceMs.service) throw inUseElsewhere(dataDir)
       continue
@@ -111,31 +139,41 @@ interface Running {
   service: number
 }
 
-async function startOwn(dataDir: string, release: () => void, say: Say): Promise<OpenDatabase> {
+interface Own {
+  dataDir: string
+  release: () => void
+  say: Say
+  reserve: DiskReserve
+}
+
+async function startOwn({ dataDir, release, say, reserve }: Own): Promise<OpenDatabase> {
   const notice = join(dataDir, 'postgres.json')
   try {
     await refuseForeign(dataDir)
-    const server = await keepRunning(
-      (socketFolder) => startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) }),
-      say,
-    )
+    const server = await keepRunning(async (socketFolder) => {
+      await reserve.look()
+      return startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) })
+    }, say)
+    reserve.watch()
     const running: Running = { url: server.url, service: process.pid }
     writeFileSync(`${notice}.new`, JSON.stringify(running), { mode: 0o600 })
     renameSync(`${notice}.new`, notice)
     const stop = async () => {
       rmSync(notice, { force: true })
       await server.stop()
+      await reserve.close()
       release()
     }
     let once: Promise<void> | undefined
     return {
-      url: server.url,
+      ...ours(server.url),
       description: `PostgreSQL from npm, in ${join(dataDir, 'postgres')}`,
       stop: () => {
         once ??= stop()
         return once
       },
       lost: server.lost,
+      isDiskFull: () => reserve.isFull,
     }
   } catch (error) {
     release()
@@ -147,7 +185,7 @@ async function startOwn(dataDir: string, release: () => void, say: Say): Promise
 async function findRunning(dataDir: string, holder: LockHolder): Promise<OpenDatabase | undefined> {
   const running = readNotice(dataDir)
   if (running?.service !== holder.pid || !isAlive(holder) || !(await answers(running.url))) return undefined
-  return { url: running.url, description: `PostgreSQL of the running service, in ${dataDir}`, stop: async () => {}, lost: never }
+  return { ...elsewhere, ...ours(running.url), description: `PostgreSQL of the running service, in ${dataDir}` }
 }
 
 /**
@@ -197,10 +235,4 @@ function answers(url: string): Promise<boolean> {
     }
     socket.once('connect', () => end(true)).once('error', () => end(false))
   })
-}
-
-/** A database URL as it may be shown: user, host and database, no password and no options. */
-export function withoutSecrets(url: string): string {
-  const { username, host, pathname } = new URL(url)
-  return `${username ? `${username}@` : ''}${host || 'a local socket'}${pathname}`
 }

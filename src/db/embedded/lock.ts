@@ -6,7 +6,6 @@ export interface LockHolder {
   pid: number
   /** When the process started, as its system tells it: a pid alone comes back after `kill -9` or a reboot. */
   started: string
-  /** Who holds it: the service, or a command of the operator. */
   purpose: 'service' | 'command'
   nonce: string
 }
@@ -57,7 +56,6 @@ function release(path: string, own: LockHolder) {
   if (readHolder(path)?.nonce === own.nonce) rmSync(path, { force: true })
 }
 
-/** Who holds the lock at `path`, dead or alive. */
 export function readHolder(path: string): LockHolder | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))

@@ -7,6 +7,7 @@ import pg from 'pg'
 import { type Account, chooseAccount, parentDeathPrefix, serverEnv } from './account.js'
 import { findBinaries, type PostgresBinaries } from './binaries.js'
 import { initialise, stopOrphan } from './cluster.js'
+import { diskFull } from './disk-full.js'
 
 export interface EmbeddedServer {
   url: string
@@ -22,11 +23,9 @@ export interface EmbeddedServer {
 export interface EmbeddedOptions {
   /** An existing folder, where the server keeps everything: `postgres`, its socket and its log. */
   folder: string
-  /** Further settings, stronger than ours. */
   settings?: Record<string, string>
   /** The one that an earlier server on `folder` had; unset, one is chosen. */
   socketFolder?: string
-  /** Told what takes time. */
   say?: (what: string) => void
 }
 
@@ -46,7 +45,7 @@ const ourSettings = {
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // What a client did wrong is told to the client; the statements of others have no place in a log.
+  // What a client did wrong is answered to the client; the statements of others have no place in a log.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }
@@ -124,10 +123,7 @@ async function launch({ folder, socketFolder, binaries, account, settings, say }
 
   const started = Date.now()
   for (let told = false; !isReady(data, child.pid); await sleep(15)) {
-    if (gone)
-      throw new Error(
-        `The embedded PostgreSQL did not start on '${data}': ${log.lastLine() || `it could not be run (${program})`}`,
-      )
+    if (gone) throw didNotStart(data, log, program!)
     if (!told && Date.now() - started > 3000) say('PostgreSQL is still starting (it recovers what a crash left)…')
     told ||= Date.now() - started > 3000
   }
@@ -142,6 +138,12 @@ async function launch({ folder, socketFolder, binaries, account, settings, say }
       if (!socketFolder.startsWith(folder)) rmSync(socketFolder, { recursive: true, force: true })
     },
   }
+}
+
+function didNotStart(data: string, log: ReturnType<typeof openLog>, program: string): Error {
+  const why = log.lastLine() || `it could not be run (${program})`
+  if (log.says('No space left on device')) return diskFull(data, why)
+  return new Error(`The embedded PostgreSQL did not start on '${data}': ${why}`)
 }
 
 // PGSSLMODE in our environment would ask a socket for TLS.
@@ -163,11 +165,12 @@ function openLog(folder: string) {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   const fd = openSync(path, size > 1_000_000 ? 'w' : 'a', 0o600)
   const from = size > 1_000_000 ? 0 : size
+  const text = () => readFileSync(path).subarray(from).toString('utf8').trim()
   const lastLine = () => {
-    const lines = readFileSync(path).subarray(from).toString('utf8').trim().split('\n')
+    const lines = text().split('\n')
     return (lines.findLast((line) => /FATAL|PANIC|ERROR|error:/.test(line)) ?? lines.at(-1) ?? '').slice(0, 500)
   }
-  return { fd, lastLine }
+  return { fd, lastLine, says: (words: string) => text().includes(words) }
 }
 
 async function makeDatabase(url: string) {

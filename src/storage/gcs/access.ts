@@ -46,7 +46,6 @@ export class GcsAccess {
     })
   }
 
-  /** What a request of our own to `url` must carry. */
   async authorization(url: string): Promise<Record<string, string>> {
     return this.emulated ? {} : { ...(await this.#client.authClient.getRequestHeaders(url)) }
   }

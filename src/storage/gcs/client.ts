@@ -34,7 +34,7 @@ export function clientFor({ emulatorHost, endpoint, keyFile }: GcsOptions, own: 
     clientOptions: { transporterOptions: { timeout: requestMs } },
     retryOptions: { autoRetry: false },
   })
-  // Told by STORAGE_EMULATOR_HOST, the library leaves its own API's path out of the address.
+  // With STORAGE_EMULATOR_HOST the library leaves its own API's path out of the address.
   client.baseUrl = `${client.apiEndpoint}/storage/v1`
   // Here and not among the options: the client's own timeout overrides every call's, uploads' too. Upload sessions are begun
   // through gaxios, which would have none, and use the process's own agent.

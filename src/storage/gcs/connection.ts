@@ -53,7 +53,6 @@ export class BucketConnection {
     })
   }
 
-  /** The agent of connections to `url`. */
   agentFor(url: string): http.Agent {
     return url.startsWith('https:') ? this.#https : this.#http
   }
@@ -64,7 +63,6 @@ export class BucketConnection {
   }
 }
 
-/** The whole of a small answer. */
 export async function textOf(reply: BucketReply): Promise<string> {
   let text = ''
   for await (const chunk of reply.body.setEncoding('utf8')) {

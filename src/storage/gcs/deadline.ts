@@ -24,7 +24,6 @@ export class BucketAnswer extends Error {
   constructor(
     readonly code: number,
     message: string,
-    /** What its Retry-After said. */
     readonly retryAfter?: string,
   ) {
     super(message)
@@ -35,7 +34,6 @@ class NoAnswer extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-/** A reply as the error that it is. */
 export const answerOf = ({ status, headers }: { status: number; headers: IncomingHttpHeaders }, text: string) =>
   new BucketAnswer(status, `${status}: ${text}`, headers['retry-after'])
 
@@ -43,7 +41,6 @@ export interface Attempts {
   /** For the message: "keep 'path'". */
   doing: string
   limits: GcsLimits
-  /** Of each attempt; `limits.requestMs` unless told. */
   attemptMs?: number
   signal?: AbortSignal
   /** Called for each attempt that got no answer in its time. */
@@ -68,7 +65,7 @@ export async function repeated<T>(attempts: Attempts, attempt: (signal: AbortSig
     } catch (thrown) {
       if (signal?.aborted) throw signal.reason
       if (isOurs(thrown)) throw thrown
-      // Of an attempt that had next to no time left, only what was told before it tells why.
+      // Of an attempt that had next to no time left, only the error before it says why.
       const error = thrown instanceof NoAnswer && ms < attemptMs && earlier !== undefined ? earlier : thrown
       earlier = error
       const pause = Math.max(limits.pauseMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), askedPauseMs(error))

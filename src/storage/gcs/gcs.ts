@@ -4,6 +4,7 @@ import { CRC32C, type File } from '@google-cloud/storage'
 import type { Content } from '../../body/content.js'
 import { notFound, storageUnavailable } from '../../errors.js'
 import { faultPoint } from '../../fault-points.js'
+import { megabyte } from '../../units.js'
 import { attachment } from '../attachment.js'
 import { assertBlobPath, reservedPrefix } from '../blob-path.js'
 import { BlobExists, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
@@ -15,7 +16,7 @@ import { answerOf, BucketAnswer, statusOf } from './deadline.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
 
 /** Up to here one request carries the whole upload. */
-const singleRequestLimit = 8 * 1024 * 1024
+const singleRequestLimit = 8 * megabyte
 
 /** Blobs in a bucket of Google Cloud Storage. */
 export class GcsStorage implements BlobStorage {
@@ -36,7 +37,7 @@ export class GcsStorage implements BlobStorage {
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
     assertBlobPath(path)
     const file = this.#file(path)
-    // Names this upload in the object, so that one whose answer was lost is told from another's at the same path.
+    // Names this upload in the object, so that one whose answer was lost is distinguished from another's at the same path.
     const upload = { contentType: options.contentType, id: randomUUID() }
     const stored =
       content.size <= singleRequestLimit
@@ -112,7 +113,6 @@ export class GcsStorage implements BlobStorage {
     return url
   }
 
-  /** Writes, reads and removes a small object. */
   async ready(): Promise<void> {
     const probe = randomUUID()
     const file = this.#access.bucket.file(`${this.#prefix}${reservedPrefix}ready-${probe}`)

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CRC32C, type File } from '@google-cloud/storage'
 import type { Content } from '../../body/content.js'
 import { faultPoint } from '../../fault-points.js'
+import { megabyte } from '../../units.js'
 import { BlobExists } from '../blob-storage.js'
 import type { GcsAccess } from './access.js'
 import { type BucketReply, textOf } from './connection.js'
@@ -20,12 +21,11 @@ export interface ResumableUpload {
   upload: { contentType: string; id: string }
   signal?: AbortSignal
   access: GcsAccess
-  /** Of what is at the path now. */
   facts(): Promise<ObjectFacts | null>
 }
 
 /** A multiple of 256 KiB, as the protocol asks for; held in memory while it is under way. */
-const chunkSize = 8 * 1024 * 1024
+const chunkSize = 8 * megabyte
 const maxStalls = 4
 
 /**
@@ -111,7 +111,6 @@ interface Part {
   session: string
   offset: number
   chunk: Buffer
-  /** Of everything up to the chunk's end. */
   crc32c: string
 }
 

@@ -34,7 +34,7 @@ export class DurableDirectories {
     return making
   }
 
-  /** To be told when a directory went away, or may have. */
+  /** To be called when a directory went away, or may have. */
   forget(directory: string): void {
     for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }

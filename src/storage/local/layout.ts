@@ -20,6 +20,8 @@ const windows = [9, 11, 13]
 export const temporaryDirectory = '+tmp'
 /** Shows that the store is there: an unmounted disk's mount point is an empty directory too. */
 export const markerFile = '+assay-store'
+/** Room that is given up where a removal needs some. */
+export const reserveFile = '+reserve'
 
 /** The blob's place under the store's root. Throws for anything that is not a blob path, so nothing can lead outside. */
 export function placeOf(path: string): string {
@@ -45,7 +47,6 @@ export function listPaths(root: string, after = ''): AsyncGenerator<string> {
 }
 
 interface Position {
-  /** The logical path of the directory, with its slash. */
   prefix: string
   after: string
   top?: boolean
@@ -90,7 +91,6 @@ async function* listFans(directory: string, entries: Dirent[], at: Position): As
   }
 }
 
-/** True where paths that begin with `start` can come after `after`. */
 const reaches = (start: string, after: string) => after.startsWith(start) || comparePaths(start, after) > 0
 
 async function* merged(left: AsyncGenerator<string>, right: AsyncGenerator<string>): AsyncGenerator<string> {

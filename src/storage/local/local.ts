@@ -3,12 +3,15 @@ import { access, link, mkdir, open, readFile, rename, rmdir, stat, unlink, write
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Content } from '../../body/content.js'
+import { DiskReserve } from '../../disk-reserve.js'
 import { AssayError, notFound, storageUnavailable } from '../../errors.js'
 import { faultPoint } from '../../fault-points.js'
+import { megabyte } from '../../units.js'
 import { BlobExists, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
 import type { DownloadUrls } from '../signed-url.js'
+import { faults, ignoring, isFull } from './disk-faults.js'
 import { DurableDirectories } from './durable-directories.js'
-import { listPaths, markerFile, placeOf, prunable, temporaryDirectory } from './layout.js'
+import { listPaths, markerFile, placeOf, prunable, reserveFile, temporaryDirectory } from './layout.js'
 import { removeStaleFiles, temporaryPath, writeDurably } from './temporary-files.js'
 
 const readSize = 256 * 1024
@@ -23,34 +26,40 @@ export class LocalStorage implements BlobStorage {
   // By directory, tried once: whether a file in it can be taken as it is.
   readonly #linkable = new Map<string, Promise<boolean>>()
   readonly #root: string
+  // Some file systems need room to remove a file: those that copy on write.
+  readonly #reserve: DiskReserve
+  readonly #unlink: typeof unlink
 
   private constructor(
     root: string,
     readonly urls: DownloadUrls,
+    disk: { unlink: typeof unlink },
   ) {
     this.#root = root
-
+    this.#unlink = disk.unlink
+    this.#reserve = new DiskReserve({ file: join(root, reserveFile), mostBytes: megabyte })
     this.description = `directory ${root}`
     this.#directories = new DurableDirectories(root)
     this.#temporary = join(root, temporaryDirectory)
   }
 
   /** Makes the directory where there is none, and clears what killed processes left in it. */
-  static async open(root: string, urls: DownloadUrls): Promise<LocalStorage> {
-    const store = new LocalStorage(root, urls)
+  static async open(root: string, urls: DownloadUrls, disk = { unlink }): Promise<LocalStorage> {
+    const store = new LocalStorage(root, urls, disk)
+    await store.#reserve.look()
     await faults(`use '${root}' as its directory`, async () => {
       await mkdir(store.#temporary, { recursive: true, mode: 0o700 })
       await writeFile(join(root, markerFile), 'Blobs of Assay. Keep this file: it shows that the store is mounted.\n', {
-        flag: 'a',
+        flag: 'wx',
         mode: 0o600,
-      })
+      }).catch(ignoring('EEXIST'))
       await store.#directories.sync(root)
       await removeStaleFiles(store.#temporary)
     })
+    await store.#reserve.keep()
     return store
   }
 
-  /** The file that holds the blob, to be served. */
   fileOf(path: string): string {
     return join(this.#root, placeOf(path))
   }
@@ -99,7 +108,7 @@ export class LocalStorage implements BlobStorage {
     await faults(`remove '${path}'`, async () => {
       const before = await stat(file).catch(ignoring('ENOENT'))
       if (!before) return this.#assertMounted()
-      await unlink(file).catch(ignoring('ENOENT'))
+      await this.#removeFile(file)
       await this.#directories.sync(dirname(file)).catch(ignoring('ENOENT'))
       if (Date.now() - before.mtimeMs > closedWindowMs) await this.#prune(path)
     })
@@ -126,6 +135,7 @@ export class LocalStorage implements BlobStorage {
     const probe = temporaryPath(this.#temporary)
     await faults('write and read its directory', async () => {
       await this.#assertMounted()
+      await this.#reserve.keep()
       await writeDurably(probe, [Buffer.from(probe)])
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe) throw storageUnavailable('The file store does not read what was written to it.', new Error(this.#root))
@@ -134,7 +144,15 @@ export class LocalStorage implements BlobStorage {
 
   async close(): Promise<void> {}
 
-  /** A file of this disk with all its bytes on it. */
+  async #removeFile(file: string): Promise<void> {
+    const remove = () => this.#unlink(file).catch(ignoring('ENOENT'))
+    await remove().catch(async (error) => {
+      if (!isFull(error) || !(await this.#reserve.giveUp())) throw error
+      await remove()
+      await this.#reserve.keep()
+    })
+  }
+
   async #source(content: Content, signal?: AbortSignal): Promise<{ file: string; ours: boolean }> {
     if (content.path !== undefined && (await this.#canLinkFrom(content.path))) {
       await content.synced
@@ -244,32 +262,3 @@ async function reserveAndRename(source: string, target: string, path: string): P
     throw error
   })
 }
-
-const ignoring =
-  (code: string) =>
-  (error: NodeJS.ErrnoException): undefined => {
-    if (error.code !== code) throw error
-  }
-
-/** What the system refuses is the store's outage; whatever else went wrong stays what it is. */
-async function faults<T>(doing: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
-    throw storageUnavailable(`The file store cannot ${doing} at the moment (${reason(code)}).`, error)
-  }
-}
-
-const reasons: Record<string, string> = {
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
-  EROFS: 'the disk is read-only',
-  EACCES: 'no permission',
-  ENOENT: 'its directory is not there',
-  EMFILE: 'too many open files',
-  EIO: 'the disk reports an error',
-}
-
-const reason = (code: string) => reasons[code] ?? code

@@ -11,7 +11,6 @@ const run = randomBytes(6).toString('hex')
 const staleAfterMs = 60 * 60 * 1000
 let count = 0
 
-/** A name for a new temporary file in `directory`. */
 export const temporaryPath = (directory: string) => join(directory, `${host}-${process.pid}-${run}-${++count}`)
 
 /** Removes what earlier runs left in `directory`; files of live processes, of other hosts too, are spared for an hour after their last write. */

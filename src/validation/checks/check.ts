@@ -1,4 +1,4 @@
-import type { BlockReason } from '../../block-reasons.js'
+import type { BlockReason, PolicyRefusal } from '../../block-reasons.js'
 import type { Content } from '../../body/content.js'
 import type { EngineIdentity, ScanVerdict } from '../../scanner/virus-scanner.js'
 import type { FailedLook, Findings } from '../findings.js'
@@ -12,6 +12,9 @@ export interface ValidationRules {
   rejectBlankFiles: boolean
   rejectCorruptFiles: boolean
   scanForViruses: boolean
+  rejectEncryptedFiles: boolean
+  rejectActiveContent: boolean
+  acceptUnscanned: boolean
 }
 
 /** One file under test. */
@@ -29,7 +32,7 @@ export interface Submission {
 
 export type CheckOutcome = 'passed' | 'failed' | 'skipped' | 'incomplete'
 
-/** What the checks know of one file. What costs time is asked for once, by whoever asks first. */
+/** What the checks know of one file. What costs time is done once, for the first that asks. */
 export interface FileUnderTest {
   readonly submission: Submission
   /** The last one of the name, lower-case, without the dot; '' where there is none. */
@@ -51,6 +54,8 @@ export interface Scan {
 export interface CheckVerdict {
   outcome: CheckOutcome
   message: string
+  /** Where a failure is the context's policy, and not the check's own reason. */
+  refusal?: PolicyRefusal
   /** Small, in snake_case: it goes into the report and into the error's details as it is. */
   evidence?: Record<string, unknown>
   /** Where it was measured closer to the work than around the check. */
@@ -69,10 +74,13 @@ export interface CheckReport {
   durationMs: number
 }
 
+/** What decided a rejection. */
+export type Refused = BlockReason | PolicyRefusal | 'scan_incomplete'
+
 /** The validation report (contract §6), kept with every attempt. */
 export interface ValidationReport {
   outcome: 'accepted' | 'rejected'
-  reason: BlockReason | 'scan_incomplete' | null
+  reason: Refused | null
   /** Always all five, in the order in which they are judged. */
   checks: CheckReport[]
   /** What the content is found to be, else what the extension stands for; null where neither tells. */

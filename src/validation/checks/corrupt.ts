@@ -1,8 +1,9 @@
+import type { PolicyRefusal } from '../../block-reasons.js'
 import type { WorkerFailure } from '../../workers/work.js'
 import type { FailedLook, SoundnessFinding } from '../findings.js'
-import type { Check, CheckVerdict } from './check.js'
+import type { Check, CheckVerdict, ValidationRules } from './check.js'
 
-/** A usual program for the type can open it, and it is no bomb and no trick. */
+/** A usual program for the type can open it, it is no bomb and no trick, and holds nothing that the context's policy refuses. */
 export const corrupt: Check = async (file) => {
   const { rules } = file.submission
   const findings = await file.findings()
@@ -11,16 +12,49 @@ export const corrupt: Check = async (file) => {
   const { soundness } = findings
   if (!soundness) return { outcome: 'skipped', message: 'The content was not looked at.' }
   const trap = !soundness.verdict.sound && soundness.verdict.trap
-  if (rules.rejectCorruptFiles || trap) return afterReading(soundness, file.extension)
+  const verdict = afterReading(soundness, file.extension)
+  if (verdict.outcome === 'failed' && (rules.rejectCorruptFiles || trap)) return verdict
+  const refusal = refusalOf(soundness, rules)
+  if (refusal) return refusal
+  if (rules.rejectCorruptFiles) return verdict
   return {
     outcome: 'skipped',
     message: `Context '${rules.contextKey}' accepts damaged files; it is no trap.`,
-    evidence: activeIn(soundness),
+    evidence: ofPolicy(soundness),
   }
 }
 
-const activeIn = ({ verdict }: SoundnessFinding): Record<string, unknown> =>
-  verdict.evidence?.active_content ? { active_content: verdict.evidence.active_content } : {}
+/** What the context's policy refuses, of a file that its program may well open. */
+function refusalOf(soundness: SoundnessFinding, rules: ValidationRules): CheckVerdict | undefined {
+  const evidence = ofPolicy(soundness)
+  const { durationMs } = soundness
+  const refuse = (refusal: PolicyRefusal, message: string): CheckVerdict => ({
+    outcome: 'failed',
+    refusal,
+    message,
+    evidence,
+    durationMs,
+  })
+  if (rules.rejectEncryptedFiles && evidence.encrypted)
+    return refuse(
+      'encrypted_file',
+      `It cannot be opened, or not all of it, without a password; context '${rules.contextKey}' refuses such files.`,
+    )
+  if (rules.rejectActiveContent && evidence.active_content)
+    return refuse(
+      'active_content',
+      `It holds active content (${evidence.active_content.join(', ')}); context '${rules.contextKey}' refuses such files.`,
+    )
+  return undefined
+}
+
+function ofPolicy({ verdict }: SoundnessFinding): { encrypted?: true; active_content?: string[] } {
+  const { encrypted, active_content } = verdict.evidence ?? {}
+  return {
+    ...(encrypted === true && { encrypted }),
+    ...(Array.isArray(active_content) && { active_content }),
+  }
+}
 
 function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {
   const evidence = { reader, ...verdict.evidence }

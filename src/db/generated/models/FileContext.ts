@@ -47,6 +47,9 @@ export type FileContextMinAggregateOutputType = {
   rejectBlankFiles: boolean | null
   rejectCorruptFiles: boolean | null
   scanForViruses: boolean | null
+  rejectEncryptedFiles: boolean | null
+  rejectActiveContent: boolean | null
+  acceptUnscanned: boolean | null
   storageQuotaMb: number | null
   status: string | null
   createdAt: Date | null
@@ -64,6 +67,9 @@ export type FileContextMaxAggregateOutputType = {
   rejectBlankFiles: boolean | null
   rejectCorruptFiles: boolean | null
   scanForViruses: boolean | null
+  rejectEncryptedFiles: boolean | null
+  rejectActiveContent: boolean | null
+  acceptUnscanned: boolean | null
   storageQuotaMb: number | null
   status: string | null
   createdAt: Date | null
@@ -82,6 +88,9 @@ export type FileContextCountAggregateOutputType = {
   rejectBlankFiles: number
   rejectCorruptFiles: number
   scanForViruses: number
+  rejectEncryptedFiles: number
+  rejectActiveContent: number
+  acceptUnscanned: number
   storageQuotaMb: number
   status: number
   metadata: number
@@ -112,6 +121,9 @@ export type FileContextMinAggregateInputType = {
   rejectBlankFiles?: true
   rejectCorruptFiles?: true
   scanForViruses?: true
+  rejectEncryptedFiles?: true
+  rejectActiveContent?: true
+  acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
   createdAt?: true
@@ -129,6 +141,9 @@ export type FileContextMaxAggregateInputType = {
   rejectBlankFiles?: true
   rejectCorruptFiles?: true
   scanForViruses?: true
+  rejectEncryptedFiles?: true
+  rejectActiveContent?: true
+  acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
   createdAt?: true
@@ -147,6 +162,9 @@ export type FileContextCountAggregateInputType = {
   rejectBlankFiles?: true
   rejectCorruptFiles?: true
   scanForViruses?: true
+  rejectEncryptedFiles?: true
+  rejectActiveContent?: true
+  acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
   metadata?: true
@@ -253,6 +271,9 @@ export type FileContextGroupByOutputType = {
   rejectBlankFiles: boolean
   rejectCorruptFiles: boolean
   scanForViruses: boolean
+  rejectEncryptedFiles: boolean
+  rejectActiveContent: boolean
+  acceptUnscanned: boolean
   storageQuotaMb: number
   status: string
   metadata: runtime.JsonValue
@@ -295,6 +316,9 @@ export type FileContextWhereInput = {
   rejectBlankFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
+  rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
+  rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
+  acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
@@ -316,6 +340,9 @@ export type FileContextOrderByWithRelationInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
+  rejectEncryptedFiles?: Prisma.SortOrder
+  rejectActiveContent?: Prisma.SortOrder
+  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
@@ -342,6 +369,9 @@ export type FileContextWhereUniqueInput = Prisma.AtLeast<{
   rejectBlankFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
+  rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
+  rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
+  acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
@@ -363,6 +393,9 @@ export type FileContextOrderByWithAggregationInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
+  rejectEncryptedFiles?: Prisma.SortOrder
+  rejectActiveContent?: Prisma.SortOrder
+  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
@@ -390,6 +423,9 @@ export type FileContextScalarWhereWithAggregatesInput = {
   rejectBlankFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
+  rejectEncryptedFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
+  rejectActiveContent?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
+  acceptUnscanned?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntWithAggregatesFilter<"FileContext"> | number
   status?: Prisma.StringWithAggregatesFilter<"FileContext"> | string
   metadata?: Prisma.JsonWithAggregatesFilter<"FileContext">
@@ -408,6 +444,9 @@ export type FileContextCreateInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -429,6 +468,9 @@ export type FileContextUncheckedCreateInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -448,6 +490,9 @@ export type FileContextUpdateInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -469,6 +514,9 @@ export type FileContextUncheckedUpdateInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -489,6 +537,9 @@ export type FileContextCreateManyInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -507,6 +558,9 @@ export type FileContextUpdateManyMutationInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -526,6 +580,9 @@ export type FileContextUncheckedUpdateManyInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -565,6 +622,9 @@ export type FileContextCountOrderByAggregateInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
+  rejectEncryptedFiles?: Prisma.SortOrder
+  rejectActiveContent?: Prisma.SortOrder
+  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   metadata?: Prisma.SortOrder
@@ -588,6 +648,9 @@ export type FileContextMaxOrderByAggregateInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
+  rejectEncryptedFiles?: Prisma.SortOrder
+  rejectActiveContent?: Prisma.SortOrder
+  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -605,6 +668,9 @@ export type FileContextMinOrderByAggregateInput = {
   rejectBlankFiles?: Prisma.SortOrder
   rejectCorruptFiles?: Prisma.SortOrder
   scanForViruses?: Prisma.SortOrder
+  rejectEncryptedFiles?: Prisma.SortOrder
+  rejectActiveContent?: Prisma.SortOrder
+  acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -697,6 +763,9 @@ export type FileContextCreateWithoutTenantInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -716,6 +785,9 @@ export type FileContextUncheckedCreateWithoutTenantInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -765,6 +837,9 @@ export type FileContextScalarWhereInput = {
   rejectBlankFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectCorruptFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
+  rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
+  rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
+  acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
   metadata?: Prisma.JsonFilter<"FileContext">
@@ -783,6 +858,9 @@ export type FileContextCreateWithoutFilesInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -803,6 +881,9 @@ export type FileContextUncheckedCreateWithoutFilesInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -837,6 +918,9 @@ export type FileContextUpdateWithoutFilesInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -857,6 +941,9 @@ export type FileContextUncheckedUpdateWithoutFilesInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -875,6 +962,9 @@ export type FileContextCreateManyTenantInput = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -893,6 +983,9 @@ export type FileContextUpdateWithoutTenantInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -912,6 +1005,9 @@ export type FileContextUncheckedUpdateWithoutTenantInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -931,6 +1027,9 @@ export type FileContextUncheckedUpdateManyWithoutTenantInput = {
   rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -981,6 +1080,9 @@ export type FileContextSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1003,6 +1105,9 @@ export type FileContextSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1023,6 +1128,9 @@ export type FileContextSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1043,6 +1151,9 @@ export type FileContextSelectScalar = {
   rejectBlankFiles?: boolean
   rejectCorruptFiles?: boolean
   scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
   metadata?: boolean
@@ -1050,7 +1161,7 @@ export type FileContextSelectScalar = {
   updatedAt?: boolean
 }
 
-export type FileContextOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"contextId" | "tenantId" | "contextKey" | "displayName" | "description" | "allowedExtensions" | "maxFileSizeMb" | "storagePathTemplate" | "rejectBlankFiles" | "rejectCorruptFiles" | "scanForViruses" | "storageQuotaMb" | "status" | "metadata" | "createdAt" | "updatedAt", ExtArgs["result"]["fileContext"]>
+export type FileContextOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"contextId" | "tenantId" | "contextKey" | "displayName" | "description" | "allowedExtensions" | "maxFileSizeMb" | "storagePathTemplate" | "rejectBlankFiles" | "rejectCorruptFiles" | "scanForViruses" | "rejectEncryptedFiles" | "rejectActiveContent" | "acceptUnscanned" | "storageQuotaMb" | "status" | "metadata" | "createdAt" | "updatedAt", ExtArgs["result"]["fileContext"]>
 export type FileContextInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
   files?: boolean | Prisma.FileContext$filesArgs<ExtArgs>
@@ -1081,6 +1192,9 @@ export type $FileContextPayload<ExtArgs extends runtime.Types.Extensions.Interna
     rejectBlankFiles: boolean
     rejectCorruptFiles: boolean
     scanForViruses: boolean
+    rejectEncryptedFiles: boolean
+    rejectActiveContent: boolean
+    acceptUnscanned: boolean
     storageQuotaMb: number
     status: string
     metadata: runtime.JsonValue
@@ -1522,6 +1636,9 @@ export interface FileContextFieldRefs {
   readonly rejectBlankFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly rejectCorruptFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly scanForViruses: Prisma.FieldRef<"FileContext", 'Boolean'>
+  readonly rejectEncryptedFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
+  readonly rejectActiveContent: Prisma.FieldRef<"FileContext", 'Boolean'>
+  readonly acceptUnscanned: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly storageQuotaMb: Prisma.FieldRef<"FileContext", 'Int'>
   readonly status: Prisma.FieldRef<"FileContext", 'String'>
   readonly metadata: Prisma.FieldRef<"FileContext", 'Json'>

@@ -1,0 +1,31 @@
+import pg from 'pg'
+
+type Query = (statement: unknown, ...rest: unknown[]) => unknown
+
+/**
+ * A client for a pooler in transaction mode, where each transaction may run on another connection of the server: statements
+ * have no names there, and `limits`, which its start-up would be refused for, are set in each transaction.
+ */
+export function pooledClient(limits: Record<string, number | undefined>): typeof pg.Client {
+  const known = Object.entries(limits).filter(([, value]) => value !== undefined)
+  const settings = known.map(([name, value]) => `SET LOCAL ${name} = ${value}`).join('; ')
+  class PooledClient extends pg.Client {}
+  const query = pg.Client.prototype.query as Query
+  PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
+    const answer = query.call(this, unnamed(statement), ...rest)
+    // Where it fails, so does whatever follows in the transaction.
+    if (settings && begins(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
+    return answer
+  } as pg.Client['query']
+  return PooledClient
+}
+
+const isConfig = (statement: unknown): statement is { name?: string; text?: string } =>
+  typeof statement === 'object' && statement !== null && !('submit' in statement)
+
+const unnamed = (statement: unknown) => (isConfig(statement) && statement.name ? { ...statement, name: '' } : statement)
+
+function begins(statement: unknown): boolean {
+  const text = isConfig(statement) ? statement.text : statement
+  return typeof text === 'string' && /^\s*begin\b/i.test(text)
+}

@@ -1,0 +1,100 @@
+import pg from 'pg'
+import { type DatabaseUrls, withoutSecrets } from './database-url.js'
+
+const oldest = 15
+
+/**
+ * Throws one sentence where an outside database lacks what the service needs: a PostgreSQL new enough that takes writes, and sessions that
+ * stay with their connection.
+ */
+export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
+  const pooled = url !== directUrl
+  const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
+  await using(directUrl, { name, options: { statement_timeout: 30_000 } }, async (client) => {
+    const server = await identify(client)
+    proveServer(server, directUrl)
+    await using(directUrl, { name }, (other) => proveSessions(client, other, name))
+    if (!pooled) return
+    await using(url, { name: 'DATABASE_URL' }, async (through) => {
+      if ((await identify(through)).place === server.place) return
+      throw new Error(
+        `DATABASE_URL (${withoutSecrets(url)}) and DATABASE_DIRECT_URL (${withoutSecrets(directUrl)}) lead to different databases; both must lead to the same one.`,
+      )
+    })
+  })
+}
+
+interface Server {
+  version: number
+  encoding: string
+  standby: boolean
+  place: string
+}
+
+async function identify(client: pg.Client): Promise<Server> {
+  const { rows } = await client.query<Server>(
+    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
+       pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS standby,
+       concat(pg_postmaster_start_time(), ' ', (SELECT oid FROM pg_database WHERE datname = current_database())) AS place`,
+  )
+  return rows[0]!
+}
+
+function proveServer({ version, encoding, standby }: Server, url: string): void {
+  const place = `The database ${withoutSecrets(url)}`
+  if (version < oldest * 10_000)
+    throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}; Assay needs ${oldest} or newer.`)
+  if (encoding !== 'UTF8')
+    throw new Error(`${place} has the encoding ${encoding}; make it with ENCODING 'UTF8', which names of files need.`)
+  if (standby) throw new Error(`${place} takes no writes (a standby, or read-only); name the primary.`)
+}
+
+/** Two connections at once that meet on one of the server's are a pooler's, which gives each transaction another. */
+async function proveSessions(one: pg.Client, other: pg.Client, name: string): Promise<void> {
+  const seen = [await processOf(one), await processOf(other), await processOf(one), await processOf(other)]
+  if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
+  throw new Error(
+    name === 'DATABASE_URL'
+      ? 'DATABASE_URL leads to a pooler in transaction mode; keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, for what needs a session.'
+      : 'DATABASE_DIRECT_URL leads to a pooler in transaction mode; it must lead to PostgreSQL itself, or to a pooler in session mode.',
+  )
+}
+
+async function processOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  return rows[0]!.pid
+}
+
+async function using(
+  url: string,
+  { name, options = {} }: { name: string; options?: pg.ClientConfig },
+  work: (client: pg.Client) => Promise<void>,
+): Promise<void> {
+  const client = new pg.Client({
+    ...options,
+    connectionString: url,
+    application_name: 'assay start',
+    connectionTimeoutMillis: 5000,
+    query_timeout: 5000,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+  } catch (error) {
+    throw unreached(error as Error & { code?: string }, url, name)
+  }
+  try {
+    await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** The sentence for a connection that could not be had. */
+export function unreached(error: Error & { code?: string }, url: string, name: string): Error {
+  const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
+  const told = refused
+    ? `${name} leads to a pooler that refuses the start-up parameter '${refused}'; ${name === 'DATABASE_URL' ? 'keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'it must lead to PostgreSQL itself.'}`
+    : `The database ${withoutSecrets(url)} cannot be reached (${error.message || error.code}); check ${name}.`
+  return new Error(told, { cause: error })
+}

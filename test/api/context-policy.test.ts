@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { encrypted7z } from '../support/samples/archive.js'
+import { docx, packed } from '../support/samples/office.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'yara:' })
+  tenant = await world.tenant()
+})
+afterAll(() => world.close())
+
+const asItBegins = {
+  retention_days: null,
+  trash_days: 0,
+  reject_encrypted_files: false,
+  reject_active_content: false,
+  accept_unscanned: false,
+  rescan: true,
+}
+const anyDocument = { allowed_extensions: ['7z', 'docm', 'docx', 'txt'] }
+const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
+const policyOf = (contextKey: string) => `/contexts/${contextKey}/policy`
+const securityOf = async () => dataOf(await tenant.admin.get('/stats')).security
+
+test('a policy has exactly six fields, and is changed by those that are given', async () => {
+  await tenant.context('changing')
+  expect(dataOf(await tenant.admin.get(policyOf('changing')))).toEqual(asItBegins)
+  const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
+  const given = { reject_active_content: true, accept_unscanned: true }
+  expect(dataOf(await tenant.admin.patch(policyOf('changing'), given))).toEqual(changed)
+  // What was read can be sent back as it is.
+  expect(dataOf(await tenant.admin.patch(policyOf('changing'), changed))).toEqual(changed)
+  expect(dataOf(await tenant.admin.patch(policyOf('changing'), {}))).toEqual(changed)
+  expect(dataOf(await tenant.admin.get(policyOf('changing')))).toEqual(changed)
+  expect(dataOf(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
+})
+
+test('all faults are told at once; what takes no effect yet is refused, and an unknown field gets a suggestion', async () => {
+  await tenant.context('faulty')
+  const answer = await tenant.admin.patch(policyOf('faulty'), {
+    retention_days: 30,
+    trash_days: 7,
+    rescan: false,
+    accept_unscanned: 'yes',
+    reject_encrypted_files: null,
+    reject_active_contents: true,
+  })
+  expect(faultyFields(answer)).toEqual([
+    'accept_unscanned',
+    'reject_active_contents',
+    'reject_encrypted_files',
+    'rescan',
+    'retention_days',
+    'trash_days',
+  ])
+  expect(answer.body.message).toContain("did you mean 'reject_active_content'?")
+  expect(answer.body.message).toContain('retention_days: must be null: files do not expire yet')
+  expect(dataOf(await tenant.admin.get(policyOf('faulty')))).toEqual(asItBegins)
+  expect(refusal(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
+})
+
+test('a change is audited as an update that says it is of the policy; a change that changes nothing is not', async () => {
+  const { context_id } = await tenant.context('audited')
+  dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
+  dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
+  const entries = itemsOf(await tenant.admin.get(`/audit-logs/entity/context/${context_id}`))
+  expect(entries.map(({ action, details }: { action: string; details: unknown }) => [action, details])).toEqual([
+    ['updated', { change: 'policy', changed: { reject_encrypted_files: { previous: false, new: true } } }],
+    ['created', expect.any(Object)],
+  ])
+})
+
+test('GraphQL has the same: a field of the context, and the mutation', async () => {
+  await tenant.context('queried')
+  const fields = '{ retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }'
+  const changed = await tenant.admin.graphql(
+    `mutation { updateContextPolicy(contextKey: "queried", input: { acceptUnscanned: true }) ${fields} }`,
+  )
+  const read = await tenant.admin.graphql(`{ context(contextKey: "queried") { policy ${fields} } }`)
+  expect(read.body.data.context.policy).toEqual(changed.body.data.updateContextPolicy)
+  expect(read.body.data.context.policy).toEqual({
+    retentionDays: null,
+    trashDays: 0,
+    rejectEncryptedFiles: false,
+    rejectActiveContent: false,
+    acceptUnscanned: true,
+    rescan: true,
+  })
+  const lister = await tenant.key(['metadata'])
+  const refused = await lister.graphql('{ contexts { data { contextKey policy { rescan } } } }')
+  expect(graphqlCode(refused)).toBe('FORBIDDEN')
+  expect(refused.body.data.contexts.data[0].policy).toBeNull()
+})
+
+test('active content is refused by its own name, and counted as a corrupt file', async () => {
+  await tenant.context('plain', anyDocument)
+  dataOf(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
+  dataOf(await tenant.admin.patch(policyOf('plain'), { reject_active_content: true }))
+  const before = await securityOf()
+  const key = await tenant.key(['upload'])
+  const answer = await key.upload('plain', 'refused.docm', withMacros)
+  expect(refusal(answer)).toEqual([422, 'active_content'])
+  expect(answer.body.error.details).toEqual({ active_content: ['VBA macros'] })
+  dataOf(await tenant.admin.upload('plain', 'sound.docx', packed(docx())), { status: 201, message: true, timestamp: false })
+  const { by_reason, ...after } = await securityOf()
+  expect(after.files_blocked_total).toBe(before.files_blocked_total + 1)
+  expect(by_reason).toEqual({ ...before.by_reason, corrupt_file: before.by_reason.corrupt_file + 1 })
+  const calls = await tenant.admin.graphql(`{ callLogs(apiKeyId: "${key.id}") { data { status errorCode } } }`)
+  expect(calls.body.data.callLogs.data).toEqual([{ status: 'failure', errorCode: 'active_content' }])
+})
+
+test('an encrypted file is refused by its own name, also where nothing scans', async () => {
+  await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
+  dataOf(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
+  dataOf(await tenant.admin.patch(policyOf('open'), { reject_encrypted_files: true }))
+  const answer = await tenant.admin.upload('open', 'refused.7z', encrypted7z)
+  expect(refusal(answer)).toEqual([422, 'encrypted_file'])
+  expect(answer.body.error.details).toEqual({ encrypted: true })
+})
+
+test('what the scanner could not look at is kept where the policy accepts it, and the report says so', async () => {
+  await tenant.context('trusting', anyDocument)
+  expect(refusal(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
+  dataOf(await tenant.admin.patch(policyOf('trusting'), { accept_unscanned: true }))
+  const { file_id } = dataOf(await tenant.admin.upload('trusting', 'a.7z', encrypted7z), {
+    status: 201,
+    message: true,
+    timestamp: false,
+  })
+  const report = dataOf(await tenant.admin.get(`/files/${file_id}/validation`))
+  expect(report).toMatchObject({ outcome: 'accepted', reason: null })
+  expect(report.checks.at(-1)).toMatchObject({ check: 'virus_detected', outcome: 'incomplete' })
+})

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from '@jest/globals'
+import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
+import { until } from '../support/identity-world.js'
+import { freePort, Service } from '../support/service.js'
+import { Caller } from '../support/world.js'
+
+const megabyte = 1_048_576
+const dataDir = mkdtempSync(join(tmpdir(), 'assay-embedded-full-'))
+const ended: (() => void)[] = [() => rmSync(dataDir, { recursive: true, force: true })]
+afterAll(() => {
+  for (const end of ended.reverse()) end()
+})
+
+/** The disk outlives the services on it: a process that only sleeps holds it. */
+async function mountedDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
+  const [command, ...args] = [...onSmallDisk(dataDir, 200 * megabyte), 'sh', '-c', 'echo mounted; exec sleep 3600']
+  const holder = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  ended.push(() => holder.kill('SIGKILL'))
+  await once(holder.stdout!, 'data')
+  const under = ['nsenter', `--target=${holder.pid}`, '--user', '--mount', '--preserve-credentials', `--wd=${process.cwd()}`]
+  return { disk: new SmallDisk(holder.pid!, dataDir), under }
+}
+
+test('the disk of the embedded database is full: files can be deleted, the service starts, and uploads go on with room', async () => {
+  if (!(await canMount(dataDir))) return
+  const { disk, under } = await mountedDisk()
+  const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:', BOOTSTRAP_API_KEY: 'chosen-by-the-operator' }
+  const reserve = join(disk.root, 'postgres.reserve')
+  const hasReserve = () => (statSync(reserve, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const start = async () => {
+    const service = await Service.start(env, { under })
+    ended.push(() => service.child.kill('SIGKILL'))
+    return service
+  }
+  let service = await start()
+  const caller = new Caller(service.url, env.BOOTSTRAP_API_KEY)
+  const context = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+  expect((await caller.post('/contexts', { ...context, scan_for_viruses: false })).status).toBe(201)
+  const upload = () => caller.upload('notes', 'a.txt', 'some text '.repeat(1000))
+  const files: string[] = []
+  while (files.length < 40) files.push((await upload()).body.data.file_id)
+  const removeOne = async () => (await caller.delete(`/files/${files.pop()}`)).status
+  await until(hasReserve)
+
+  await disk.leave(0)
+  await until(async () => (await upload()).status === 503)
+  await until(() => !hasReserve())
+  expect((await upload()).body).toMatchObject({
+    error: { code: 'storage_unavailable' },
+    message: expect.stringMatching(/disk is full/),
+  })
+  for (let times = 0; times < 10; times++) expect(await removeOne()).toBe(200)
+  expect((await caller.raw('/health/ready')).body.checks.storage.status).toBe('down')
+
+  await disk.makeRoom()
+  await until(async () => (await upload()).status === 201)
+  await until(hasReserve)
+
+  // Not one byte is left when the next one starts.
+  expect((await service.stop()).status).toBe(0)
+  await disk.leave(0)
+  service = await start()
+  for (let times = 0; times < 10; times++) expect(await removeOne()).toBe(200)
+
+  // Without its reserve it says what to do.
+  expect((await service.stop()).status).toBe(0)
+  rmSync(reserve, { force: true })
+  await disk.leave(0)
+  const stuck = await Service.run(env, { under }).ended
+  expect([stuck.status, stuck.stderr]).toEqual([1, expect.stringMatching(/is full.* make 64 MB of room/)])
+
+  await disk.makeRoom()
+  service = await start()
+  expect((await upload()).status).toBe(201)
+  expect((await service.stop()).status).toBe(0)
+})

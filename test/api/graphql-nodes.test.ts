@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { graphqlCode } from '../support/answers.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let other: TestTenant
+let user: Caller
+const ids: Record<string, string> = {}
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  other = await world.tenant()
+  user = await tenant.user(['admin'])
+  const context = await tenant.context('notes')
+  await tenant.context('letters')
+  const key = await tenant.key(['upload'])
+  const uploaded = await key.upload('notes', 'a.txt', 'text')
+  await key.upload('notes', 'a.exe', 'text')
+  const { body } = await user.graphql(
+    '{ me { id tenantId } callLogs(operation: upload) { data { callId } } auditLogs { data { auditId } } }',
+  )
+  Object.assign(ids, {
+    File: uploaded.body.data.file_id,
+    FileContext: context.context_id,
+    ApiKey: key.id,
+    CallLog: body.data.callLogs.data[0].callId,
+    AuditLog: body.data.auditLogs.data[0].auditId,
+    User: body.data.me.id,
+    Tenant: body.data.me.tenantId,
+  })
+})
+afterAll(() => world.close())
+
+const types = ['File', 'FileContext', 'ApiKey', 'CallLog', 'AuditLog', 'User', 'Tenant']
+const ownId = {
+  File: 'fileId',
+  FileContext: 'contextId',
+  ApiKey: 'apiKeyId',
+  CallLog: 'callId',
+  AuditLog: 'auditId',
+  User: 'userId',
+  Tenant: 'tenantId',
+}
+const spreads = Object.entries(ownId)
+  .map(([type, field]) => `... on ${type} { own${type}: ${field} }`)
+  .join(' ')
+const find = (caller: Caller, id: string) =>
+  caller.graphql(`query ($id: ID!) { node(id: $id) { __typename id ${spreads} } }`, { id })
+
+describe('node finds a thing of any type by its id', () => {
+  test.each(types)('%s', async (type) => {
+    const { body } = await find(user, ids[type]!)
+    expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
+  })
+
+  test.each(types)('%s: not in another tenant, where its id reads like an unknown one', async (type) => {
+    const answer = await find(other.admin, ids[type]!)
+    expect([graphqlCode(answer), answer.body.data]).toEqual(['NOT_FOUND', { node: null }])
+  })
+
+  const needs = {
+    File: 'metadata',
+    FileContext: 'upload',
+    ApiKey: 'admin',
+    CallLog: 'metadata',
+    AuditLog: 'admin',
+    User: 'admin',
+  }
+  test.each(Object.entries(needs))('%s: only with the scope %s', async (type, scope) => {
+    const wrong = await tenant.key([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
+    expect(graphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
+    expect(graphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
+  })
+
+  test('nothing of another context, nor of the whole tenant, for a key that is restricted to one', async () => {
+    const restricted = await tenant.key(['metadata'], { contexts: ['letters'] })
+    const codes = await Promise.all(
+      ['File', 'FileContext', 'CallLog'].map(async (type) => graphqlCode(await find(restricted, ids[type]!))),
+    )
+    expect(codes).toEqual(['NOT_FOUND', 'NOT_FOUND', 'FORBIDDEN'])
+  })
+
+  test.each(['', 'file', 'file_x', 'req_00000000000000000000000000', `${'x'.repeat(5_000)}`])(
+    'an id that is none (%j) is unknown',
+    async (id) => {
+      expect(graphqlCode(await find(user, id))).toBe('NOT_FOUND')
+    },
+  )
+
+  test('asking for a file so is a call of the operation metadata', async () => {
+    const key = await tenant.key(['metadata'])
+    await find(key, ids.File!)
+    const { body } = await user.get(`/stats/logs?api_key_id=${key.id}`)
+    expect(body.data.data).toMatchObject([{ operation: 'metadata', status: 'success', file_id: ids.File }])
+  })
+})
+
+test('every item of every list has the id that caches look for', async () => {
+  const { body } = await user.graphql(`{
+    files { data { id fileId } } contexts { data { id contextId } } apiKeys { data { id apiKeyId } } tenant { id tenantId }
+    callLogs { data { id callId } } auditLogs { data { id auditId } } users { data { id userId } } mySessions { data { id sessionId } }
+  }`)
+  const items = Object.values<{ data?: object[] }>(body.data).flatMap((list) => list.data ?? [list])
+  expect(items.length).toBeGreaterThan(10)
+  for (const item of items) expect(new Set(Object.values(item)).size).toBe(1)
+})
+
+describe('a root field that is refused leaves the others alone', () => {
+  test('of a query, for its scope and for an unknown id', async () => {
+    const key = await tenant.key(['metadata'])
+    const { status, body } = await key.graphql(
+      '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',
+    )
+    expect([status, body.data]).toEqual([
+      200,
+      { files: { pagination: { totalItems: 1 } }, file: null, apiKeys: null, tenant: null },
+    ])
+    const told = body.errors.map(({ path, extensions }: { path: string[]; extensions: { code: string } }) => [
+      path[0],
+      extensions.code,
+    ])
+    expect(told.sort()).toEqual([
+      ['apiKeys', 'FORBIDDEN'],
+      ['file', 'NOT_FOUND'],
+      ['tenant', 'FORBIDDEN'],
+    ])
+  })
+
+  test('of a mutation: the secret that was made before is told', async () => {
+    const { body } = await user.graphql(
+      'mutation { createApiKey(input: { name: "One" }) { apiKey } deleteFile(fileId: "file_x") { fileId } }',
+    )
+    expect(body.data).toEqual({ createApiKey: { apiKey: expect.stringMatching(/^assay_/) }, deleteFile: null })
+  })
+})
+
+test('reasons and error codes are enums, spelled as in REST', async () => {
+  const { body } = await user.graphql(`{
+    callLogs(operation: upload, status: failure) { data { errorCode validation { reason checks { check } } } }
+    reason: __type(name: "RefusalReason") { enumValues { name } } code: __type(name: "ErrorCode") { kind }
+  }`)
+  expect(body.data.callLogs.data).toMatchObject([{ errorCode: 'invalid_extension', validation: { reason: 'invalid_extension' } }])
+  expect(body.data.reason.enumValues).toContainEqual({ name: 'scan_incomplete' })
+  expect(body.data.code).toEqual({ kind: 'ENUM' })
+})
+
+test('each scalar of our own says where it is specified', async () => {
+  const { body } = await user.graphql('{ __schema { types { name kind specifiedByURL } } }')
+  const own = body.data.__schema.types.filter(
+    ({ kind, name }: { kind: string; name: string }) =>
+      kind === 'SCALAR' && !['ID', 'String', 'Int', 'Float', 'Boolean'].includes(name),
+  )
+  expect(own.length).toBeGreaterThan(3)
+  for (const { specifiedByURL } of own) expect(specifiedByURL).toMatch(/^https:\/\//)
+})

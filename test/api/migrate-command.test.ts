@@ -1,0 +1,31 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from '@jest/globals'
+import { emptyDatabase } from '../support/database.js'
+import { runCommand } from '../support/service.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-migrate-command-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const ours = readdirSync('prisma/migrations', { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+  .sort()
+
+test('npm run migrate brings a database to the newest migration, and the second time finds nothing to do', async () => {
+  const database = await emptyDatabase()
+  const DATABASE_URL_FILE = join(folder, 'url')
+  writeFileSync(DATABASE_URL_FILE, `${database.url}\n`)
+  const first = await runCommand(['migrate'], { DATABASE_URL_FILE })
+  expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { applied: ours }])
+  const second = await runCommand(['migrate'], { DATABASE_URL_FILE })
+  expect([second.status, JSON.parse(second.stdout)]).toEqual([0, { applied: [] }])
+  await database.drop()
+})
+
+test('a database that does not answer is one sentence and status 1', async () => {
+  const { status, stdout, stderr } = await runCommand(['migrate'], { DATABASE_URL: 'postgresql://u:hushed@127.0.0.1:9/d' })
+  expect([status, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(/^The database u@127\.0\.0\.1:9\/d cannot be reached \(.*\); check DATABASE_URL\.\n$/)
+})

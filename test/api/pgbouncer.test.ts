@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { emptyDatabase, type TestDatabase, testDatabase } from '../support/database.js'
+import { describeWith } from '../support/real-parts.js'
+import { type RealPgbouncer, startPgbouncer } from '../support/real-pgbouncer.js'
+import { runCommand } from '../support/service.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const transactions = 'pool_mode = transaction'
+// So few that clients share them all the time.
+const few = 'default_pool_size = 3'
+const takesAll = 'ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout'
+
+const open: { close(): Promise<void> }[] = []
+async function bouncer(url: string, ...settings: string[]): Promise<RealPgbouncer> {
+  const started = await startPgbouncer(url, settings)
+  open.push(started)
+  return started
+}
+afterAll(async () => {
+  for (const each of open.reverse()) await each.close()
+})
+
+const migrating = async (env: NodeJS.ProcessEnv) => {
+  const { status, stderr } = await runCommand(['migrate'], env)
+  return [status, stderr]
+}
+
+describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one sentence what is missing', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await emptyDatabase()
+  })
+  afterAll(() => database.drop())
+
+  test('the stock one, which refuses parameters at the start of a connection', async () => {
+    const { url } = await bouncer(database.url)
+    expect(await migrating({ DATABASE_URL: url })).toEqual([
+      1,
+      "DATABASE_URL leads to a pooler that refuses the start-up parameter 'statement_timeout'; keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.\n",
+    ])
+  })
+
+  test('one in transaction mode, as DATABASE_URL alone and as DATABASE_DIRECT_URL', async () => {
+    const { url } = await bouncer(database.url, transactions, takesAll)
+    expect(await migrating({ DATABASE_URL: url })).toEqual([
+      1,
+      'DATABASE_URL leads to a pooler in transaction mode; keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, for what needs a session.\n',
+    ])
+    expect(await migrating({ DATABASE_URL: `${url}&x=1`, DATABASE_DIRECT_URL: url })).toEqual([
+      1,
+      'DATABASE_DIRECT_URL leads to a pooler in transaction mode; it must lead to PostgreSQL itself, or to a pooler in session mode.\n',
+    ])
+  })
+
+  test('two URLs of different databases', async () => {
+    const other = await testDatabase()
+    const { url } = await bouncer(other.url, transactions)
+    const [status, sentence] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
+    expect([status, sentence]).toEqual([
+      1,
+      expect.stringMatching(
+        /^DATABASE_URL \(.*\) and DATABASE_DIRECT_URL \(.*\) lead to different databases; both must lead to the same one\.\n$/,
+      ),
+    ])
+  })
+
+  test('one in session mode that takes the parameters needs no second URL', async () => {
+    const { url } = await bouncer(database.url, takesAll)
+    expect(await migrating({ DATABASE_URL: url })).toEqual([0, ''])
+  })
+})
+
+describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', () => {
+  let world: World
+  let replica: World
+  let tenant: TestTenant
+  let direct: pg.Client
+  beforeAll(async () => {
+    const database = await testDatabase()
+    const { url } = await bouncer(database.url, transactions, few)
+    const env = { DATABASE_URL: url, DATABASE_DIRECT_URL: database.url }
+    world = await World.open(env)
+    replica = await World.open(env, world)
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    direct = new pg.Client({ connectionString: database.url })
+    await direct.connect()
+  })
+  afterAll(async () => {
+    await direct?.end()
+    await replica?.close()
+    await world?.close()
+  })
+
+  test('uploads, lists, signs, deletes, counts and exports, forty at a time on three connections', async () => {
+    const uploads = await Promise.all(
+      Array.from({ length: 40 }, (_each, n) =>
+        tenant.admin.upload('notes', `${n}.txt`, `note ${n} ${randomBytes(8).toString('hex')}`),
+      ),
+    )
+    expect(uploads.map(({ status }) => status)).toEqual(uploads.map(() => 201))
+    const ids = uploads.map(({ body }) => body.data.file_id as string)
+    const signed = await Promise.all(ids.map((id) => tenant.admin.get(`/files/${id}`)))
+    expect(signed.map(({ status }) => status)).toEqual(signed.map(() => 200))
+    const gone = await Promise.all(ids.slice(0, 10).map((id) => tenant.admin.delete(`/files/${id}`)))
+    expect(gone.map(({ status }) => status)).toEqual(gone.map(() => 200))
+    const pages = await Promise.all([1, 2, 3].map((page) => tenant.admin.get(`/files?page_size=10&page=${page}`)))
+    expect(pages.flatMap(({ body }) => body.data.data)).toHaveLength(30)
+    const { body } = await tenant.admin.raw('/api/v1/stats/logs/export?operation=upload')
+    expect(String(body).trim().split('\n')).toHaveLength(40)
+  })
+
+  test('a key that one replica disables is refused by the other within a second', async () => {
+    const key = await tenant.key(['metadata'])
+    const there = replica.as(key.credential)
+    expect((await there.get('/files')).status).toBe(200)
+    await tenant.admin.post(`/api-keys/${key.id}/disable`)
+    expect((await there.get('/files')).status).toBe(401)
+  })
+
+  test('a move waits a second for its lock, a transaction has its limits', async () => {
+    await direct.query('BEGIN')
+    await direct.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
+    const move = world.database.writes.query('SELECT ledger_move_1($1, $2)', [tenant.tenantId, { entries: 0 }])
+    await expect(move).rejects.toMatchObject({ code: '55P03' })
+    await direct.query('ROLLBACK')
+    const client = await world.database.writes.connect()
+    await client.query('BEGIN')
+    const { rows } = await client.query(
+      "SELECT current_setting('lock_timeout') AS lock, current_setting('statement_timeout') AS statement",
+    )
+    await client.query('ROLLBACK')
+    client.release()
+    expect(rows).toEqual([{ lock: '1s', statement: '30s' }])
+  })
+})

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { partPath } from './real-parts.js'
+import { freePort } from './service.js'
+
+export interface RealPgbouncer {
+  /** The database, through the pooler. */
+  url: string
+  close(): Promise<void>
+}
+
+/** Debian's PgBouncer before the database of `databaseUrl`, with its own defaults but for `settings`. */
+export async function startPgbouncer(databaseUrl: string, settings: string[] = []): Promise<RealPgbouncer> {
+  const folder = await mkdtemp(join(tmpdir(), 'assay-pgbouncer-'))
+  const port = await freePort()
+  const { username, pathname, searchParams } = new URL(databaseUrl)
+  const name = pathname.slice(1)
+  const file = join(folder, 'pgbouncer.ini')
+  await writeFile(
+    file,
+    [
+      '[databases]',
+      `${name} = host=${searchParams.get('host')} dbname=${name} user=${username}`,
+      '[pgbouncer]',
+      'listen_addr = 127.0.0.1',
+      `listen_port = ${port}`,
+      'unix_socket_dir =',
+      'auth_type = any',
+      ...settings,
+      '',
+    ].join('\n'),
+  )
+  // It refuses root, as PostgreSQL does; here it only looks like another user, and reaches what we reach.
+  const command = [
+    ...(process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=1000', '--'] : []),
+    partPath('pgbouncer'),
+    file,
+  ]
+  const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(child, 'exit')
+  let said = ''
+  child.stderr.setEncoding('utf8')
+  for await (const text of child.stderr) {
+    said += text
+    if (said.includes('process up')) break
+  }
+  if (!said.includes('process up')) throw new Error(`PgBouncer did not start: ${said}`)
+  return {
+    url: `postgresql://${username}@127.0.0.1:${port}/${name}?sslmode=disable`,
+    close: async () => {
+      child.kill('SIGTERM')
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from '@jest/globals'
+import { ConfigError, readConfig, readDatabasePlace } from '../../src/config/config.js'
+import { secretVariables } from '../../src/config/secret-files.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-secrets-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const key = Buffer.alloc(32, 7).toString('base64')
+let count = 0
+
+function fileOf(text: string): string {
+  const path = join(folder, `secret-${++count}`)
+  writeFileSync(path, text)
+  return path
+}
+
+function faults(env: NodeJS.ProcessEnv): string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults
+    throw error
+  }
+}
+
+/** A value that each of them takes. */
+const values: Record<(typeof secretVariables)[number], string> = {
+  DATABASE_URL: 'postgresql://u:p@h/d',
+  DATABASE_DIRECT_URL: 'postgresql://u:p@h/d',
+  BOOTSTRAP_API_KEY: 'chosen-by-the-operator',
+  BOOTSTRAP_ADMIN_PASSWORD: 'correct horse battery',
+  MASTER_KEY: key,
+  MASTER_KEY_PREVIOUS: key,
+  METRICS_TOKEN: 'sixteen-characters',
+  REDIS_URL: 'redis://h:6379',
+}
+const without = (name: string) => ({
+  ...(name !== 'MASTER_KEY' && { MASTER_KEY: key }),
+  ...(name === 'DATABASE_DIRECT_URL' && { DATABASE_URL: 'postgresql://u:p@pooler/d' }),
+})
+
+describe.each(secretVariables)('%s', (name) => {
+  const variable = `${name}_FILE`
+
+  test.each(['', '\n', '\r\n'])('is read from the file that the variable names, without %j at its end', (end) => {
+    const direct = readConfig({ ...without(name), [name]: values[name] })
+    expect(readConfig({ ...without(name), [variable]: fileOf(values[name] + end) })).toEqual(direct)
+  })
+
+  test('set in both ways is a fault', () => {
+    const path = fileOf(values[name])
+    expect(faults({ ...without(name), [name]: values[name], [variable]: path })).toEqual([
+      `${variable} is '${path}'; it must be unset where ${name} is set: one of the two gives the value.`,
+    ])
+  })
+
+  test('a file that is not there is named, and nothing else', () => {
+    const path = join(folder, 'none')
+    expect(faults({ ...without(name), [variable]: path })).toEqual([
+      `${variable} is '${path}'; it must be a readable file with the value (there is none).`,
+    ])
+  })
+})
+
+test('a file without a value, one far too long, and a folder are faults', () => {
+  const nested = join(folder, 'folder')
+  mkdirSync(nested)
+  const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
+  expect(reasonOf(fileOf('\n'))).toBe('it is empty')
+  expect(reasonOf(fileOf('x'.repeat(70_000)))).toBe('it has more than 65536 bytes')
+  expect(reasonOf(nested)).toBe('it is no file')
+})
+
+test("a file's secret is not shown where it is wrong", () => {
+  expect(faults({ MASTER_KEY_FILE: fileOf('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters; /)
+})
+
+test('an outside database wants its MASTER_KEY also where its URL stands in a file', () => {
+  expect(faults({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) })).toEqual([expect.stringMatching(/^MASTER_KEY is not set/)])
+})
+
+test('a migration needs the database alone', () => {
+  expect(readDatabasePlace({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
+})
