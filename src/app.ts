@@ -43,6 +43,8 @@ export interface App {
   slots: UploadSlots
   /** Begins what the service does by itself: sweeps, partitions, retention. Tests do each of them when they want it. */
   startMaintenance(): void
+  /** Readiness says no, and everything else goes on. */
+  announceStop(): void
   /** After the server has drained. */
   close(): Promise<void>
 }
@@ -81,6 +83,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       maintenance.start()
       services.fold.start()
     },
+    announceStop: doors.announceStop,
     close: async () => {
       await maintenance.close()
       await doors.close()

@@ -33,7 +33,7 @@ interface DoorParts extends AppParts {
 }
 
 /** The ways in: GraphQL, REST, downloads and exports, on one Express application. */
-export async function openDoors(parts: DoorParts): Promise<{ express: Express; close(): Promise<void> }> {
+export async function openDoors(parts: DoorParts): Promise<{ express: Express; announceStop(): void; close(): Promise<void> }> {
   const { config, services, metrics, spool, logger } = parts
   const { identity, limits, contexts } = services
   const onFault = (what: string) => (error: unknown) => logger.error({ err: error }, what)
@@ -50,6 +50,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
     security: services.security,
     metrics,
   }
+  const health = healthOf(parts)
   const express = createEdge({
     ...callers,
     rest: createRestHandler({
@@ -66,7 +67,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
     exports: exportsOf(parts, schema, callers),
     documentation: (app) => mountDocumentation(app, schema),
     jwks: () => identity.sessions.jwks(),
-    health: healthOf(parts),
+    health,
     spool,
     metricsToken: config.metricsToken,
     metricsElsewhere: config.metricsPort !== undefined,
@@ -75,7 +76,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; c
     explorer: config.graphqlExplorer,
     logger,
   })
-  return { express, close: () => graphql.close() }
+  return { express, announceStop: () => health.announceStop(), close: () => graphql.close() }
 }
 
 function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: DoorParts): Admission {

@@ -45,23 +45,3 @@ function listenError(error: NodeJS.ErrnoException, { host, port }: Place): Error
     `HOST '${host}' with PORT ${port} cannot be listened on (${error.code}); set HOST to an address of this machine, such as 0.0.0.0.`,
   )
 }
-
-const longestDrainMs = 30_000
-
-/** No new connections; calls under way finish, for 30 s at most, then their connections are cut. */
-export async function drain(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // A client that keeps its connection busy must not send call after call.
-  server.prependListener('request', (_request, response) => {
-    response.shouldKeepAlive = false
-  })
-  const until = Date.now() + longestDrainMs
-  const done = closed.then(() => true)
-  for (;;) {
-    server.closeIdleConnections()
-    if (await Promise.race([done, sleep(100, false)])) return
-    if (Date.now() > until) break
-  }
-  server.closeAllConnections()
-  await closed
-}

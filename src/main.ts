@@ -1,12 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
 import { banner } from './banner.js'
 import { ConfigError, readConfig } from './config/config.js'
 import { createDatabase } from './db/client.js'
 import { openDatabase } from './db/embedded/embedded.js'
 import { migrate } from './db/migrate.js'
+import { type Draining, drainable } from './drain.js'
 import { armFaultPoint } from './fault-points.js'
 import { Lifecycle } from './lifecycle.js'
-import { drain, listen, refuseUsedPort } from './listen.js'
+import { listen, refuseUsedPort } from './listen.js'
 
 /** config -> database -> app -> listen; everything that was opened is closed in reverse, however it ends. */
 async function start(lifecycle: Lifecycle): Promise<void> {
@@ -44,18 +46,22 @@ async function start(lifecycle: Lifecycle): Promise<void> {
   app.startMaintenance()
   if (app.firstRun && app.firstRun.apiKey.length < 32)
     logger.warn('BOOTSTRAP_API_KEY is short enough to be guessed; rotate the first key, or choose 32 random characters or more.')
+  shutdown.graceMs = config.shutdownGraceSeconds * 1000
+  const drain = drainable(app.httpServer)
   const port = await lifecycle.open(
     () => listen(app.httpServer, config),
-    () => drain(app.httpServer),
+    () => drain(shutdown),
   )
   const { metricsServer } = app
   if (metricsServer && config.metricsPort !== undefined) {
     const place = { host: config.host, port: config.metricsPort }
+    const drainMetrics = drainable(metricsServer)
     await lifecycle.open(
       () => listen(metricsServer, place),
-      () => drain(metricsServer),
+      () => drainMetrics({ graceMs: 1000, lingerMs: 0 }),
     )
   }
+  serving = { announceStop: app.announceStop, delayMs: config.shutdownDelaySeconds * 1000 }
   console.log(banner({ config, port, database: opened.description, app }))
   void opened.lost.then(
     () =>
@@ -92,6 +98,10 @@ function tell(error: unknown) {
 
 const lifecycle = new Lifecycle()
 
+const mostLingerMs = 2000
+const shutdown: Draining = { graceMs: 30_000, lingerMs: 0 }
+let serving: { announceStop(): void; delayMs: number } | undefined
+
 // npm hands a terminal's Ctrl-C on to us, which has it from the terminal already: within a second both are one.
 const sameSignalMs = 1000
 let firstSignal = 0
@@ -99,8 +109,7 @@ let firstSignal = 0
 function onSignal(signal: NodeJS.Signals) {
   if (firstSignal === 0) {
     firstSignal = Date.now()
-    say(`${signal}: finishing what is under way (30 s at most; a second signal ends it at once)…`)
-    void lifecycle.close().then(
+    void end(signal).then(
       () => process.exit(0),
       (error) => {
         tell(error)
@@ -110,6 +119,21 @@ function onSignal(signal: NodeJS.Signals) {
   } else if (Date.now() - firstSignal > sameSignalMs) {
     process.exit(1)
   }
+}
+
+// A balancer hears of the end by readiness alone, and late: until then it goes on sending. At a terminal nobody does.
+async function end(signal: NodeJS.Signals): Promise<void> {
+  const delayMs = signal === 'SIGTERM' ? (serving?.delayMs ?? 0) : 0
+  serving?.announceStop()
+  if (delayMs > 0) {
+    say(`${signal}: serving for another ${delayMs / 1000} s, not ready any more…`)
+    shutdown.lingerMs = Math.min(delayMs, mostLingerMs)
+    await sleep(delayMs)
+  }
+  say(
+    `${signal}: finishing what is under way (${Math.round(shutdown.graceMs / 1000)} s at most; a second signal ends it at once)…`,
+  )
+  await lifecycle.close()
 }
 
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})

@@ -16,6 +16,7 @@ const base = [
   'fault-points',
   'lifecycle',
   'listen',
+  'drain',
   'db',
   'clock',
   'ids',

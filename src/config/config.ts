@@ -55,6 +55,10 @@ export interface Config {
   readonly production: boolean
   readonly graphqlExplorer: boolean
   readonly logLevel: LogLevel
+  /** After SIGTERM the service is not ready, and serves on for so long. */
+  readonly shutdownDelaySeconds: number
+  /** Calls under way finish for so long at most. */
+  readonly shutdownGraceSeconds: number
   /** Unset: the metrics are open to all who reach the port. */
   readonly metricsToken: string | undefined
   /** Unset: on the port of everything else. */
@@ -121,6 +125,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     production,
     graphqlExplorer: (read.oneOf('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
+    shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: databaseUrl ? 5 : 0 }),
+    shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     metricsToken: read.matching(
       'METRICS_TOKEN',
       /^[\x21-\x7e]{16,200}$/,

@@ -16,6 +16,7 @@ export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void
   readonly #down = new Set<string>()
+  #stopping = false
   #last: { at: number; answer: Promise<{ ready: boolean; checks: Record<string, Condition> }> } | undefined
 
   constructor({
@@ -74,7 +75,13 @@ export class Health {
     }
   }
 
-  ready(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
+  /** From now on the service is not ready, whatever its dependencies are: balancers are to send no more. */
+  announceStop(): void {
+    this.#stopping = true
+  }
+
+  async ready(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
+    if (this.#stopping) return { ready: false, checks: { service: { status: 'down', reason: 'it is stopping' } } }
     const now = performance.now()
     if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#ask() }
     return this.#last.answer

@@ -102,6 +102,7 @@ const clean = (env: NodeJS.ProcessEnv) => ({
   HOME: process.env.HOME,
   HOST: '127.0.0.1',
   LOG_LEVEL: 'warn',
+  SHUTDOWN_DELAY_SECONDS: '0',
   ...env,
 })
 

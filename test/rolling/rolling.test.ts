@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from '@jest/globals'
+import { describeWith } from '../support/real-parts.js'
+
+const program = fileURLToPath(new URL('./rolling.mjs', import.meta.url))
+
+// The long form, with the delays that a deployment has, is npm run rolling.
+describeWith('nginx')('replicas that are restarted in turn under load', () => {
+  test.each(['nginx', 'tcp'])(
+    'fail no call behind a balancer that learns late: %s',
+    async (balancer) => {
+      const args = ['--balancers', balancer, '--restarts', '2', '--callers', '4', '--delay-seconds', '2', '--poll-ms', '200']
+      const { stdout } = await promisify(execFile)(process.execPath, [program, ...args]).catch((error) => error)
+      const { calls, ...rest } = JSON.parse(stdout)
+      expect(rest).toEqual({ balancer, restarts: 2, failed: 0, failures: [] })
+      expect(calls).toBeGreaterThan(50)
+    },
+    300_000,
+  )
+})
