@@ -4,13 +4,16 @@ import type { Database, Queries } from '../db/client.js'
 import { notFound } from '../errors.js'
 import {
   type Connection,
+  type ConnectionArgs,
   connectionOf,
-  idOfCursor,
+  cursorOf,
+  idAt,
   type Page,
   type PageArgs,
   type PagePlace,
   pageOf,
   placeOf,
+  stretchOf,
 } from '../graphql/page.js'
 import { firstIdAt } from '../ids.js'
 import { totalBucket } from '../ledger/counters.js'
@@ -24,11 +27,13 @@ export interface AuditFilter {
   entityType?: string | null
 }
 
-/** So many rows behind `offset` newer ones, from `until` (an id, exclusive) on. */
-interface Stretch {
+/** So many rows behind `offset` newer ones, between two ids (exclusive); counted from the oldest where `oldestFirst`. */
+interface Rows {
   limit: number
   offset?: number
-  until?: string
+  until?: string | undefined
+  from?: string | undefined
+  oldestFirst?: boolean
 }
 
 const columns = `audit_id AS "auditId", audit_type AS "auditType", action, entity_type AS "entityType", entity_id AS "entityId", entity_name AS "entityName",
@@ -68,13 +73,17 @@ export class AuditLogService {
 
   async connection(
     actor: Actor,
-    { first, after, ...filter }: AuditFilter & { first: number; after?: string },
+    { first, after, last, before, ...filter }: AuditFilter & ConnectionArgs,
   ): Promise<Connection<AuditLog>> {
-    const until = idOfCursor('aud', after)
-    const rows = isImpossible(filter)
-      ? []
-      : await this.#rows(this.#db.pool, actor.tenantId, filter, { limit: first + 1, ...(until && { until }) })
-    return connectionOf(rows, { first, ...(after && { after }) }, (row) => row.auditId)
+    const { tenantId } = actor
+    const stretch = stretchOf({ first, after, last, before }, (cursor, field) => idAt('aud', cursor, field))
+    const { limit, fromEnd } = stretch
+    const bounds = { until: stretch.after, from: stretch.before, oldestFirst: fromEnd }
+    const rows = isImpossible(filter) ? [] : await this.#rows(this.#db.pool, tenantId, filter, { limit: limit + 1, ...bounds })
+    return connectionOf(fromEnd ? rows.reverse() : rows, stretch, {
+      cursor: (row) => cursorOf(row.auditId),
+      totalCount: async () => (isImpossible(filter) ? 0 : this.#total(tenantId, filter)),
+    })
   }
 
   /** All entries up to now, newest first, in batches, for exports: each a short statement of its own. */
@@ -92,13 +101,15 @@ export class AuditLogService {
     database: Queries,
     tenantId: string,
     filter: AuditFilter,
-    { limit, offset = 0, until }: Stretch,
+    { limit, offset = 0, until, from, oldestFirst = false }: Rows,
   ): Promise<AuditLog[]> {
     const { conditions, values } = this.#where(tenantId, filter)
     if (until) conditions.push(`audit_id < $${values.push(until)}`)
+    if (from) conditions.push(`audit_id > $${values.push(from)}`)
+    const order = oldestFirst ? 'audit_id' : 'audit_id DESC'
     const most = `$${values.push(offset + limit)}`
     const { rows } = await database.query<AuditLog>(
-      `SELECT ${columns} FROM ${source(filter, conditions, most)} ORDER BY audit_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
+      `SELECT ${columns} FROM ${source(filter, { conditions, most, order })} ORDER BY ${order} LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
       values,
     )
     return rows
@@ -128,7 +139,7 @@ export class AuditLogService {
     filter: AuditFilter,
     { page, pageSize, afterId }: PagePlace,
     totalItems: number,
-  ): Promise<Stretch | null> {
+  ): Promise<Rows | null> {
     if (afterId !== undefined) return { until: afterId, limit: pageSize + 1 }
     const offset = (page - 1) * pageSize
     if (offset >= totalItems) return null
@@ -180,9 +191,9 @@ const types = ['api_key', 'file', 'context', 'tenant', 'security'] satisfies Aud
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted'] satisfies AuditAction[]
 
 /** One ordered index scan for each pair of type and action, merged: one index serves both filters, alone or together. */
-function source(filter: AuditFilter, conditions: string[], most: string): string {
+function source(filter: AuditFilter, { conditions, most, order }: { conditions: string[]; most: string; order: string }): string {
   const rows = (more: string) =>
-    `(SELECT * FROM audit_logs WHERE ${conditions.join(' AND ')}${more} ORDER BY audit_id DESC LIMIT ${most}) entries`
+    `(SELECT * FROM audit_logs WHERE ${conditions.join(' AND ')}${more} ORDER BY ${order} LIMIT ${most}) entries`
   if (byEntity(filter) || (!filter.auditType && !filter.action)) return rows('')
   const pairs = types
     .filter((type) => !filter.auditType || type === filter.auditType)

@@ -1,9 +1,10 @@
 import type { Queries } from '../db/client.js'
+import type { Window } from '../graphql/dates.js'
 import { firstIdAt } from '../ids.js'
 import { dayOf, hourOf, totalBucket, usageNow } from '../ledger/counters.js'
 import type { Operation } from '../ledger/entry.js'
 import { type Span, spansOf } from './call-log-spans.js'
-import type { CallLogFilter, Window } from './call-log-window.js'
+import type { CallLogFilter } from './call-log-window.js'
 
 const operations: Operation[] = ['upload', 'download', 'metadata', 'delete']
 const statuses = ['success', 'failure'] as const

@@ -1,6 +1,6 @@
 import { currentTime } from '../clock.js'
+import type { Window } from '../graphql/dates.js'
 import { dayOf, hourOf } from '../ledger/counters.js'
-import type { Window } from './call-log-window.js'
 
 const hour = 3_600_000
 const day = 24 * hour

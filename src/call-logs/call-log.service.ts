@@ -2,22 +2,27 @@ import type { Actor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
 import type { Database, Queries } from '../db/client.js'
 import { notFound } from '../errors.js'
+import type { Window } from '../graphql/dates.js'
 import {
   type Connection,
+  type ConnectionArgs,
   connectionOf,
-  idOfCursor,
+  cursorOf,
+  idAt,
   type Page,
   type PageArgs,
   type PagePlace,
   pageOf,
   placeOf,
+  type Stretch,
+  stretchOf,
 } from '../graphql/page.js'
 import { firstIdAt, idTime, isId } from '../ids.js'
 import { monthStart } from '../ledger/partitions.js'
 import type { ValidationReport } from '../validation/checks/check.js'
 import type { CallLog } from './call-log.type.js'
 import { CallLogCounts, pairsOf } from './call-log-counts.js'
-import { type CallLogFilter, idBounds, type Window, windowOf } from './call-log-window.js'
+import { type CallLogFilter, idBounds, loggedWindow } from './call-log-window.js'
 
 const columns = `call_id AS "callId", api_key_id AS "apiKeyId", api_key_name AS "apiKeyName", operation, status, file_id AS "fileId", context_key AS "contextKey",
   error_code AS "errorCode", error_message AS "errorMessage", ip_address AS "ipAddress", user_agent AS "userAgent", created_at AS "createdAt"`
@@ -74,11 +79,27 @@ export class CallLogService {
   /** The same at any depth, and whatever came meanwhile. */
   async connection(
     actor: Actor,
-    { first, after, ...filter }: CallLogFilter & { first: number; after?: string },
+    { first, after, last, before, ...filter }: CallLogFilter & ConnectionArgs,
   ): Promise<Connection<CallLog>> {
-    const afterId = idOfCursor('call', after)
-    const rows = isImpossible(filter) ? [] : await this.#after(actor.tenantId, filter, afterId, first + 1)
-    return connectionOf(rows, { first, ...(after && { after }) }, (call) => call.callId)
+    const { tenantId } = actor
+    const stretch = stretchOf({ first, after, last, before }, (cursor, field) => idAt('call', cursor, field))
+    return connectionOf(isImpossible(filter) ? [] : await this.#stretch(tenantId, filter, stretch), stretch, {
+      cursor: (call) => cursorOf(call.callId),
+      totalCount: async () => (isImpossible(filter) ? 0 : this.#counts.total(tenantId, filter, this.#window(filter))),
+    })
+  }
+
+  /** One row more than asked for, where there are others. */
+  async #stretch(tenantId: string, filter: CallLogFilter, { limit, fromEnd, after, before }: Stretch): Promise<CallLog[]> {
+    if (!fromEnd && before === undefined) return this.#after(tenantId, filter, after, limit + 1)
+    const bounds = idBounds(this.#window(filter))
+    const rows = await select(this.#db.pool, tenantId, filter, {
+      from: latestId(bounds.from, before === undefined ? null : behind(before)),
+      until: earliestId(bounds.until, after ?? null),
+      limit: limit + 1,
+      oldestFirst: fromEnd,
+    })
+    return fromEnd ? rows.reverse() : rows
   }
 
   /** At most `limit` calls older than that one; the newest without one. */
@@ -145,26 +166,38 @@ export class CallLogService {
   }
 
   #window(filter: CallLogFilter): Window {
-    return windowOf(filter, this.#horizon())
+    return loggedWindow(filter, this.#horizon())
   }
 }
+
+// Ids are of one length, so that nothing lies between.
+const behind = (id: string): string => `${id}0`
+const latestId = (a: string | null, b: string | null): string | null => (!a ? b : !b ? a : a > b ? a : b)
+const earliestId = (a: string | null, b: string | null): string | null => (!a ? b : !b ? a : a < b ? a : b)
 
 // An id that is none matches nothing (contract §1).
 const isImpossible = ({ apiKeyId }: CallLogFilter): boolean => typeof apiKeyId === 'string' && !isId('key', apiKeyId)
 
-/** Rows from the newest on, between bounds of ids (`from` inclusive, `until` exclusive). */
+/** Rows from the newest on, or from the oldest, between bounds of ids (`from` inclusive, `until` exclusive). */
 async function select(
   database: Queries,
   tenantId: string,
   filter: CallLogFilter,
-  { from, until, limit, offset = 0 }: { from: string | null; until: string | null; limit: number; offset?: number },
+  {
+    from,
+    until,
+    limit,
+    offset = 0,
+    oldestFirst = false,
+  }: { from: string | null; until: string | null; limit: number; offset?: number; oldestFirst?: boolean },
 ): Promise<CallLog[]> {
   const values: unknown[] = [tenantId]
   const key = filter.apiKeyId ? `$${values.push(filter.apiKeyId)}` : null
   const bounds = `${from ? `AND call_id >= $${values.push(from)}` : ''} ${until ? `AND call_id < $${values.push(until)}` : ''}`
   const most = `$${values.push(offset + limit)}`
+  const order = oldestFirst ? 'call_id' : 'call_id DESC'
   const { rows } = await database.query<CallLog>(
-    `SELECT ${columns} FROM ${source(filter, { key, bounds, most })} ORDER BY call_id DESC LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
+    `SELECT ${columns} FROM ${source(filter, { key, bounds, most, order })} ORDER BY ${order} LIMIT $${values.push(limit)} OFFSET $${values.push(offset)}`,
     values,
   )
   return rows
@@ -174,12 +207,15 @@ async function select(
  * One ordered index scan for each pair of operation and status, merged: two indexes serve every combination of filters, and
  * none of them ever reads a row that it then throws away.
  */
-function source(filter: CallLogFilter, { key, bounds, most }: { key: string | null; bounds: string; most: string }): string {
+function source(
+  filter: CallLogFilter,
+  { key, bounds, most, order = 'call_id DESC' }: { key: string | null; bounds: string; most: string; order?: string },
+): string {
   if (!key && !filter.operation && !filter.status)
-    return `(SELECT * FROM call_logs WHERE tenant_id = $1 ${bounds} ORDER BY call_id DESC LIMIT ${most}) calls`
+    return `(SELECT * FROM call_logs WHERE tenant_id = $1 ${bounds} ORDER BY ${order} LIMIT ${most}) calls`
   const pairs = pairsOf(filter).map(({ operation, status }) => `('${operation}', '${status}')`)
   // LATERAL, and not a union: planned once, whatever the number of pairs and partitions.
   return `(VALUES ${pairs.join(', ')}) AS pair(op, st) CROSS JOIN LATERAL (
     SELECT * FROM call_logs WHERE tenant_id = $1 ${key ? `AND api_key_id = ${key}` : ''} AND operation = pair.op AND status = pair.st ${bounds}
-    ORDER BY call_id DESC LIMIT ${most}) calls`
+    ORDER BY ${order} LIMIT ${most}) calls`
 }

@@ -1,9 +1,10 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
 import type { ErrorCode } from '../error-codes.js'
 import { ErrorCodeName } from '../graphql/code-enum.js'
+import { Moment } from '../graphql/dates.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
-import { Optional, Rule } from '../graphql/rules.js'
+import { Optional } from '../graphql/rules.js'
 
 export enum OperationName {
   upload = 'upload',
@@ -64,17 +65,6 @@ export class CallLog {
 export const CallLogPage = pageType(CallLog, 'CallLog')
 export const CallLogConnection = connectionType(CallLog, 'CallLog')
 
-const moment = () =>
-  Rule(
-    (value) =>
-      typeof value === 'string' &&
-      /^\d{4}-\d{2}-\d{2}($|T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$)/.test(value) &&
-      !Number.isNaN(Date.parse(value)) &&
-      // JavaScript reads the 30th of February as the 2nd of March.
-      new Date(value.slice(0, 10)).toISOString().startsWith(value.slice(0, 10)),
-    'must be ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z',
-  )
-
 // One set of filters, whichever way the list is walked.
 const filtered = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
@@ -87,14 +77,14 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     status?: CallStatusName | null
     @Field(() => String, { nullable: true, description: 'ISO 8601, lower bound, inclusive.' })
     @Optional()
-    @moment()
+    @Moment()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
       description: 'ISO 8601, upper bound, inclusive; a date without a time includes that whole day.',
     })
     @Optional()
-    @moment()
+    @Moment()
     endDate?: string | null
   }
   return Filtered

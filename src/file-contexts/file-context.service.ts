@@ -208,6 +208,7 @@ export class FileContextService {
       const { count } = await tx.fileContext.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       if (count === 0) throw notFound('context', contextKey)
       await tx.fileTotal.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      await tx.fileGroup.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       return { result: { contextId: found.contextId, contextKey }, entry: { audit: [auditOf(actor, 'deleted', found, {})] } }
     })
   }

@@ -44,6 +44,11 @@ export class FileList {
     return pageOf(await this.#rows(filter, { limit: pageSize, untilId, skip: offset - passed }), total, place)
   }
 
+  /** How many there are, from the ranges. */
+  async total(filter: FileFilter): Promise<number> {
+    return (await this.#placeOf(filter, 0)).total
+  }
+
   /** At most `limit` files that are older than the one with this id; the newest where there is none. */
   after(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
     return this.#rows(filter, { limit, untilId: afterId ?? null })

@@ -4,21 +4,33 @@ import type { Database } from '../db/client.js'
 import { badUserInput, notFound } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
-import { type Connection, connectionOf, idOfCursor, type Page, type PageArgs, pageOf, placeOf } from '../graphql/page.js'
+import { windowOf } from '../graphql/dates.js'
+import {
+  badCursor,
+  type Connection,
+  type ConnectionArgs,
+  connectionOf,
+  cursorOf,
+  idAt,
+  keyAt,
+  type Page,
+  type PageArgs,
+  pageOf,
+  placeOf,
+  stretchOf,
+} from '../graphql/page.js'
 import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
-import type { DownloadUrl, File, Uploader } from './file.type.js'
-import { type FileFilter, FileList, fileColumns, fileJoins } from './file-list.js'
+import { type DownloadUrl, type File, FileSort, type FilesArgs, type Uploader } from './file.type.js'
+import { FileList, fileColumns, fileJoins } from './file-list.js'
+import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
 
-interface Asked {
-  context?: string | null
-  uploadedBy?: string | null
-}
+type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
 
 const source = `files f ${fileJoins}`
 
@@ -29,6 +41,7 @@ export class FileService {
   readonly #storage: BlobStorage
   readonly #contexts: FileContextService
   readonly #list: FileList
+  readonly #search: FileSearch
 
   constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
     this.#db = parts.db
@@ -36,6 +49,7 @@ export class FileService {
     this.#storage = parts.storage
     this.#contexts = parts.contexts
     this.#list = new FileList(parts.db.pool)
+    this.#search = new FileSearch(parts.db.pool)
   }
 
   /** Throws 404; the attempt learns which file and context it is about. */
@@ -92,21 +106,44 @@ export class FileService {
     return new Map(rows.map((row) => [row.id, row]))
   }
 
-  /** Newest first. */
+  /** Newest first, unless sorted otherwise. */
   async list(attempt: Attempt, { page, pageSize, after, ...asked }: Asked & PageArgs): Promise<Page<File>> {
-    const filter = await this.#filterOf(attempt, asked)
-    const place = placeOf('file', { page, pageSize, after })
-    return filter ? this.#list.page(filter, place) : pageOf<File>([], 0, place)
+    const search = await this.#searchOf(attempt, asked)
+    if (!search || isPlain(search)) {
+      const place = placeOf('file', { page, pageSize, after })
+      return search ? this.#list.page(search, place) : pageOf<File>([], 0, place)
+    }
+    const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
+    if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
+    const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
+    return pageOf(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
   async connection(
     attempt: Attempt,
-    { first, after, ...asked }: Asked & { first: number; after?: string },
+    { first, after, last, before, ...asked }: Asked & ConnectionArgs,
   ): Promise<Connection<File>> {
-    const filter = await this.#filterOf(attempt, asked)
-    const afterId = idOfCursor('file', after)
-    const rows = filter ? await this.#list.after(filter, afterId, first + 1) : []
-    return connectionOf(rows, { first, ...(after && { after }) }, (file) => file.fileId)
+    const search = await this.#searchOf(attempt, asked)
+    const sort = search?.sort ?? FileSort.created_at
+    const stretch = stretchOf({ first, after, last, before }, sortedPlaceOf(sort))
+    const isNewestFirst = search && isPlain(search) && !stretch.fromEnd && !stretch.before
+    const rows = !search
+      ? []
+      : isNewestFirst
+        ? await this.#list.after(search, stretch.after?.id, stretch.limit + 1)
+        : await this.#search.rows(search, stretch)
+    return connectionOf(rows, stretch, {
+      cursor: (file) => cursorOf(file.fileId, sort === 'created_at' ? undefined : { sort, key: keyOf(file, sort) }),
+      totalCount: async () => {
+        const total = search ? await this.#total(search) : 0
+        return search && !isCounted(search) && total >= mostGathered ? null : total
+      },
+    })
+  }
+
+  /** By the ranges where they have it; else counted, up to a bound. */
+  #total(search: Search): Promise<number> {
+    return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
   }
 
   /** A pre-signed URL; counted, and in the log, before it is handed out (spec §4). */
@@ -139,7 +176,7 @@ export class FileService {
   }
 
   /** Undefined where no file can match: an unknown context, or an id that is none (contract §1: an empty list). */
-  async #filterOf(attempt: Attempt, asked: Asked): Promise<FileFilter | undefined> {
+  async #searchOf(attempt: Attempt, asked: Asked): Promise<Search | undefined> {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
     if (typeof asked.context === 'string') {
@@ -150,6 +187,38 @@ export class FileService {
     }
     const uploadedBy = asked.uploadedBy ?? null
     if (uploadedBy !== null && !isId('key', uploadedBy) && !isId('usr', uploadedBy)) return undefined
-    return { tenantId: actor.tenantId, contextIds, uploadedBy }
+    const namePrefix = asked.namePrefix ?? null
+    const sort = asked.sort ?? (namePrefix === null ? FileSort.created_at : FileSort.original_filename)
+    return {
+      tenantId: actor.tenantId,
+      contextIds,
+      uploadedBy,
+      contentType: asked.contentType ?? null,
+      namePrefix,
+      window: windowOf(asked),
+      sort,
+      descending: asked.order ? asked.order === 'desc' : sort !== 'original_filename',
+    }
   }
 }
+
+const mustBeFollowed =
+  'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'
+
+/** By context and uploader alone. */
+const isCounted = ({ contentType, namePrefix, window }: Search): boolean =>
+  contentType === null && namePrefix === null && window.from === null && window.until === null
+
+const isPlain = (search: Search): boolean => isCounted(search) && search.sort === 'created_at' && search.descending
+
+const keyOf = (file: File, sort: FileSort): string => (sort === 'size_bytes' ? String(file.sizeBytes) : file.originalFilename)
+
+const sortedPlaceOf =
+  (sort: FileSort) =>
+  (cursor: string, field: string): SortedPlace => {
+    const id = idAt('file', cursor, field)
+    if (sort === 'created_at') return { id }
+    const key = keyAt(cursor, sort)
+    if (key === undefined || (sort === 'size_bytes' && !/^\d{1,15}$/.test(key))) throw badCursor(field)
+    return { id, key }
+  }

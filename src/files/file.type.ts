@@ -2,9 +2,10 @@ import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } fro
 import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import { codeEnum } from '../graphql/code-enum.js'
+import { Moment } from '../graphql/dates.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
-import { Metadata, Optional, Text } from '../graphql/rules.js'
+import { Metadata, Optional, Rule, Text } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
 import { UploadScalar } from '../graphql/upload.js'
 
@@ -159,6 +160,35 @@ export class ValidationReportType {
   validatedAt!: Date
 }
 
+/** Spelled as the members that they sort by. */
+export enum FileSort {
+  created_at = 'created_at',
+  original_filename = 'original_filename',
+  size_bytes = 'size_bytes',
+}
+registerEnumType(FileSort, {
+  name: 'FileSort',
+  description: 'What files are sorted by; the same ones by their age.',
+  valuesConfig: {
+    created_at: { description: 'When it was uploaded.' },
+    original_filename: { description: 'Its name, whatever the case of its letters A to Z.' },
+    size_bytes: { description: 'Its size.' },
+  },
+})
+
+export enum SortOrder {
+  asc = 'asc',
+  desc = 'desc',
+}
+registerEnumType(SortOrder, {
+  name: 'SortOrder',
+  description: 'In which order.',
+  valuesConfig: {
+    asc: { description: 'From the oldest, smallest or A on.' },
+    desc: { description: 'From the newest, largest or Z on.' },
+  },
+})
+
 // One set of filters, whichever way the list is walked.
 const filtered = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
@@ -167,6 +197,43 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     context?: string | null
     @Field(() => ID, { nullable: true, description: 'Only files that this key_… or usr_… uploaded.' })
     uploadedBy?: string | null
+    @Field(() => String, { nullable: true, description: 'Only files of this type; image/* stands for all of a kind.' })
+    @Optional()
+    @Rule(
+      (value) => typeof value === 'string' && /^[\w.+-]{1,100}\/(\*|[\w.+-]{1,150})$/.test(value),
+      'must be a content type such as application/pdf, or image/*',
+    )
+    contentType?: string | null
+    @Field(() => String, {
+      nullable: true,
+      description:
+        'Only files whose name begins so, whatever the case of its letters A to Z; sorted by name unless told otherwise.',
+    })
+    @Optional()
+    @Text(1, 255)
+    namePrefix?: string | null
+    @Field(() => String, { nullable: true, description: 'Only files uploaded then or later: ISO 8601, inclusive.' })
+    @Optional()
+    @Moment()
+    startDate?: string | null
+    @Field(() => String, {
+      nullable: true,
+      description: 'Only files uploaded then or before: ISO 8601, inclusive; a date without a time includes that whole day.',
+    })
+    @Optional()
+    @Moment()
+    endDate?: string | null
+    @Field(() => FileSort, {
+      nullable: true,
+      description:
+        'What the list is sorted by: created_at unless told otherwise. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers.',
+    })
+    sort?: FileSort | null
+    @Field(() => SortOrder, {
+      nullable: true,
+      description: 'In which order: names from A on unless told otherwise, all else from the newest or largest on.',
+    })
+    order?: SortOrder | null
   }
   return Filtered
 }

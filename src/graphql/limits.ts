@@ -14,6 +14,7 @@ import {
 import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity } from 'graphql-query-complexity'
 import { badUserInput } from '../errors.js'
 import { faultOfBreadth } from './breadth.js'
+import { connectionItems } from './page.js'
 
 const mostDepth = 12
 /** The standard introspection query unwraps types nine times. */
@@ -213,15 +214,15 @@ function costOf(schema: GraphQLSchema, { document, operationName, variables }: P
   }
 }
 
-function estimate({ args, childComplexity }: ComplexityEstimatorArgs): number {
-  if (typeof args.days !== 'number') return 1 + itemsOf(args) * childComplexity
+function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): number {
+  if (typeof args.days !== 'number') return 1 + itemsOf(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
   // A point of a chart is a few numbers of one row, which is made whatever is asked of it: a year of hours is one document's share.
   return 1 + points * Math.max(5, childComplexity / 4)
 }
 
-function itemsOf(args: Record<string, unknown>): number {
-  const asked = args.first ?? args.pageSize
+function itemsOf(args: Record<string, unknown>, field: ComplexityEstimatorArgs['field']): number {
+  const asked = args.first ?? args.last ?? args.pageSize
   if (typeof asked === 'number') return Math.min(Math.max(asked, 1), 100)
-  return 1
+  return field.args.some(({ name }) => name === 'last') ? connectionItems : 1
 }

@@ -1,7 +1,7 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
 import { badUserInput } from '../errors.js'
 import { type IdPrefix, isId } from '../ids.js'
-import { Whole } from './rules.js'
+import { Optional, Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
 
 /** The highest number that a page has. */
@@ -37,23 +37,61 @@ export interface PagePlace {
 export const placeOf = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePlace => ({
   page,
   pageSize,
-  afterId: idOfCursor(prefix, after),
+  afterId: typeof after === 'string' ? idAt(prefix, after) : undefined,
 })
 
 /** For Prisma: the rows of a page, and one more where they follow an item. */
 export const rowsOf = ({ page, pageSize, afterId }: PagePlace): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
-/** Where in the list, for connections: the first `first` items after the cursor. */
+/** Where in the list, for connections: `first` items behind `after`, or the `last` before `before`. */
 @ArgsType()
 export class ConnectionArgs {
-  @Field(() => Int, { defaultValue: 20, description: 'How many: 1 to 100.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'How many from the beginning on, or behind after: 1 to 100; 20 where last is not given either.',
+  })
+  @Optional()
   @Whole(1, 100)
-  first!: number
+  first?: number | null
 
-  @Field(() => String, { nullable: true, description: 'The endCursor of the page before.' })
-  after?: string
+  @Field(() => String, { nullable: true, description: 'A cursor: what follows it. The endCursor of the page before.' })
+  after?: string | null
+
+  @Field(() => Int, { nullable: true, description: 'How many up to the end, or up to before: 1 to 100. Not beside first.' })
+  @Optional()
+  @Whole(1, 100)
+  last?: number | null
+
+  @Field(() => String, { nullable: true, description: 'A cursor: what precedes it. The startCursor of the page behind.' })
+  before?: string | null
 }
+
+/** Which items of a list, between two places of it: the first `limit`, or the last where `fromEnd`. */
+export interface Stretch<Place = string> {
+  limit: number
+  fromEnd: boolean
+  after: Place | undefined
+  before: Place | undefined
+}
+
+/** A connection's arguments with the places that its cursors stand for. */
+export function stretchOf<Place>(
+  { first, after, last, before }: ConnectionArgs,
+  placeAt: (cursor: string, field: string) => Place,
+): Stretch<Place> {
+  if (typeof first === 'number' && typeof last === 'number')
+    throw badUserInput([{ field: 'last', message: 'must not be given beside first' }])
+  return {
+    limit: first ?? last ?? connectionItems,
+    fromEnd: typeof last === 'number',
+    after: typeof after === 'string' ? placeAt(after, 'after') : undefined,
+    before: typeof before === 'string' ? placeAt(before, 'before') : undefined,
+  }
+}
+
+/** How many a connection gives unless told otherwise. */
+export const connectionItems = 20
 
 @ObjectType({ simpleResolvers: true, description: 'Where a page stands in its list.' })
 export class Pagination {
@@ -77,7 +115,12 @@ export interface Page<T> {
 }
 
 /** A page of `data` in a list of `totalItems`. After an item, one row more than the page holds tells whether others follow. */
-export function pageOf<T>(data: T[], totalItems: number, { page, pageSize, afterId }: PagePlace): Page<T> {
+export function pageOf<T>(
+  data: T[],
+  totalItems: number,
+  { page, pageSize, afterId }: PagePlace,
+  hasNext = afterId === undefined ? page * pageSize < totalItems : data.length > pageSize,
+): Page<T> {
   const totalPages = Math.ceil(totalItems / pageSize)
   return {
     data: data.slice(0, pageSize),
@@ -86,7 +129,7 @@ export function pageOf<T>(data: T[], totalItems: number, { page, pageSize, after
       pageSize,
       totalItems,
       totalPages,
-      hasNext: afterId === undefined ? page < totalPages : data.length > pageSize,
+      hasNext,
       hasPrevious: page > 1 && totalPages > 0,
     },
   }
@@ -106,11 +149,11 @@ export function pageType<T extends object>(item: ClassType<T>, name: string): Cl
 
 @ObjectType({ simpleResolvers: true, description: 'Where a connection can go on (Relay cursor connections).' })
 export class PageInfo {
-  @Field(() => Boolean, { description: 'Whether more items follow.' })
+  @Field(() => Boolean, { description: 'Whether more items follow; with last: whether before was given.' })
   hasNextPage!: boolean
-  @Field(() => Boolean, { description: 'Whether items precede: true once a cursor was given.' })
+  @Field(() => Boolean, { description: 'Whether items precede; with first: whether after was given.' })
   hasPreviousPage!: boolean
-  @Field(() => String, { nullable: true, description: 'Cursor of the first item.' })
+  @Field(() => String, { nullable: true, description: 'Cursor of the first item. Give it as `before` for what precedes.' })
   startCursor!: string | null
   @Field(() => String, { nullable: true, description: 'Give it as `after` for what follows.' })
   endCursor!: string | null
@@ -119,6 +162,8 @@ export class PageInfo {
 export interface Connection<T> {
   edges: { node: T; cursor: string }[]
   pageInfo: PageInfo
+  /** Asked for only where the document does. */
+  totalCount: () => Promise<number | null>
 }
 
 /** The GraphQL type of a connection over `item`. */
@@ -135,39 +180,55 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
     description: `A list of ${name} items that costs the same at any depth.`,
   })
   class ConnectionOfItems {
-    @Field(() => [Edge], { description: 'The items with their cursors, newest first.' })
+    @Field(() => [Edge], { description: 'The items with their cursors, newest first unless sorted otherwise.' })
     edges!: Edge[]
     @Field(() => PageInfo, { description: 'Where it can go on.' })
     pageInfo!: PageInfo
+    @Field(() => LongScalar, {
+      nullable: true,
+      description: 'Items in the whole list, exact; null where it is not known without counting more of them than is affordable.',
+    })
+    totalCount!: () => Promise<number | null>
   }
   return ConnectionOfItems
 }
 
-/** The cursor of the item with this id. */
-export const cursorOf = (id: string): string => Buffer.from(id).toString('base64url')
+/** The cursor of an item: its id and, where the list is not sorted by ids, what it is sorted by. */
+export const cursorOf = (id: string, by?: { sort: string; key: string } | undefined): string =>
+  Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
 
-/** The id that a cursor stands for; undefined without one. */
-export function idOfCursor(prefix: IdPrefix, cursor: string | undefined | null): string | undefined {
-  if (cursor === undefined || cursor === null) return undefined
-  const id = Buffer.from(cursor, 'base64url').toString()
-  if (!isId(prefix, id)) throw badUserInput([{ field: 'after', message: 'must be a cursor that a page of this list gave' }])
+const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
+
+/** The id that a cursor stands for. */
+export function idAt(prefix: IdPrefix, cursor: string, field = 'after'): string {
+  const [id] = cursorText(cursor).split(' ', 1)
+  if (!isId(prefix, id)) throw badCursor(field)
   return id
 }
 
-/** A connection of at most `first` of `rows`; they are read with one row more, to know whether others follow. */
+/** What the list is sorted by at that place; undefined where the cursor is of a list that is sorted otherwise. */
+export const keyAt = (cursor: string, sort: string): string | undefined =>
+  new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
+
+export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor that a page of this list gave' }])
+
+/** A connection of `rows`, which are in the list's order and one more than asked for where others are beyond them. */
 export function connectionOf<T>(
   rows: T[],
-  { first, after }: { first: number; after?: string },
-  id: (row: T) => string,
+  { limit, fromEnd, after, before }: Stretch<unknown>,
+  more: { cursor: (row: T) => string; totalCount: () => Promise<number | null> },
 ): Connection<T> {
-  const edges = rows.slice(0, first).map((node) => ({ node, cursor: cursorOf(id(node)) }))
+  const kept = fromEnd ? rows.slice(-limit) : rows.slice(0, limit)
+  const edges = kept.map((node) => ({ node, cursor: more.cursor(node) }))
+  const isCut = rows.length > limit
   return {
     edges,
     pageInfo: {
-      hasNextPage: rows.length > first,
-      hasPreviousPage: after !== undefined && after !== null,
+      hasNextPage: fromEnd ? before !== undefined : isCut,
+      hasPreviousPage: fromEnd ? isCut : after !== undefined,
       startCursor: edges[0]?.cursor ?? null,
       endCursor: edges.at(-1)?.cursor ?? null,
     },
+    totalCount: more.totalCount,
   }
 }

@@ -15,6 +15,8 @@ export interface Route {
   nullable?: readonly string[]
   /** Of a list: the member of an item that the link to the next page begins behind. */
   listedBy?: string
+  /** The member that such a list is sorted by; undefined: by that one. */
+  sortedBy?: (query: URLSearchParams) => string | undefined
   summary: string
 }
 
@@ -74,7 +76,17 @@ export const routes: readonly Route[] = [
     body: 'multipart',
     summary: 'Test a file and keep nothing',
   },
-  { method: 'GET', path: '/files', operation: 'ListFiles', listedBy: 'file_id', summary: 'List files' },
+  {
+    method: 'GET',
+    path: '/files',
+    operation: 'ListFiles',
+    listedBy: 'file_id',
+    sortedBy: (query) => {
+      const sort = query.get('sort') ?? (query.has('name_prefix') ? 'original_filename' : 'created_at')
+      return sort === 'created_at' ? undefined : sort
+    },
+    summary: 'List files',
+  },
   { method: 'GET', path: '/files/{file_id}', operation: 'CreateDownloadUrl', timestamp: false, summary: 'Get download URL' },
   { method: 'DELETE', path: '/files/{file_id}', operation: 'DeleteFile', summary: 'Delete file' },
   { method: 'GET', path: '/files/{file_id}/metadata', operation: 'GetFileMetadata', summary: 'Get file metadata' },

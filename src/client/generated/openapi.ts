@@ -1365,6 +1365,21 @@ export interface components {
              */
             validated_at: string;
         };
+        /**
+         * @description What files are sorted by; the same ones by their age.
+         *     - `created_at`: When it was uploaded.
+         *     - `original_filename`: Its name, whatever the case of its letters A to Z.
+         *     - `size_bytes`: Its size.
+         * @enum {string}
+         */
+        FileSort: "created_at" | "original_filename" | "size_bytes";
+        /**
+         * @description In which order.
+         *     - `asc`: From the oldest, smallest or A on.
+         *     - `desc`: From the newest, largest or Z on.
+         * @enum {string}
+         */
+        SortOrder: "asc" | "desc";
         /** @description A file that passed its context’s rules and is kept. */
         FileItem: {
             /** @description Shape file_…. */
@@ -3930,6 +3945,18 @@ export interface operations {
                 context?: string;
                 /** @description Only files that this key_… or usr_… uploaded. */
                 uploaded_by?: string;
+                /** @description Only files of this type; image/* stands for all of a kind. */
+                content_type?: string;
+                /** @description Only files whose name begins so, whatever the case of its letters A to Z; sorted by name unless told otherwise. */
+                name_prefix?: string;
+                /** @description Only files uploaded then or later: ISO 8601, inclusive. */
+                start_date?: string;
+                /** @description Only files uploaded then or before: ISO 8601, inclusive; a date without a time includes that whole day. */
+                end_date?: string;
+                /** @description What the list is sorted by: created_at unless told otherwise. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers. */
+                sort?: components["schemas"]["FileSort"];
+                /** @description In which order: names from A on unless told otherwise, all else from the newest or largest on. */
+                order?: components["schemas"]["SortOrder"];
                 /** @description Which page, from 1. */
                 page?: number;
                 /** @description Items on a page: 1 to 100. */

@@ -82,6 +82,11 @@ export type FileContext = Prisma.FileContextModel
  */
 export type File = Prisma.FileModel
 /**
+ * Model FileGroup
+ * The contexts, uploaders and types that files have together; kept by a trigger, and only added to.
+ */
+export type FileGroup = Prisma.FileGroupModel
+/**
  * Model ValidationReport
  * What validation saw, apart from the file that every list reads.
  */

@@ -405,6 +405,7 @@ export const ModelName = {
   ApiKey: 'ApiKey',
   FileContext: 'FileContext',
   File: 'File',
+  FileGroup: 'FileGroup',
   ValidationReport: 'ValidationReport',
   CallLog: 'CallLog',
   AuditLog: 'AuditLog',
@@ -436,7 +437,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1029,6 +1030,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.FileCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.FileCountAggregateOutputType> | number
+        }
+      }
+    }
+    FileGroup: {
+      payload: Prisma.$FileGroupPayload<ExtArgs>
+      fields: Prisma.FileGroupFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.FileGroupFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.FileGroupFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>
+        }
+        findFirst: {
+          args: Prisma.FileGroupFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.FileGroupFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>
+        }
+        findMany: {
+          args: Prisma.FileGroupFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>[]
+        }
+        create: {
+          args: Prisma.FileGroupCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>
+        }
+        createMany: {
+          args: Prisma.FileGroupCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.FileGroupCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>[]
+        }
+        delete: {
+          args: Prisma.FileGroupDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>
+        }
+        update: {
+          args: Prisma.FileGroupUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>
+        }
+        deleteMany: {
+          args: Prisma.FileGroupDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.FileGroupUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.FileGroupUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>[]
+        }
+        upsert: {
+          args: Prisma.FileGroupUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$FileGroupPayload>
+        }
+        aggregate: {
+          args: Prisma.FileGroupAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateFileGroup>
+        }
+        groupBy: {
+          args: Prisma.FileGroupGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.FileGroupGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.FileGroupCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.FileGroupCountAggregateOutputType> | number
         }
       }
     }
@@ -2396,6 +2471,16 @@ export const FileScalarFieldEnum = {
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
 
 
+export const FileGroupScalarFieldEnum = {
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  uploadedBy: 'uploadedBy',
+  contentType: 'contentType'
+} as const
+
+export type FileGroupScalarFieldEnum = (typeof FileGroupScalarFieldEnum)[keyof typeof FileGroupScalarFieldEnum]
+
+
 export const ValidationReportScalarFieldEnum = {
   tenantId: 'tenantId',
   fileId: 'fileId',
@@ -2943,6 +3028,7 @@ export type GlobalOmitConfig = {
   apiKey?: Prisma.ApiKeyOmit
   fileContext?: Prisma.FileContextOmit
   file?: Prisma.FileOmit
+  fileGroup?: Prisma.FileGroupOmit
   validationReport?: Prisma.ValidationReportOmit
   callLog?: Prisma.CallLogOmit
   auditLog?: Prisma.AuditLogOmit

@@ -59,6 +59,7 @@ export const ModelName = {
   ApiKey: 'ApiKey',
   FileContext: 'FileContext',
   File: 'File',
+  FileGroup: 'FileGroup',
   ValidationReport: 'ValidationReport',
   CallLog: 'CallLog',
   AuditLog: 'AuditLog',
@@ -232,6 +233,16 @@ export const FileScalarFieldEnum = {
 } as const
 
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
+
+
+export const FileGroupScalarFieldEnum = {
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  uploadedBy: 'uploadedBy',
+  contentType: 'contentType'
+} as const
+
+export type FileGroupScalarFieldEnum = (typeof FileGroupScalarFieldEnum)[keyof typeof FileGroupScalarFieldEnum]
 
 
 export const ValidationReportScalarFieldEnum = {

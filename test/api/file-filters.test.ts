@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { firstIdAt, newId } from '../../src/ids.js'
+import { dataOf, faultyFields, itemsOf } from '../support/answers.js'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+interface Kept {
+  fileId: string
+  contextId: string
+  contextKey: string
+  name: string
+  type: string
+  size: number
+  by: string
+}
+
+let world: World
+let tenant: TestTenant
+let key: Caller
+const uploaders = [newId('key'), newId('usr')]
+let files: Kept[] = []
+
+const names = ['Invoice', 'invoice-2', 'INVOICES', 'letter', 'Zebra', 'äpfel', 'a b&c?d', 'invoice', '😀']
+const types = ['application/pdf', 'image/png', 'image/jpeg', 'text/plain']
+// The same numbers in every run.
+let seed = 7
+const random = (below: number) => {
+  seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
+  return Math.floor((seed / 2_147_483_648) * below)
+}
+const pick = <T>(items: readonly T[]): T => items[random(items.length)]!
+const uploadedAt = (hour: number) => Date.UTC(2026, 0, 1, hour)
+
+const keep = (contextId: string, made: Omit<Kept, 'fileId' | 'contextId'>[], from = 0): Kept[] =>
+  made.map((file, hour) => ({
+    ...file,
+    contextId,
+    fileId: `${firstIdAt('file', new Date(uploadedAt(from + hour))).slice(0, 15)}${newId('file').slice(15)}`,
+  }))
+
+const insert = (tenantId: string, rows: Kept[]) =>
+  world.database.pool.query(
+    `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+     SELECT "fileId", $1, "contextId", name, type, size, repeat('0', 64), "fileId", by, now(), now()
+     FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, name text, type text, size bigint, by text)`,
+    [tenantId, JSON.stringify(rows)],
+  )
+
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  key = await tenant.key(['metadata'])
+  for (const [index, contextKey] of ['one', 'two'].entries()) {
+    const context = await tenant.context(contextKey)
+    const made = Array.from({ length: 130 }, () => ({
+      contextKey,
+      name: `${pick(names)}${random(3)}.bin`,
+      type: pick(types),
+      size: random(40),
+      by: pick(uploaders),
+    }))
+    files.push(...keep(String(context.context_id), made, index * 60))
+  }
+  await insert(tenant.tenantId, files)
+  files = files.sort((a, b) => (a.fileId < b.fileId ? 1 : -1))
+})
+afterAll(() => world.close())
+
+const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+const orders: Record<string, (a: Kept, b: Kept) => number> = {
+  created_at: (a, b) => byBytes(a.fileId, b.fileId),
+  original_filename: (a, b) => byBytes(lower(a.name), lower(b.name)) || byBytes(a.fileId, b.fileId),
+  size_bytes: (a, b) => a.size - b.size || byBytes(a.fileId, b.fileId),
+}
+
+interface Asked {
+  context?: string
+  uploaded_by?: string
+  content_type?: string
+  name_prefix?: string
+  start_date?: string
+  end_date?: string
+  sort?: string
+  order?: string
+}
+
+/** What the list is to give, found by looking at every file. */
+function expected(asked: Asked): string[] {
+  const sort = asked.sort ?? (asked.name_prefix === undefined ? 'created_at' : 'original_filename')
+  const found = files.filter(
+    (file) =>
+      (asked.context === undefined || file.contextKey === asked.context) &&
+      (asked.uploaded_by === undefined || file.by === asked.uploaded_by) &&
+      (asked.content_type === undefined ||
+        file.type === asked.content_type ||
+        (asked.content_type === 'image/*' && file.type.startsWith('image/'))) &&
+      (asked.name_prefix === undefined || lower(file.name).startsWith(lower(asked.name_prefix))) &&
+      (asked.start_date === undefined || timeOf(file) >= Date.parse(asked.start_date)) &&
+      (asked.end_date === undefined || timeOf(file) <= Date.parse(asked.end_date)),
+  )
+  found.sort(orders[sort])
+  const order = asked.order ?? (sort === 'original_filename' ? 'asc' : 'desc')
+  return (order === 'desc' ? found.reverse() : found).map(({ fileId }) => fileId)
+}
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const timeOf = ({ fileId }: Kept) => [...fileId.slice(5, 15)].reduce((time, letter) => time * 32 + alphabet.indexOf(letter), 0)
+
+const span = { start_date: '2026-01-02T00:00:00Z', end_date: '2026-01-04T12:00:00Z' }
+const filters: Record<string, () => Asked> = {
+  'its name, from A on': () => ({ sort: 'original_filename' }),
+  'its name, from Z on': () => ({ sort: 'original_filename', order: 'desc' }),
+  'its size, from the largest on': () => ({ sort: 'size_bytes' }),
+  'its size, from the smallest on': () => ({ sort: 'size_bytes', order: 'asc' }),
+  'its age, from the oldest on': () => ({ sort: 'created_at', order: 'asc' }),
+  'a type': () => ({ content_type: 'application/pdf' }),
+  'all of a kind': () => ({ content_type: 'image/*' }),
+  'a type that there is not': () => ({ content_type: 'video/mp4' }),
+  'a beginning of the name': () => ({ name_prefix: 'iNVOICE' }),
+  'a beginning in other letters': () => ({ name_prefix: 'äp' }),
+  'a time': () => span,
+  'a time, from the oldest on': () => ({ ...span, order: 'asc' }),
+  'a time in a context by an uploader': () => ({ ...span, context: 'two', uploaded_by: uploaders[0]! }),
+  'the largest of a time': () => ({ ...span, sort: 'size_bytes' }),
+  'the newest that begin so': () => ({ name_prefix: 'invoice', sort: 'created_at' }),
+  'a beginning in a time': () => ({ name_prefix: 'inv', ...span }),
+  'everything at once': () => ({
+    context: 'one',
+    uploaded_by: uploaders[1]!,
+    content_type: 'image/*',
+    name_prefix: 'i',
+    start_date: span.start_date,
+    sort: 'size_bytes',
+    order: 'asc',
+  }),
+}
+
+const nextOf = (answer: Answer): string | undefined => /^<\/api\/v1(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
+const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
+const isName = (name: string) => ['sort', 'order'].includes(name)
+
+describe.each(Object.keys(filters))('files by %s', (name) => {
+  test('come from link to link, each once, in order', async () => {
+    const asked = filters[name]!()
+    const all = expected(asked)
+    const seen: string[] = []
+    for (let next: string | undefined = `/files?${new URLSearchParams({ ...asked, page_size: '7' })}`; next !== undefined; ) {
+      const answer: Answer = await key.get(next)
+      seen.push(...itemsOf(answer).map((item: { file_id: string }) => item.file_id))
+      expect(answer.body.data.pagination.total_items).toBe(all.length)
+      next = nextOf(answer)
+      expect(answer.body.data.pagination.has_next).toBe(next !== undefined)
+    }
+    expect(seen).toEqual(all)
+  })
+
+  test.each(['forwards', 'backwards'])('come as a connection %s, with their total', async (direction) => {
+    const asked = filters[name]!()
+    const all = expected(asked)
+    const args = Object.entries(asked).map(
+      ([member, value]) => `${camel(member)}: ${isName(member) ? value : JSON.stringify(value)}`,
+    )
+    const [count, place, cursor, more] =
+      direction === 'forwards'
+        ? ['first', 'after', 'endCursor', 'hasNextPage']
+        : ['last', 'before', 'startCursor', 'hasPreviousPage']
+    const seen: string[] = []
+    for (let at: string | null = null; ; ) {
+      const { body }: Answer = await key.graphql(
+        `query ($at: String) { filesConnection(${[...args, `${count}: 11, ${place}: $at`].join(', ')}) { totalCount edges { node { id } } pageInfo { ${cursor} ${more} } } }`,
+        { at },
+      )
+      const { totalCount, edges, pageInfo } = body.data.filesConnection
+      const ids = edges.map(({ node }: { node: { id: string } }) => node.id)
+      if (direction === 'forwards') seen.push(...ids)
+      else seen.unshift(...ids)
+      expect(totalCount).toBe(all.length)
+      if (!pageInfo[more!]) break
+      at = pageInfo[cursor!]
+    }
+    expect(seen).toEqual(all)
+  })
+})
+
+test('what lies between two cursors is given from either end', async () => {
+  const all = expected({ sort: 'size_bytes' })
+  const look = async (args: string) => {
+    const { body } = await key.graphql(
+      `{ filesConnection(sort: size_bytes, ${args}) { edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage } } }`,
+    )
+    return body.data.filesConnection
+  }
+  const { edges } = await look('first: 50')
+  const between = `after: "${edges[9].cursor}", before: "${edges[40].cursor}"`
+  const ids = (list: { edges: { node: { id: string } }[] }) => list.edges.map(({ node }) => node.id)
+  const first = await look(`first: 5, ${between}`)
+  expect([ids(first), first.pageInfo]).toEqual([all.slice(10, 15), { hasNextPage: true, hasPreviousPage: true }])
+  const last = await look(`last: 5, ${between}`)
+  expect([ids(last), last.pageInfo]).toEqual([all.slice(35, 40), { hasNextPage: true, hasPreviousPage: true }])
+  expect(ids(await look(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
+})
+
+test('a key that is restricted to a context sees that one’s files alone, however they are asked for', async () => {
+  const restricted = await tenant.key(['metadata'], { contexts: ['two'] })
+  const { data, pagination } = dataOf(await restricted.get('/files?sort=size_bytes&page_size=100'))
+  expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
+  expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
+})
+
+test('nothing of another tenant', async () => {
+  const other = await world.tenant()
+  for (const name of Object.keys(filters))
+    expect(itemsOf(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
+})
+
+test('a new file is found at once by its type, and by its name', async () => {
+  const own = await world.tenant()
+  await own.context('notes')
+  const { file_id } = (await own.admin.upload('notes', 'Report.txt', 'text')).body.data
+  for (const query of ['content_type=text/plain', 'content_type=text/*', 'name_prefix=rep', 'sort=size_bytes'])
+    expect(itemsOf(await own.admin.get(`/files?${query}`))).toMatchObject([{ file_id }])
+  await own.admin.delete(`/files/${file_id}`)
+  for (const query of ['content_type=text/plain', 'name_prefix=rep', 'sort=size_bytes'])
+    expect(itemsOf(await own.admin.get(`/files?${query}`))).toEqual([])
+})
+
+test.each([
+  ['content_type=pdf', ['content_type']],
+  ['content_type=*/*', ['content_type']],
+  ['name_prefix=', ['name_prefix']],
+  [`name_prefix=${'x'.repeat(256)}`, ['name_prefix']],
+  ['start_date=yesterday&end_date=2026-02-30', ['end_date', 'start_date']],
+  ['sort=name', ['sort']],
+  ['sort=size_bytes&order=down', ['order']],
+  ['sort=size_bytes&page=2', ['page']],
+  ['content_type=text/plain&page=2', ['page']],
+  ['prefix=x', ['prefix']],
+])('%s is refused, naming what is at fault', async (query, fields) => {
+  expect(faultyFields(await key.get(`/files?${query}`))).toEqual(fields)
+})
+
+test('a cursor of a list that is sorted otherwise is refused', async () => {
+  const answer = await key.get('/files?sort=size_bytes&page_size=5')
+  const after = new URL(nextOf(answer)!, 'http://x').searchParams.get('after')!
+  expect(faultyFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
+  const { body } = await key.graphql('{ filesConnection(first: 1, last: 1) { totalCount } }')
+  expect(body.errors[0].extensions.details.fields[0].field).toBe('last')
+})
+
+describe('beyond ten thousand files', () => {
+  let many: TestTenant
+  beforeAll(async () => {
+    many = await world.tenant()
+    const context = await many.context('notes')
+    const made = Array.from({ length: 10_050 }, (_, index) => ({
+      contextKey: 'notes',
+      name: `invoice-${index}.txt`,
+      type: 'text/plain',
+      size: index,
+      by: uploaders[0]!,
+    }))
+    const rows = made.map((file, index) => ({
+      ...file,
+      contextId: String(context.context_id),
+      fileId: `${firstIdAt('file', new Date(uploadedAt(0) + index)).slice(0, 15)}${newId('file').slice(15)}`,
+    }))
+    await insert(many.tenantId, rows)
+  })
+
+  test('a total of what no counter knows stops there, and is none in a connection', async () => {
+    const counted = dataOf(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
+    const uncounted = dataOf(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
+    expect([counted, uncounted]).toEqual([10_050, 10_000])
+    const { body } = await many.admin.graphql(
+      '{ all: filesConnection(sort: size_bytes) { totalCount } texts: filesConnection(contentType: "text/*") { totalCount } }',
+    )
+    expect([body.data.all.totalCount, body.data.texts.totalCount]).toEqual([10_050, null])
+  })
+
+  test('what would have to be sorted is refused, saying what would do', async () => {
+    for (const query of ['start_date=2026-01-01&sort=size_bytes', 'name_prefix=inv&start_date=2026-01-01']) {
+      const answer = await many.admin.get(`/files?${query}`)
+      expect(faultyFields(answer)).toEqual(['sort'])
+      expect(answer.body.message).toMatch(/more than 10000 files/)
+    }
+    expect(itemsOf(await many.admin.get('/files?name_prefix=invoice-99&start_date=2026-01-01&sort=size_bytes'))).toHaveLength(20)
+  })
+})
