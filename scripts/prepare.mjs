@@ -11,6 +11,9 @@ import { withLock } from './lock.mjs'
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const inRoot = (...path) => join(root, ...path)
 const generated = inRoot('src', 'db', 'generated')
+/** The dashboard's page, which is bundled and not compiled; its types are written by `npm run types`. */
+const browser = inRoot('src', 'dashboard', 'browser')
+const browserTypes = join(browser, 'generated')
 
 /** A fault that is told in its one sentence, without a stack. */
 export class Fault extends Error {}
@@ -105,12 +108,13 @@ async function generate(say) {
 const dist = inRoot('dist')
 const buildMark = join(dist, '.built-from')
 const codeSources = () => [
-  ...filesBelow(inRoot('src')).filter((path) => !path.startsWith(generated)),
+  ...filesBelow(inRoot('src')).filter((path) => !path.startsWith(generated) && !path.startsWith(browserTypes)),
   ...[
     clientMark,
+    inRoot('package-lock.json'),
+    inRoot('scripts', 'dashboard.mjs'),
     inRoot('tsconfig.json'),
     inRoot('tsconfig.client.json'),
-    inRoot('node_modules', 'typescript', 'package.json'),
     fileURLToPath(import.meta.url),
   ],
 ]
@@ -134,6 +138,8 @@ async function build(say) {
   const types = ['-p', inRoot('tsconfig.client.json'), '--outDir', join(fresh, 'client')]
   await run([process.execPath, inRoot('node_modules', 'typescript', 'bin', 'tsc'), ...types], { what: 'tsc' })
   copyAssets(fresh)
+  const { bundleDashboard } = await import('./dashboard.mjs')
+  await bundleDashboard(join(fresh, 'dashboard', 'public'))
   writeFileSync(join(fresh, '.built-from'), made)
   if (existsSync(dist)) renameSync(dist, old)
   renameSync(fresh, dist)
@@ -143,7 +149,7 @@ async function build(say) {
 /** What is not TypeScript (stored documents, rules) goes along. */
 function copyAssets(target) {
   for (const path of filesBelow(inRoot('src'))) {
-    if (path.startsWith(generated) || path.endsWith('.ts')) continue
+    if (path.startsWith(generated) || path.startsWith(browser) || path.endsWith('.ts')) continue
     const copy = join(target, relative(inRoot('src'), path))
     mkdirSync(dirname(copy), { recursive: true })
     cpSync(path, copy)

@@ -8,19 +8,24 @@ export function banner({ config, port, database, app }: { config: Config; port: 
   const lines = [
     '',
     `Assay listens on ${config.host}:${port}`,
+    ...(config.dashboard ? [`  Dashboard ${url}/`] : []),
     `  API       ${url}/api/v1   (documented at ${url}/docs)`,
     `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (Apollo Sandbox in a browser)' : ''}`,
     `  Database  ${database}`,
     `  Store     ${app.descriptions.storage}`,
     ...app.descriptions.scanner.split('\n').map((line, place) => `  ${place === 0 ? 'Scanner ' : '        '}  ${line}`),
     '',
-    ...(app.firstRun ? firstRun(app.firstRun, url) : ['Try it:', `  curl -s ${url}/health/ready`]),
+    ...(app.firstRun ? firstRun(app.firstRun, url, config.dashboard) : ['Try it:', `  curl -s ${url}/health/ready`]),
     '',
   ]
   return lines.join('\n')
 }
 
-function firstRun({ apiKey, adminEmail, adminPassword }: NonNullable<App['firstRun']>, url: string): string[] {
+function firstRun(
+  { apiKey, adminEmail, adminPassword, welcome }: NonNullable<App['firstRun']>,
+  url: string,
+  dashboard: boolean,
+): string[] {
   const shownOnce = [
     `  API key   ${apiKey}   (all scopes)`,
     `  Sign-in   ${adminEmail}   ${adminPassword ?? '(the password of BOOTSTRAP_ADMIN_PASSWORD)'}`,
@@ -28,6 +33,9 @@ function firstRun({ apiKey, adminEmail, adminPassword }: NonNullable<App['firstR
   return [
     'The first key and the first dashboard user, shown this once:',
     ...shownOnce,
+    ...(dashboard
+      ? ['', 'Open the dashboard (this link signs in once, within ten minutes):', `  ${url}/#welcome=${welcome}`]
+      : []),
     '',
     'Try it:',
     `  curl -s -H ${quoted(`Authorization: Bearer ${apiKey}`)} ${url}/api/v1/contexts`,

@@ -6,11 +6,14 @@ import type { Database } from './db/client.js'
 import { sqlFault } from './db/sql-errors.js'
 import type { TenantService } from './tenants/tenant.service.js'
 import type { UserService } from './users/user.service.js'
+import type { WelcomeService } from './users/welcome.service.js'
 
 export interface FirstRun {
   apiKey: string
   adminEmail: string
   adminPassword: string | undefined
+  /** Signs the first user in to the dashboard, once. */
+  welcome: string
 }
 
 // Any constant of our own: of several replicas that start at once on an empty database, one makes the first tenant.
@@ -20,7 +23,7 @@ const bootstrapLock = 4_207_002
 export async function bootstrap(
   config: Config,
   database: Database,
-  rooms: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService },
+  rooms: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; welcomes: WelcomeService },
 ): Promise<FirstRun | undefined> {
   const client = await database.dedicated('assay bootstrap')
   try {
@@ -36,14 +39,15 @@ export async function bootstrap(
     await rooms.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
       if (!config.bootstrap.apiKey || sqlFault(error) !== 'duplicate') throw error
     })
-    const { password } = await rooms.users.create(actor, {
+    const { user, password } = await rooms.users.create(actor, {
       email: config.bootstrap.adminEmail,
       name: 'Administrator',
       scopes: [...scopes],
       password: config.bootstrap.adminPassword ?? null,
     })
     await note(database, { done: true })
-    return { apiKey: secret, adminEmail: config.bootstrap.adminEmail, adminPassword: password ?? undefined }
+    const welcome = await rooms.welcomes.invite(user.userId)
+    return { apiKey: secret, adminEmail: config.bootstrap.adminEmail, adminPassword: password ?? undefined, welcome }
   } finally {
     await client.end()
   }

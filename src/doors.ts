@@ -6,6 +6,7 @@ import { UploadAdmission } from './admission/upload-admission.js'
 import type { UploadSlots } from './admission/upload-slots.js'
 import type { AppParts } from './app.js'
 import type { Spool } from './body/spool.js'
+import { openDashboard } from './dashboard/dashboard-door.js'
 import { createExports } from './exports/exports.js'
 import type { UploadService } from './files/upload.service.js'
 import { buildSchema } from './graphql/schema.js'
@@ -65,6 +66,9 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; a
     graphql: graphql.handle,
     download: downloadsOf(parts),
     exports: exportsOf(parts, schema, callers),
+    dashboard: config.dashboard
+      ? await openDashboard({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) })
+      : undefined,
     documentation: (app) => mountDocumentation(app, schema),
     jwks: () => identity.sessions.jwks(),
     health,
@@ -78,6 +82,8 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; a
   })
   return { express, announceStop: () => health.announceStop(), close: () => graphql.close() }
 }
+
+const isHttps = (url: string): boolean => url.startsWith('https:')
 
 function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: DoorParts): Admission {
   const { limits, ledger, tenants } = services

@@ -29,6 +29,7 @@ import { SessionService } from './users/session.service.js'
 import { SignInService } from './users/sign-in.service.js'
 import { loadSession, userOnFirstSight } from './users/user.lookup.js'
 import { UserService } from './users/user.service.js'
+import { WelcomeService } from './users/welcome.service.js'
 
 export type Services = Awaited<ReturnType<typeof openServices>>
 
@@ -120,6 +121,7 @@ function roomsOf(base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { d
       lastUse: (id) => identity.lastUsed.latest(id),
     }),
     signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
+    welcomes: new WelcomeService({ ...base, sessions }),
     sessions: new SessionService({ ...base, forget: forget('user') }),
     downloads: new SignedDownloads(db.pool),
     files: new FileService({ ...base, contexts }),

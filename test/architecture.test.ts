@@ -52,6 +52,7 @@ const rooms: Record<string, string[]> = {
   exports: ['audit-logs', 'call-logs'],
   maintenance: ['tenants', 'users'],
   cli: ['users'],
+  dashboard: ['users'],
   client: [],
 }
 
@@ -70,10 +71,14 @@ interface Import {
   target: string
 }
 
-const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts') && !name.startsWith('db/generated'))
-  .map((name) => name.replace(/\.ts$/, ''))
-const textOf = (file: string) => readFileSync(join(source, `${file}.ts`), 'utf8')
+/** What each file is without its ending. */
+const paths = new Map(
+  readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name) && !/(db|browser)\/generated\//.test(name))
+    .map((name) => [name.replace(/\.tsx?$/, ''), name]),
+)
+const files = [...paths.keys()]
+const textOf = (file: string) => readFileSync(join(source, paths.get(file)!), 'utf8')
 const imports: Import[] = files.flatMap((file) =>
   [...textOf(file).matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, path]) => ({
     file,
@@ -111,6 +116,11 @@ describe('who may import whom', () => {
     const forbidden = imports.filter((each) => !allowed(each)).map(({ file, target }) => `${file} -> ${target}`)
     expect(forbidden.filter((each) => !(each in exceptions))).toEqual([])
     expect(Object.keys(exceptions).filter((each) => !forbidden.includes(each))).toEqual([])
+  })
+
+  test('what runs in the browser imports nothing of the service, nor the service of it', () => {
+    const isPage = (file: string) => file.startsWith('dashboard/browser/')
+    expect(imports.filter(({ file, target }) => isPage(file) !== isPage(target))).toEqual([])
   })
 
   test('every arrow is walked by somebody', () => {

@@ -11,6 +11,8 @@ export interface Endpoint {
   tenantWide?: boolean
   /** Also for a user who must set up a second factor before anything else. */
   beforeSecondFactor?: boolean
+  /** Without a credential its answer is null, and no refusal. */
+  orNull?: boolean
   /** It keeps nothing, so that it uses no quota and blocks nothing. */
   dryRun?: boolean
 }

@@ -1,6 +1,7 @@
 import { now } from '../clock.js'
 import type { Actor, Origin } from './actor.js'
 import type { ApiKeyRecord, KeyDirectory } from './key-directory.js'
+import { sessionIn } from './session-cookie.js'
 import { longestToken, type RefusedFor, RefusedToken, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
 
@@ -48,7 +49,7 @@ export const suspendedTenant = 'This tenant is suspended; ask the operator of th
  */
 export async function authenticate(rawHeaders: readonly string[], origin: Origin, by: Authenticators): Promise<Authentication> {
   const presented = credentialIn(rawHeaders)
-  if (presented === undefined) return { outcome: 'none' }
+  if (presented === undefined) return bySession(rawHeaders, origin, by.tokens)
   if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
   const { credential } = presented
   if (isToken(credential)) return byToken(credential, origin, by.tokens)
@@ -56,6 +57,17 @@ export async function authenticate(rawHeaders: readonly string[], origin: Origin
   // Awaited only where it must be: a warm look-up is answered at once.
   const key = found instanceof Promise ? await found : found
   return byKey(key, origin, by)
+}
+
+/** The dashboard's cookie: a token of a session of ours, and nothing else. */
+async function bySession(rawHeaders: readonly string[], origin: Origin, tokens: Tokens): Promise<Authentication> {
+  const presented = sessionIn(rawHeaders)
+  if (presented === undefined) return { outcome: 'none' }
+  if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
+  const found = await byToken(presented.session, origin, tokens)
+  if (found.outcome === 'actor' && !found.actor.sessionId)
+    return { outcome: 'refused', why: 'token_claims', message: 'The cookie holds no session of this service; sign in again.' }
+  return found
 }
 
 function byKey(key: ApiKeyRecord | null, origin: Origin, by: Authenticators): Authentication {

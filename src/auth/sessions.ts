@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, type JWK, jwtVerify, SignJWT } from 'jose'
 import { currentTime, now } from '../clock.js'
 import { isId } from '../ids.js'
@@ -80,6 +80,19 @@ export class Sessions {
     const { sid } = decodeJwt(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
     return session && { user: session.user, isProven }
+  }
+
+  /** A signature under the key of sessions, in base64url; `text` must begin with what it is for. A token's never has a blank. */
+  async sign(text: string): Promise<string> {
+    const { privateKey } = this.#keyObjects(await this.#options.keys.current())
+    return sign(null, Buffer.from(text), privateKey).toString('base64url')
+  }
+
+  /** Whether `signature` is one of ours on `text`. */
+  async isSigned(text: string, signature: string): Promise<boolean> {
+    const bytes = Buffer.from(signature, 'base64url')
+    const keys = await this.#options.keys.all()
+    return keys.some((key) => verify(null, Buffer.from(text), this.#keyObjects(key).publicKey, bytes))
   }
 
   async #claims(token: string) {

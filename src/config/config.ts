@@ -54,6 +54,8 @@ export interface Config {
   readonly previousMasterKeys: Buffer[]
   readonly production: boolean
   readonly graphqlExplorer: boolean
+  /** Whether `/` is the dashboard. */
+  readonly dashboard: boolean
   readonly logLevel: LogLevel
   /** After SIGTERM the service is not ready, and serves on for so long. */
   readonly shutdownDelaySeconds: number
@@ -124,6 +126,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     previousMasterKeys: readPreviousMasterKeys(read),
     production,
     graphqlExplorer: (read.oneOf('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
+    dashboard: read.oneOf('DASHBOARD', ['on', 'off']) !== 'off',
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
     shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: databaseUrl ? 5 : 0 }),
     shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),

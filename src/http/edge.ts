@@ -34,6 +34,8 @@ export interface EdgeParts {
   graphql: GraphqlHandler
   download: RequestHandler<{ fileId: string }> | undefined
   exports: RequestHandler | undefined
+  /** Where it is on. */
+  dashboard: ((app: Express) => void) | undefined
   documentation: (app: Express) => void
   jwks(): Promise<unknown>
   health: Health
@@ -87,6 +89,7 @@ export function createEdge(parts: EdgeParts): Express {
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
   )
   if (parts.download) app.get('/download/:fileId', guardDownloads(), parts.download)
+  parts.dashboard?.(app)
   parts.documentation(app)
   app.all('/graphql', graphqlDoor(parts))
   if (parts.exports) app.use(parts.exports)

@@ -28,8 +28,8 @@ export class UserResolver {
     this.#signIns = signIns
   }
 
-  @Requires('any', { beforeSecondFactor: true })
-  @Query(() => Me, { description: 'Whose the credential is: a dashboard user, or an API key.' })
+  @Requires('any', { beforeSecondFactor: true, orNull: true })
+  @Query(() => Me, { nullable: true, description: 'Whose the credential is: a dashboard user, or an API key; null without one.' })
   me(@By() { id, kind, tenantId, name, email, scopes, secondFactorDue }: Actor) {
     return {
       id,

@@ -192,8 +192,10 @@ test('nothing else of the packages is served below /docs', async () => {
   expect([redirect.status, new URL(redirect.headers.get('location')!, `${world.url}/docs/`).pathname]).toEqual([308, '/docs'])
 })
 
-test('the front page links to both interfaces, without a script, and there is an icon', async () => {
-  const page = await world.stranger.raw('/')
+test('where there is no dashboard the front page links to both interfaces, without a script, and there is an icon', async () => {
+  const plain = await World.open({ DASHBOARD: 'off' }, world)
+  const page = await plain.stranger.raw('/')
+  await plain.close()
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; (?!.*script-src)/)
   expect(page.body).not.toMatch(/<script|https?:/)

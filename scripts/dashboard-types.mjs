@@ -1,0 +1,25 @@
+// npm run types, of the dashboard: what the page asks is checked against schema.graphql, its JSX and code by tsc.
+// gql.tada's own command needs TypeScript's JavaScript interface, which TypeScript 7 has not.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildSchema, introspectionFromSchema } from 'graphql'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const target = `${root}src/dashboard/browser/generated/schema.d.ts`
+
+const schema = buildSchema(readFileSync(`${root}schema.graphql`, 'utf8'))
+const introspection = introspectionFromSchema(schema, { descriptions: false, directiveIsRepeatable: false })
+const types = introspection.__schema.types.filter(({ name }) => !name.startsWith('__'))
+mkdirSync(dirname(target), { recursive: true })
+writeFileSync(
+  target,
+  `export type introspection = ${JSON.stringify({ __schema: { ...introspection.__schema, types, directives: [] } })}\n`,
+)
+
+const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src/dashboard/browser/tsconfig.json'], {
+  cwd: root,
+  stdio: 'inherit',
+})
+process.exit(tsc.status ?? 1)

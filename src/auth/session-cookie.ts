@@ -1,0 +1,40 @@
+import { longestToken } from './token-record.js'
+
+/** The dashboard's cookie (contract §15). */
+export const sessionCookie = 'assay_session'
+
+const sign = { name: 'x-assay-request', value: 'dashboard' }
+
+/**
+ * The token in the dashboard's cookie, from `request.rawHeaders`. A cookie goes along with whatever page asks; only together with
+ * a header that no form and no foreign page can send does it count.
+ */
+export function sessionIn(rawHeaders: readonly string[]): { session: string } | { fault: string } | undefined {
+  const found: string[] = []
+  let isSigned = false
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    if (name === sign.name) isSigned = rawHeaders[at + 1] === sign.value
+    if (name === 'cookie') found.push(...sessionsOf(rawHeaders[at + 1]!))
+  }
+  if (!isSigned || found.length === 0) return undefined
+  // A page on a neighbouring host can plant a second one; which of them is the user's cannot be known.
+  if (found.length > 1)
+    return { fault: `Two cookies '${sessionCookie}' were sent; delete this site's cookies and sign in again.` }
+  const session = found[0]!
+  if (session.length > longestToken) return { fault: `The cookie '${sessionCookie}' is longer than ${longestToken} bytes.` }
+  return { session }
+}
+
+const sessionsOf = (cookies: string): string[] =>
+  cookies.split(';').flatMap((pair) => {
+    const [name, ...value] = pair.trim().split('=')
+    return name === sessionCookie ? [value.join('=')] : []
+  })
+
+/** `Set-Cookie` of a session that has begun; without a token it takes the cookie away. */
+export function sessionCookieHeader({ token, expiresAt, secure }: { token?: string; expiresAt?: Date; secure: boolean }): string {
+  const expires = token && expiresAt ? expiresAt : new Date(0)
+  const marks = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Expires=${expires.toUTCString()}`, ...(secure ? ['Secure'] : [])]
+  return [`${sessionCookie}=${token ?? ''}`, ...marks].join('; ')
+}

@@ -1,0 +1,41 @@
+import { sign } from './client.js'
+import { type ErrorBody, type Fault, faultOf, faultOfBody } from './fault.js'
+
+/** Beyond that a broken connection would cost too much: the rest goes on where it broke off. */
+const resumableBytes = 16 * 1024 * 1024
+
+export interface Sending {
+  file: File
+  context: string
+  /** A dry run keeps nothing. */
+  isTrial?: boolean
+  /** 0 to 1, of the bytes. */
+  onProgress: (share: number) => void
+  signal: AbortSignal
+}
+
+export type Sent<Body> = { body: Body; fault?: undefined } | { body?: undefined; fault: Fault }
+
+/** Sends a file as a form does. `fetch` tells nothing of what it has sent so far. */
+export function sendFile<Body>({ file, context, isTrial = false, onProgress, signal }: Sending): Promise<Sent<Body>> {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest()
+    const form = new FormData()
+    form.append('context', context)
+    form.append('file', file)
+    request.open('POST', isTrial ? '/api/v1/files/validate' : '/api/v1/files/upload')
+    for (const [name, value] of Object.entries(sign)) request.setRequestHeader(name, value)
+    request.responseType = 'json'
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
+    request.onload = () => {
+      const body = request.response as ({ data?: Body } & ErrorBody) | null
+      if (request.status < 300 && body?.data) resolve({ body: body.data })
+      else resolve({ fault: body ? faultOfBody(body) : faultOf(undefined) })
+    }
+    request.onerror = request.onabort = () => resolve({ fault: faultOf(undefined) })
+    signal.addEventListener('abort', () => request.abort())
+    request.send(form)
+  })
+}
+
+export const wantsResuming = (file: File): boolean => file.size > resumableBytes

@@ -1,0 +1,71 @@
+import { useEffect } from 'preact/hooks'
+import { Button } from './components/button.js'
+import { FaultNotice } from './components/notices.js'
+import { Page } from './components/page.js'
+import { Navigation } from './navigation.js'
+import { isOnline } from './online.js'
+import { SignInDialog, SignInPage } from './pages/sign-in.js'
+import { path } from './router.js'
+import { beginSession, hasEnded, me, startFault } from './session.js'
+import { texts } from './texts.js'
+import { viewOf } from './views.js'
+
+/** Everything: who is nobody sees the sign-in, who is somebody the view that the address names. */
+export function App() {
+  const who = me.value
+  if (who === undefined)
+    return startFault.value ? (
+      <div class="alone">
+        <FaultNotice fault={startFault.value} />
+        <Button onClick={beginSession}>{texts.tryAgain}</Button>
+      </div>
+    ) : null
+  if (who === null) return <SignInPage />
+  return <Shell shown={viewOf(path.value)} />
+}
+
+function Shell({ shown }: { shown: ReturnType<typeof viewOf> }) {
+  useSearchKey()
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        {texts.skip}
+      </a>
+      <Navigation />
+      <div class="content">
+        {!isOnline.value && (
+          <div class="bar" role="status">
+            {texts.offlineBar}
+          </div>
+        )}
+        {shown ? <shown.View key={path.value} id={shown.id} /> : <NotHere />}
+      </div>
+      {hasEnded.value && <SignInDialog />}
+    </div>
+  )
+}
+
+const NotHere = () => (
+  <Page title={texts.faults.notHere}>
+    <p>
+      <a href="/">{texts.nav.overview}</a>
+    </p>
+  </Page>
+)
+
+/** `/` goes to the search, as people expect of such pages. */
+function useSearchKey() {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const { target } = event
+      const isTyping = target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable], dialog')
+      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+      event.preventDefault()
+      const search = document.querySelector<HTMLInputElement>('main input[type=search], .sidebar input[type=search]')
+      search?.focus()
+      search?.select()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+}

@@ -1,0 +1,42 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren, TargetedMouseEvent } from 'preact'
+import { Icon, type IconName } from './icon.js'
+
+interface Props {
+  children?: ComponentChildren
+  icon?: IconName
+  kind?: 'primary' | 'plain' | 'quiet' | 'danger'
+  /** What it is for, where it has no text. */
+  label?: string
+  type?: 'button' | 'submit'
+  disabled?: boolean
+  isBusy?: boolean
+  onClick?: (event: TargetedMouseEvent<HTMLButtonElement>) => unknown
+}
+
+/** Busy, and deaf to a second click, until what it does has ended. */
+export function Button({ children, icon, kind = 'plain', label, type = 'button', disabled, isBusy, onClick }: Props) {
+  const isWorking = useSignal(false)
+  const busy = isBusy || isWorking.value
+  const click = async (event: TargetedMouseEvent<HTMLButtonElement>) => {
+    if (busy || !onClick) return
+    isWorking.value = true
+    await Promise.resolve(onClick(event)).finally(() => {
+      isWorking.value = false
+    })
+  }
+  return (
+    <button
+      type={type}
+      class={`button ${kind}${children ? '' : ' square'}`}
+      aria-label={label}
+      title={children ? undefined : label}
+      aria-busy={busy}
+      disabled={disabled}
+      onClick={onClick ? click : undefined}
+    >
+      {icon && <Icon name={icon} />}
+      {children}
+    </button>
+  )
+}

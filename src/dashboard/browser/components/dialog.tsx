@@ -1,0 +1,32 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { texts } from '../texts.js'
+import { Button } from './button.js'
+
+/** Over the page, which keeps what stands in it. Escape and the cross close it, where it may be closed. */
+export function Dialog({ title, children, onClose }: { title: string; children: ComponentChildren; onClose?: () => void }) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
+  useEffect(() => {
+    const dialog = ref.current!
+    dialog.showModal()
+    return () => dialog.close()
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      class="dialog"
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose?.()
+      }}
+    >
+      <header>
+        <h2 id={titleId}>{title}</h2>
+        {onClose && <Button icon="close" kind="quiet" label={texts.close} onClick={onClose} />}
+      </header>
+      {children}
+    </dialog>
+  )
+}

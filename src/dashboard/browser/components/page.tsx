@@ -1,0 +1,38 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { texts } from '../texts.js'
+import { Icon } from './icon.js'
+
+interface Props {
+  title: string
+  about?: ComponentChildren
+  /** Where it was come from. */
+  parent?: { href: string; title: string }
+  actions?: ComponentChildren
+  children: ComponentChildren
+}
+
+/** A view: its title, also in the window's, what can be done, and what is in it. */
+export function Page({ title, about, parent, actions, children }: Props) {
+  useEffect(() => {
+    document.title = `${title} · ${texts.product}`
+  }, [title])
+  return (
+    <main class="page" id="main" tabIndex={-1}>
+      <header class="page-head">
+        <div>
+          {parent && (
+            <a class="parent" href={parent.href}>
+              <Icon name="back" />
+              {parent.title}
+            </a>
+          )}
+          <h1>{title}</h1>
+          {about && <p class="about">{about}</p>}
+        </div>
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </main>
+  )
+}

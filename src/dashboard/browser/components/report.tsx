@@ -1,0 +1,84 @@
+import type { Fault } from '../api/fault.js'
+import { texts } from '../texts.js'
+import { Icon, type IconName } from './icon.js'
+
+export const checkNames = ['invalid_extension', 'size_exceeded', 'blank_file', 'corrupt_file', 'virus_detected'] as const
+export type CheckName = (typeof checkNames)[number]
+type Outcome = 'passed' | 'failed' | 'skipped' | 'incomplete' | 'waiting'
+
+export interface CheckLine {
+  check: CheckName
+  outcome: Outcome
+  message?: string | undefined
+  durationMs?: number | undefined
+}
+
+const icons: Record<Outcome, IconName> = {
+  passed: 'check',
+  failed: 'cross',
+  skipped: 'minus',
+  incomplete: 'warning',
+  waiting: 'minus',
+}
+
+/** The five checks in the order in which they judge, each with what it saw. */
+export const Report = ({ checks }: { checks: readonly CheckLine[] }) => (
+  <ol class="report">
+    {checks.map(({ check, outcome, message, durationMs }, at) => (
+      <li key={check} class={outcome} style={{ animationDelay: `${at * 90}ms` }}>
+        <span class="sign">
+          <Icon name={icons[outcome]} />
+        </span>
+        <div>
+          <strong>{texts.checks[check]}</strong> <span class="outcome">{texts.outcomes[outcome]}</span>
+          {message && outcome !== 'waiting' && <p>{message}</p>}
+        </div>
+        {durationMs !== undefined && outcome !== 'skipped' && <small class="dim">{texts.ms(durationMs)}</small>}
+      </li>
+    ))}
+  </ol>
+)
+
+/** Which check decided a refusal: those before it passed or were switched off, those after it were not asked. */
+export function checksOfRefusal({ code, message }: Fault, context: SwitchedOff | undefined): CheckLine[] {
+  const decisive = decides[code] ?? 'virus_detected'
+  const place = checkNames.indexOf(decisive)
+  return checkNames.map((check, at) => {
+    if (at === place) return { check, outcome: code === 'SCAN_INCOMPLETE' ? 'incomplete' : 'failed', message }
+    return { check, outcome: at > place || isOff(check, context) ? 'skipped' : 'passed' }
+  })
+}
+
+interface SwitchedOff {
+  rejectBlankFiles: boolean
+  rejectCorruptFiles: boolean
+  scanForViruses: boolean
+}
+
+const isOff = (check: CheckName, context: SwitchedOff | undefined): boolean =>
+  context !== undefined &&
+  ((check === 'blank_file' && !context.rejectBlankFiles) ||
+    (check === 'corrupt_file' && !context.rejectCorruptFiles) ||
+    (check === 'virus_detected' && !context.scanForViruses))
+
+const decides: Record<string, CheckName> = {
+  INVALID_EXTENSION: 'invalid_extension',
+  SIZE_EXCEEDED: 'size_exceeded',
+  BLANK_FILE: 'blank_file',
+  CORRUPT_FILE: 'corrupt_file',
+  ENCRYPTED_FILE: 'corrupt_file',
+  ACTIVE_CONTENT: 'corrupt_file',
+  VIRUS_DETECTED: 'virus_detected',
+  SCAN_INCOMPLETE: 'virus_detected',
+}
+
+/** What a refusal means, and what can be done about it. */
+export function Advice({ code }: { code: string }) {
+  const known = texts.advice[code as keyof typeof texts.advice]
+  return known ? (
+    <div class="advice">
+      <strong>{known[0]}</strong>
+      <p>{known[1]}</p>
+    </div>
+  ) : null
+}

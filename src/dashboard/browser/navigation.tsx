@@ -1,0 +1,114 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { Button } from './components/button.js'
+import { Icon } from './components/icon.js'
+import { go, path, query } from './router.js'
+import { may, me, signOut } from './session.js'
+import { texts } from './texts.js'
+import { type Theme, theme, themes } from './theme.js'
+import { views } from './views.js'
+
+/** The views, the search and the user: beside the page, above it on a narrow screen. */
+export function Navigation() {
+  const isOpen = useSignal(false)
+  useEffect(() => {
+    isOpen.value = false
+  }, [path.value])
+  return (
+    <aside class={`sidebar${isOpen.value ? ' open' : ''}`}>
+      <div class="brand">
+        <a href="/" aria-label={`${texts.product}: ${texts.nav.overview}`}>
+          <Mark />
+          {texts.product}
+        </a>
+        <span class="menu">
+          <Button
+            icon={isOpen.value ? 'close' : 'menu'}
+            kind="quiet"
+            label={texts.nav.menu}
+            onClick={() => (isOpen.value = !isOpen.value)}
+          />
+        </span>
+      </div>
+      <div class="drawer">
+        {may('metadata') && <Search />}
+        <nav aria-label={texts.nav.main}>
+          {views().map(({ name, title, icon }) => (
+            <a key={name} href={`/${name}`} aria-current={isCurrent(name) ? 'page' : undefined}>
+              <Icon name={icon} />
+              {title}
+            </a>
+          ))}
+        </nav>
+        <div class="foot">
+          <a href="/docs" target="_blank" rel="noopener">
+            <Icon name="book" />
+            {texts.nav.docs}
+          </a>
+          <ThemeChoice />
+          <Who />
+        </div>
+      </div>
+    </aside>
+  )
+}
+
+const isCurrent = (name: string) => path.value.split('/')[1] === name
+
+/** A file on a balance: what an assay is. */
+export const Mark = () => (
+  <svg class="mark" viewBox="0 0 24 24" aria-hidden="true">
+    <rect width="24" height="24" rx="6" />
+    <path d="M7 17.500L12 6l5 11.500M9 13.500h6" />
+  </svg>
+)
+
+function Search() {
+  const text = useSignal(path.value === '/files' ? (query.value.get('name') ?? '') : '')
+  return (
+    <form
+      class="search"
+      onSubmit={(event) => {
+        event.preventDefault()
+        go(text.value ? `/files?name=${encodeURIComponent(text.value)}` : '/files')
+      }}
+    >
+      <Icon name="search" />
+      <input
+        type="search"
+        aria-label={texts.nav.search}
+        placeholder={texts.nav.search}
+        value={text.value}
+        onInput={(event) => (text.value = event.currentTarget.value)}
+      />
+      <kbd>/</kbd>
+    </form>
+  )
+}
+
+const ThemeChoice = () => (
+  <label class="theme">
+    <Icon name="sun" />
+    <span class="hidden">{texts.nav.theme}</span>
+    <select value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
+      {themes.map((name) => (
+        <option key={name} value={name} selected={name === theme.value}>
+          {texts.nav.themes[name]}
+        </option>
+      ))}
+    </select>
+  </label>
+)
+
+const Who = () => (
+  <div class="who">
+    <a href="/account" aria-current={isCurrent('account') ? 'page' : undefined}>
+      <Icon name="person" />
+      <span>
+        <strong>{me.value?.name}</strong>
+        <small>{me.value?.email}</small>
+      </span>
+    </a>
+    <Button icon="out" kind="quiet" label={texts.nav.signOut} onClick={signOut} />
+  </div>
+)

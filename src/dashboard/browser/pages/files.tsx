@@ -1,0 +1,75 @@
+import { bytes, number } from '../api/format.js'
+import { graphql, type ResultOf } from '../api/graphql.js'
+import { useQuery } from '../api/use-query.js'
+import { Button } from '../components/button.js'
+import { type Column, List } from '../components/list.js'
+import { Empty } from '../components/notices.js'
+import { Page } from '../components/page.js'
+import { Time } from '../components/time.js'
+import { query, setQuery } from '../router.js'
+import { may } from '../session.js'
+import { texts } from '../texts.js'
+import { DropZone } from './drop-zone.js'
+import { FileFilters, fileFilters } from './file-filters.js'
+
+const t = texts.files
+
+const filesDocument = graphql(`
+  query Files($first: Int!, $after: String, $context: String, $uploadedBy: ID) {
+    filesConnection(first: $first, after: $after, context: $context, uploadedBy: $uploadedBy) {
+      edges { node { id originalFilename sizeBytes contentType contextKey createdAt downloadCount uploader { id name type } } }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+`)
+
+type FileLine = NonNullable<ResultOf<typeof filesDocument>['filesConnection']>['edges'][number]['node']
+
+const columns: Column<FileLine>[] = [
+  { title: t.name, kind: 'wide', cell: ({ id, originalFilename }) => <a href={`/files/${id}`}>{originalFilename}</a> },
+  { title: t.context, cell: ({ contextKey }) => <span class="mono">{contextKey}</span> },
+  { title: t.size, kind: 'number', cell: ({ sizeBytes }) => bytes(sizeBytes) },
+  { title: t.type, kind: 'extra', cell: ({ contentType }) => <span class="dim">{contentType}</span> },
+  { title: t.uploader, kind: 'extra', cell: ({ uploader }) => uploader?.name ?? texts.none },
+  { title: t.downloads, kind: 'number', cell: ({ downloadCount }) => number(downloadCount) },
+  { title: t.uploaded, cell: ({ createdAt }) => <Time at={createdAt} relative /> },
+]
+
+/** The tenant's files, and where new ones are dropped. */
+export function Files() {
+  const answer = useQuery(filesDocument, { first: 25, ...fileFilters() })
+  const found = answer.data?.filesConnection
+  return (
+    <Page title={t.title} about={t.about}>
+      {may('upload') && <DropZone />}
+      <FileFilters />
+      <List
+        answer={answer}
+        items={found?.edges.map(({ node }) => node)}
+        columns={columns}
+        keyOf={({ id }) => id}
+        caption={t.caption}
+        next={found ? { hasNext: found.pageInfo.hasNextPage, cursor: found.pageInfo.endCursor } : undefined}
+        empty={<NoFiles />}
+      />
+    </Page>
+  )
+}
+
+function NoFiles() {
+  if (query.value.size > 0)
+    return (
+      <Empty icon="search" title={t.noneTitle}>
+        <p>{t.none}</p>
+        <Button onClick={() => setQuery(Object.fromEntries([...query.value.keys()].map((name) => [name, null])))}>
+          {t.clearFilters}
+        </Button>
+      </Empty>
+    )
+  const curl = `curl -H "Authorization: Bearer $ASSAY_KEY" -F context=CONTEXT -F file=@FILE ${location.origin}/api/v1/files/upload`
+  return (
+    <Empty icon="files" title={t.emptyTitle} curl={curl}>
+      <p>{t.empty}</p>
+    </Empty>
+  )
+}

@@ -1,0 +1,16 @@
+import { graphql } from '../api/graphql.js'
+import { useQuery } from '../api/use-query.js'
+
+const contextsDocument = graphql(`
+  query ContextNames {
+    contexts(pageSize: 100) {
+      data { id contextKey displayName status allowedExtensions maxFileSizeMb rejectBlankFiles rejectCorruptFiles scanForViruses }
+    }
+  }
+`)
+
+/** The contexts, by name: what a choice offers. */
+export function useContexts() {
+  const answer = useQuery(contextsDocument, {})
+  return { ...answer, list: answer.data?.contexts?.data ?? [] }
+}

@@ -1,0 +1,49 @@
+import { computed, signal } from '@preact/signals'
+
+const here = signal(location.pathname + location.search)
+addEventListener('popstate', () => {
+  here.value = location.pathname + location.search
+})
+
+/** The view that is shown, as its address says it. */
+export const path = computed(() => new URL(here.value, location.origin).pathname)
+
+/** The view's filters: they stand in the address, so that a link shares them. */
+export const query = computed(() => new URL(here.value, location.origin).searchParams)
+
+/** Whether the page before is the list's page before, where Back leads. */
+export const isTurned = (): boolean => history.state === turned
+const turned = 'turned'
+
+export function go(address: string, { replace = false, state = null as string | null } = {}): void {
+  if (replace) history.replaceState(history.state, '', address)
+  else history.pushState(state, '', address)
+  here.value = address
+  if (!replace) scrollTo(0, 0)
+}
+
+/** Changes some filters; what is empty leaves the address. A list then begins anew, unless its place is what changes. */
+export function setQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
+  const next = new URLSearchParams(query.value)
+  if (!('after' in changes)) next.delete('after')
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) next.set(name, value)
+    else next.delete(name)
+  }
+  const text = next.toString()
+  go(text ? `${path.value}?${text}` : path.value, { replace, state: changes.after ? turned : null })
+}
+
+/** Links to our own views change the view; everything else is the browser's. */
+export function followLinks(): void {
+  document.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href]') : null
+    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
+    if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute('download')) return
+    if (link.origin !== location.origin || !isView(link.pathname)) return
+    event.preventDefault()
+    go(link.pathname + link.search)
+  })
+}
+
+const isView = (pathname: string) => !/^\/(docs|graphql|api|download|health\/)/.test(pathname)

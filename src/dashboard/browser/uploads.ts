@@ -1,0 +1,93 @@
+import { type Signal, signal } from '@preact/signals'
+import { forgetLists } from './api/client.js'
+import type { Fault } from './api/fault.js'
+import { sendFile } from './api/send-file.js'
+
+type State =
+  | { kind: 'waiting' | 'sending' | 'judging' }
+  | { kind: 'kept'; fileId: string }
+  /** It was judged, or could not be sent. */
+  | { kind: 'refused' | 'failed'; fault: Fault }
+
+export interface Upload {
+  key: number
+  file: File
+  context: string
+  progress: Signal<number>
+  state: Signal<State>
+  abort: AbortController
+}
+
+/** What was dropped since the page was opened, newest first; it goes on while other views are looked at. */
+export const uploads = signal<readonly Upload[]>([])
+
+const mostAtOnce = 3
+let underWay = 0
+let last = 0
+
+export function addUploads(files: Iterable<File>, context: string): void {
+  const added = [...files].map(
+    (file): Upload => ({
+      key: ++last,
+      file,
+      context,
+      progress: signal(0),
+      state: signal<State>({ kind: 'waiting' }),
+      abort: new AbortController(),
+    }),
+  )
+  uploads.value = [...added, ...uploads.peek()]
+  next()
+}
+
+/** Sends it again: what failed may succeed later, and what was refused may fit a changed context. */
+export function retry(upload: Upload): void {
+  upload.abort = new AbortController()
+  upload.progress.value = 0
+  upload.state.value = { kind: 'waiting' }
+  next()
+}
+
+export const clearFinished = (): void => {
+  uploads.value = uploads.peek().filter(({ state }) => !isOver(state.peek()))
+}
+
+export const isOver = ({ kind }: State): boolean => kind === 'kept' || kind === 'refused' || kind === 'failed'
+
+function next(): void {
+  // The oldest first, in the order in which they were dropped.
+  const waiting = [...uploads.peek()].sort((a, b) => a.key - b.key).filter(({ state }) => state.peek().kind === 'waiting')
+  for (const upload of waiting.slice(0, mostAtOnce - underWay)) {
+    underWay++
+    void run(upload).finally(() => {
+      underWay--
+      next()
+    })
+  }
+}
+
+async function run({ file, context, progress, state, abort: { signal } }: Upload): Promise<void> {
+  state.value = { kind: 'sending' }
+  const onProgress = (share: number) => {
+    progress.value = share
+    if (share === 1) state.value = { kind: 'judging' }
+  }
+  const { body, fault } = await sendFile<{ file_id: string }>({ file, context, onProgress, signal })
+  if (body) state.value = { kind: 'kept', fileId: body.file_id }
+  else state.value = { kind: isVerdict(fault) ? 'refused' : 'failed', fault }
+  if (body) forgetLists()
+}
+
+const verdicts = [
+  'INVALID_EXTENSION',
+  'SIZE_EXCEEDED',
+  'BLANK_FILE',
+  'CORRUPT_FILE',
+  'VIRUS_DETECTED',
+  'SCAN_INCOMPLETE',
+  'ENCRYPTED_FILE',
+  'ACTIVE_CONTENT',
+]
+
+/** The file itself is the reason: sending it again changes nothing. */
+const isVerdict = ({ code }: Fault) => verdicts.includes(code)

@@ -1,0 +1,321 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let user: { email: string; password: string }
+
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+  const { email, password } = await tenant.user(['metadata', 'upload'])
+  user = { email, password }
+})
+afterAll(() => world.close())
+
+const dashboard = { 'x-assay-request': 'dashboard' }
+const json = { 'content-type': 'application/json' }
+
+const begin = (body: object, headers: Record<string, string> = json) =>
+  world.stranger.raw('/session', { method: 'POST', headers, body: JSON.stringify(body) })
+
+/** `assay_session=…`, as a browser sends it back. */
+async function cookieOf(credentials: object = user): Promise<string> {
+  const { headers } = await begin(credentials)
+  return headers.getSetCookie()[0]!.split(';')[0]!
+}
+
+const me = (headers: Record<string, string>) =>
+  world.stranger.raw('/graphql', {
+    method: 'POST',
+    headers: { ...json, ...headers },
+    body: JSON.stringify({ query: '{ me { email } }' }),
+  })
+
+describe('POST /session', () => {
+  test('makes a cookie that no script can read and no foreign page sends, and tells no token', async () => {
+    const { status, body, headers } = await begin({ email: user.email, password: user.password })
+    expect(status).toBe(200)
+    expect(headers.getSetCookie()).toHaveLength(1)
+    expect(headers.getSetCookie()[0]).toMatch(/^assay_session=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict; Expires=[^;]+GMT$/)
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(body).toMatchObject({
+      status: 'SUCCESS',
+      data: { second_factor_due: false, user: { email: user.email, scopes: ['metadata', 'upload'] } },
+    })
+    expect(JSON.stringify(body)).not.toContain('ey')
+  })
+
+  test('asks the cookie to be sent by https alone where the service is reached by https', async () => {
+    const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
+    const answer = await secure.stranger.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
+    expect(answer.headers.getSetCookie()[0]).toMatch(/; Secure$/)
+    await secure.close()
+  })
+
+  test('refuses a wrong password as signIn does, without a cookie', async () => {
+    const { status, body, headers } = await begin({ email: user.email, password: 'wrong' })
+    expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
+  })
+
+  test('asks for the code of a second factor, in the same words', async () => {
+    const holder = await tenant.user(['metadata'])
+    await holder.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret } }', {
+      password: holder.password,
+    })
+    await world.database.pool.query('UPDATE users SET totp_confirmed_at = now() WHERE email = $1', [holder.email])
+    const { status, body, headers } = await begin({ email: holder.email, password: holder.password })
+    expect([status, body.error.details]).toEqual([401, { second_factor: 'code' }])
+    expect(headers.getSetCookie()).toEqual([])
+  })
+
+  test.each([
+    [{}, ['email', 'password']],
+    [{ email: 1, password: 'x' }, ['email']],
+    [{ email: 'a@b', password: 'x'.repeat(1025) }, ['password']],
+    [{ email: 'a@b', password: 'x', admin: true }, ['admin']],
+    [{ welcome: '' }, ['welcome']],
+  ])('names every fault of %j', async (body, fields) => {
+    const answer = await begin(body)
+    expect(answer.status).toBe(400)
+    expect(answer.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)
+  })
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
+    'takes nothing that a form on a foreign page can send: %s',
+    async (type) => {
+      const { status, headers } = await begin(user, { 'content-type': type })
+      expect([status, headers.getSetCookie()]).toEqual([415, []])
+    },
+  )
+
+  test('other methods are not allowed', async () => {
+    const answer = await world.stranger.raw('/session')
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
+  })
+})
+
+describe('the cookie', () => {
+  // Who asks with what, and whether it is the user who asks.
+  test.each([
+    ['with the header that no form can send', { ...dashboard }, true],
+    ['without it', {}, false],
+    ['with another value of it', { 'x-assay-request': 'other' }, false],
+  ])('counts %s: %#', async (_how, headers, counts) => {
+    const cookie = await cookieOf()
+    const answer = await me({ cookie, ...headers })
+    expect(answer.body.data.me).toEqual(counts ? { email: user.email } : null)
+    const rest = await world.stranger.get('/files', { cookie, ...headers })
+    expect(rest.status).toBe(counts ? 200 : 401)
+  })
+
+  test('changes nothing for a page that has a form and the browser’s cookies', async () => {
+    const cookie = await cookieOf()
+    const form = new FormData()
+    form.append('context', 'notes')
+    form.append('file', new Blob(['text']), 'a.txt')
+    const upload = await world.stranger.rest('POST', '/files/upload', form, { cookie, origin: 'https://evil.example' })
+    expect(upload.status).toBe(401)
+    const out = await world.stranger.raw('/session', { method: 'DELETE', headers: { cookie } })
+    expect([out.status, out.headers.getSetCookie()]).toEqual([401, []])
+    expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
+  })
+
+  test('is offered to no other origin, also where those are let in', async () => {
+    const open = await World.open({ CORS_ORIGINS: '*' }, world)
+    const preflight = await open.stranger.raw('/graphql', {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://evil.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type,x-assay-request',
+      },
+    })
+    expect(preflight.headers.get('access-control-allow-credentials')).toBeNull()
+    await open.close()
+  })
+
+  test('stands behind an Authorization header, which is the one that counts', async () => {
+    const cookie = await cookieOf()
+    const both = await me({ cookie, ...dashboard, authorization: `Bearer ${tenant.admin.credential}` })
+    expect(both.body.data.me).toEqual({ email: null })
+    const dead = await me({ cookie, ...dashboard, authorization: 'Bearer assay_unknown' })
+    expect(dead.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
+  })
+
+  test.each([
+    ['an API key', () => `assay_session=${tenant.admin.credential}`],
+    ['nothing', () => 'assay_session='],
+    ['two sessions', async () => `${await cookieOf()}; ${await cookieOf()}`],
+    ['a token that was changed', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
+    ['too much', () => `assay_session=${'a.'.repeat(4500)}`],
+  ])('holding %s is refused as a dead token is', async (_what, make) => {
+    const answer = await world.stranger.get('/files', { cookie: await make(), ...dashboard })
+    expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthenticated'])
+  })
+
+  test('asks for scopes as every credential does', async () => {
+    const cookie = await cookieOf()
+    const answer = await world.stranger.get('/api-keys', { cookie, ...dashboard })
+    expect([answer.status, answer.body.error.code]).toEqual([403, 'forbidden'])
+  })
+})
+
+describe('DELETE /session', () => {
+  test('ends the session on the server, and takes the cookie away', async () => {
+    const cookie = await cookieOf()
+    const answer = await world.stranger.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.getSetCookie()[0]).toMatch(
+      /^assay_session=; Path=\/; HttpOnly; SameSite=Strict; Expires=Thu, 01 Jan 1970/,
+    )
+    const after = await me({ cookie, ...dashboard })
+    expect(after.body.errors[0]).toMatchObject({
+      message: expect.stringContaining('ended'),
+      extensions: { code: 'UNAUTHENTICATED' },
+    })
+  })
+
+  test('tells an API key that it has no session', async () => {
+    const answer = await tenant.admin.raw('/session', { method: 'DELETE' })
+    expect(answer.status).toBe(401)
+  })
+
+  test('of a session that has ended is refused, and takes the cookie away all the same', async () => {
+    const cookie = await cookieOf()
+    await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
+    const other = await World.open({}, world)
+    const answer = await other.stranger.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
+    expect([answer.status, answer.headers.getSetCookie().length]).toEqual([401, 1])
+    await other.close()
+  })
+})
+
+describe('a first visit’s link', () => {
+  const invite = async () => {
+    const { user: made } = await world.app.services.users.create(
+      {
+        tenantId: tenant.tenantId,
+        kind: 'system',
+        id: 'system',
+        name: 'system',
+        email: null,
+        scopes: ['admin'],
+        contexts: null,
+        ip: '',
+        userAgent: '',
+      },
+      { email: `first-${Math.random()}@example.com`, name: 'First', scopes: ['admin'] },
+    )
+    return { userId: made.userId, email: made.email, welcome: await world.app.services.welcomes.invite(made.userId) }
+  }
+
+  test('signs in once, and only once', async () => {
+    const { welcome, email } = await invite()
+    const cookie = await cookieOf({ welcome })
+    expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email })
+    expect((await begin({ welcome })).status).toBe(401)
+  })
+
+  test('signs in one of two who open it at once', async () => {
+    const { welcome } = await invite()
+    const answers = await Promise.all([begin({ welcome }), begin({ welcome })])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
+  })
+
+  test.each([
+    ['another user', (welcome: string) => welcome.replace(/\.\w/, '.7')],
+    ['another signature', (welcome: string) => `${welcome.slice(0, -4)}AAAA`],
+    ['no signature', (welcome: string) => welcome.split('.').slice(0, 2).join('.')],
+    ['nonsense', () => 'a.b.c'],
+  ])('with %s is refused', async (_what, change) => {
+    const { welcome } = await invite()
+    expect((await begin({ welcome: change(welcome) })).status).toBe(401)
+    expect((await begin({ welcome })).status).toBe(200)
+  })
+
+  test('is no token, and no token is such a link', async () => {
+    const { welcome } = await invite()
+    expect((await world.as(welcome).get('/files')).status).toBe(401)
+    const token = (await cookieOf()).slice('assay_session='.length)
+    expect((await begin({ welcome: token })).status).toBe(400)
+  })
+
+  test('does not go round a disabled user or a second factor', async () => {
+    const disabled = await invite()
+    await world.database.pool.query(`UPDATE users SET status = 'disabled' WHERE user_id = $1`, [disabled.userId])
+    const secured = await invite()
+    await world.database.pool.query('UPDATE users SET totp_confirmed_at = now() WHERE user_id = $1', [secured.userId])
+    for (const { welcome } of [disabled, secured]) expect((await begin({ welcome })).status).toBe(401)
+  })
+})
+
+describe('me', () => {
+  test('is null without a credential, and a refusal with a bad one', async () => {
+    expect((await me({})).body).toEqual({ data: { me: null } })
+    const bad = await me({ authorization: 'Bearer assay_unknown' })
+    expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
+  })
+})
+
+describe('the page', () => {
+  const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+  test.each(['/', '/files', '/files/file_01kaajmvs6q3yw9y5v8y5g0000', '/health', '/contexts/new'])(
+    'is at %s for a browser',
+    async (path) => {
+      const { status, headers, body } = await world.stranger.raw(path, { headers: browser })
+      expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+        200,
+        'text/html; charset=utf-8',
+        'no-cache',
+      ])
+      const policy = headers.get('content-security-policy')!
+      expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; /)
+      expect(policy).not.toMatch(/unsafe|https?:/)
+      expect(body).not.toMatch(/https?:|<script(?! type="module" src="\/assets\/)|style=/)
+    },
+  )
+
+  test.each([
+    '/files',
+    '/health',
+    '/nothing',
+    '/files/a/b',
+    '/assets/',
+    '/assets/nothing.js',
+    '/assets/..%2Findex.html',
+    '/assets/constructor',
+  ])('stands in the way of no program at %s', async (path) => {
+    const { status, body } = await world.stranger.raw(path)
+    expect([status, body.error.code]).toEqual([404, 'not_found'])
+  })
+
+  test('keeps a path that is no view of its own an error for browsers too', async () => {
+    for (const path of ['/nothing', '/api/v1/nothing', '/files/a/b'])
+      expect((await world.stranger.raw(path, { headers: browser })).status).toBe(404)
+  })
+
+  test.each(['br', 'gzip'])('has files with hashed names, compressed by %s when they were built', async (encoding) => {
+    const { body } = await world.stranger.raw('/')
+    const names = [...(body as string).matchAll(/\/assets\/[\w-]+-[A-Z0-9]{8}\.(?:js|css)/g)].map(([path]) => path)
+    expect(names).toHaveLength(2)
+    for (const path of names) {
+      const { status, headers } = await world.stranger.raw(path, { headers: { 'accept-encoding': encoding } })
+      expect([status, headers.get('content-encoding'), headers.get('vary')]).toEqual([200, encoding, 'Accept-Encoding'])
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    }
+  })
+})
+
+test('DASHBOARD=off: / is a small page without scripts, and there is no session by cookie', async () => {
+  const off = await World.open({ DASHBOARD: 'off' }, world)
+  const page = await off.stranger.raw('/')
+  expect(page.status).toBe(200)
+  expect(page.body).not.toContain('<script')
+  for (const address of ['docs', 'graphql']) expect(page.body).toContain(`href="${address}"`)
+  expect((await off.stranger.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })).status).toBe(404)
+  expect((await off.stranger.raw('/files', { headers: { accept: 'text/html' } })).status).toBe(404)
+  await off.close()
+})
