@@ -123,7 +123,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
   test('a move waits a second for its lock, a transaction has its limits', async () => {
     await direct.query('BEGIN')
     await direct.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
-    const move = world.database.writes.query('SELECT ledger_move_1($1, $2)', [tenant.tenantId, { entries: 0 }])
+    const move = world.database.writes.query('SELECT ledger_move_or_wait_2($1, $2, 0, 0)', [tenant.tenantId, { entries: 0 }])
     await expect(move).rejects.toMatchObject({ code: '55P03' })
     await direct.query('ROLLBACK')
     const client = await world.database.writes.connect()
