@@ -64,13 +64,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   services.ledger.onFailed = ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath)
-  const uploads = new UploadService({
-    ...services,
-    validator,
-    storage: orphanedUploads.watching(measuredStorage(services.storage, metrics)),
-  })
+  const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
+  const uploads = new UploadService({ ...services, validator, storage: uploadStorage, tenantRoom: services.tenants.room })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
-  const doors = await openDoors({ ...parts, services, uploads, metrics, spool, slots, scanner })
+  const doors = await openDoors({ ...parts, services, uploads, uploadStorage, metrics, spool, slots, scanner })
   const firstRun = await bootstrap(config, database, services)
   return {
     httpServer: httpServer(doors.express),

@@ -12,7 +12,7 @@ import type { UploadService } from './files/upload.service.js'
 import { buildSchema } from './graphql/schema.js'
 import { openGraphql } from './graphql/server.js'
 import { callOf } from './http/caller.js'
-import { createEdge } from './http/edge.js'
+import { createEdge, type EdgeParts } from './http/edge.js'
 import { Health } from './http/health.js'
 import type { Metrics } from './metrics.js'
 import { mountDocumentation } from './openapi/documentation.js'
@@ -20,13 +20,17 @@ import { resolversOf } from './resolvers.js'
 import { createRestHandler } from './rest/router.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import type { Services } from './services.js'
+import type { BlobStorage } from './storage/blob-storage.js'
 import { LocalStorage } from './storage/local/local.js'
 import { serveBlob } from './storage/serve-blob.js'
 import { megabyte } from './units.js'
+import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
 
 interface DoorParts extends AppParts {
   services: Services
   uploads: UploadService
+  /** Where their bytes go, with what fails noted. */
+  uploadStorage: Pick<BlobStorage, 'put'>
   metrics: Metrics
   spool: Spool
   slots: UploadSlots
@@ -69,6 +73,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; a
     dashboard: config.dashboard
       ? await openDashboard({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) })
       : undefined,
+    resumable: resumableOf(parts, callers),
     documentation: (app) => mountDocumentation(app, schema),
     jwks: () => identity.sessions.jwks(),
     health,
@@ -130,6 +135,24 @@ function exportsOf(
     callOf: (request) => callOf(callers, request),
     onFault: (error) => logger.error({ err: error }, 'An export failed half-way.'),
   })
+}
+
+function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): EdgeParts['resumable'] {
+  const { config, services, uploads, uploadStorage, spool, logger } = parts
+  const maxUploadBytes = config.maxUploadMb * megabyte
+  return {
+    describe: describeProtocol(maxUploadBytes),
+    exposedHeaders,
+    handle: createResumableUploads({
+      rows: services.resumableUploads,
+      uploads,
+      storage: { put: uploadStorage.put, open: services.storage.open.bind(services.storage) },
+      paths: services.paths,
+      spool,
+      callOf: (request) => callOf(callers, request),
+      onFault: (error) => logger.error({ err: error }, 'A resumable upload failed for a reason of ours.'),
+    }),
+  }
 }
 
 function healthOf({ services, database, spool, scanner, isDiskFull = () => false, logger }: DoorParts): Health {

@@ -14,6 +14,10 @@ export const faultPoints = [
   'commit.begun',
   'commit.durable',
   'upload.committed',
+  // A part of an upload in several requests, and the verdict on it.
+  'part.stored',
+  'part.kept',
+  'part.decided',
   // A delete, which goes through `commit.` as well.
   'delete.found',
   'delete.committed',

@@ -24,6 +24,7 @@ import { Charts } from './stats/charts.js'
 import { StatsService } from './stats/stats.service.js'
 import { openStorage } from './storage/index.js'
 import { TenantService } from './tenants/tenant.service.js'
+import { ResumableUploadService } from './uploads/resumable-upload.service.js'
 import { SecondFactorService } from './users/second-factor.service.js'
 import { SessionService } from './users/session.service.js'
 import { SignInService } from './users/sign-in.service.js'
@@ -130,6 +131,7 @@ function roomsOf(base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { d
     stats: new StatsService(db),
     charts: new Charts(db),
     idempotency: new IdempotencyService(db.pool),
+    resumableUploads: new ResumableUploadService({ db, maxUploadMb }),
     storageHealth: new StorageHealth({ database: db, storage, horizons }),
   }
 }

@@ -15,8 +15,10 @@ export interface Endpoint {
   orNull?: boolean
   /** It keeps nothing, so that it uses no quota and blocks nothing. */
   dryRun?: boolean
+  /** One of several requests that are one call together: no call by itself. */
+  step?: boolean
 }
 
 /** What the call log calls it; null where it is no call (contract §5). */
-export const operationOf = ({ access }: Endpoint): Operation | null =>
-  access === 'any' || access === 'public' || access === 'admin' ? null : access
+export const operationOf = ({ access, step }: Endpoint): Operation | null =>
+  step || access === 'any' || access === 'public' || access === 'admin' ? null : access

@@ -52,6 +52,11 @@ export class Attempt {
     this.#settled = false
   }
 
+  /** It is no call by itself, and is not logged. */
+  leaveOut(): void {
+    this.#settled = true
+  }
+
   #row(): CallRow | undefined {
     const { actor, refusal, origin } = this.call
     const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : refusal?.known

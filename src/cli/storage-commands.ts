@@ -16,11 +16,13 @@ export const storageCommands: Record<string, Command> = {
       const noteReason = (blob: string, reason: unknown) => {
         why ||= ` The first, '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
       }
+      // Their bytes are then due.
+      const uploads = await services.resumableUploads.sweep()
       const { removed, failed } = await new Sweeper(database.pool, services.storage, noteReason).sweep()
       const idempotencyKeys = await services.idempotency.sweep()
       const sessions = await services.signIns.sweep()
       return {
-        result: { removed, failed, idempotency_keys: idempotencyKeys, sessions },
+        result: { removed, failed, uploads, idempotency_keys: idempotencyKeys, sessions },
         ...(failed > 0 && {
           fault: `The store did not remove ${failed} of the blobs that are due; they are tried again later.${why}`,
         }),

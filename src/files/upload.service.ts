@@ -13,15 +13,29 @@ import type { IdempotentAnswer, UploadedFile } from '../ledger/entry.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { PathLeases } from '../ledger/path-leases.js'
-import { Outrun } from '../ledger/refusals.js'
+import { Outrun, overContextQuota, overTenantQuota } from '../ledger/refusals.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import { megabyte } from '../units.js'
 import type { ValidationReport, Validator } from '../validation/checks/check.js'
+import { extensionOf } from '../validation/file-under-test.js'
 import type { File } from './file.type.js'
 import { cleanFilename } from './filename.js'
 
 // A store that is so slow that the lease of a path runs out is not tried for ever.
 const mostPaths = 2
+
+/** What is judged: a file, what was read of it before it became too large, or what its sender says of it. */
+type Received = Pick<Spooled, 'content' | 'sizeBytes'> & { announced?: boolean }
+
+/** The tenant's quota and what it holds of it, in bytes. */
+type TenantRoom = (actor: Attempt['actor']) => Promise<{ quota: number; held: number }>
+
+/** A file that is yet to come: `sizeBytes` is null where that is not known yet. */
+interface Announcement {
+  context: string
+  filename: string
+  sizeBytes: number | null
+}
 
 interface UploadInput {
   file: IncomingFile
@@ -38,6 +52,7 @@ export class UploadService {
   readonly #ledger: Ledger
   readonly #paths: PathLeases
   readonly #idempotency: IdempotencyService
+  readonly #tenantRoom: TenantRoom
 
   constructor(parts: {
     contexts: FileContextService
@@ -46,6 +61,7 @@ export class UploadService {
     ledger: Ledger
     paths: PathLeases
     idempotency: IdempotencyService
+    tenantRoom: TenantRoom
   }) {
     this.#contexts = parts.contexts
     this.#validator = parts.validator
@@ -53,6 +69,7 @@ export class UploadService {
     this.#ledger = parts.ledger
     this.#paths = parts.paths
     this.#idempotency = parts.idempotency
+    this.#tenantRoom = parts.tenantRoom
   }
 
   /** Throws the check that failed, `quota_exceeded`, or what kept it from being judged or stored; then nothing is kept. */
@@ -92,12 +109,35 @@ export class UploadService {
     }
   }
 
-  async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }) {
-    const context = await this.#contexts.findOnce(attempt.actor, input.context)
-    if (!context) throw notFound('context', input.context)
+  /**
+   * What is known of a file before its first byte: throws what would be thrown at its end for its context, its name, its size or the
+   * quotas, which are judged again then.
+   */
+  async announce(attempt: Attempt, input: Announcement): Promise<{ filename: string; limit: number }> {
+    const context = await this.#contextOf(attempt, input.context)
+    const filename = cleanFilename(input.filename)
+    const limit = context.maxFileSizeMb * megabyte
+    const sizeBytes = input.sizeBytes ?? 0
+    if (!context.allowedExtensions.includes(extensionOf(filename)) || sizeBytes > limit)
+      throw await this.#reject(attempt, await this.#judge(attempt, context, filename, { sizeBytes, announced: true }))
+    const room = { quota: context.storageQuotaMb * megabyte, held: context.storageUsedBytes }
+    if (room.held + sizeBytes > room.quota && sizeBytes > 0) throw overContextQuota(context.contextKey, room, sizeBytes)
+    const all = await this.#tenantRoom(attempt.actor)
+    if (all.held + sizeBytes > all.quota && sizeBytes > 0) throw overTenantQuota(attempt.actor, all, sizeBytes)
+    return { filename, limit }
+  }
+
+  async #contextOf(attempt: Attempt, contextKey: string): Promise<FileContext> {
+    const context = await this.#contexts.findOnce(attempt.actor, contextKey)
+    if (!context) throw notFound('context', contextKey)
     attempt.involve({ context })
     if (context.status !== 'active')
       throw conflict(`Context '${context.contextKey}' is disabled.`, { context_key: context.contextKey, status: context.status })
+    return context
+  }
+
+  async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }) {
+    const context = await this.#contextOf(attempt, input.context)
     const filename = cleanFilename(await input.file.name())
     return { context, filename, spooled: await input.file.receive(() => context.maxFileSizeMb * megabyte) }
   }
@@ -171,13 +211,14 @@ export class UploadService {
     return blobPath
   }
 
-  #judge(attempt: Attempt, context: FileContext, originalFilename: string, spooled: Spooled): Promise<ValidationReport> {
+  #judge(attempt: Attempt, context: FileContext, originalFilename: string, spooled: Received): Promise<ValidationReport> {
     return this.#validator.validate({
       originalFilename,
       rules: context,
       sizeBytes: spooled.sizeBytes,
       signal: attempt.call.signal,
       owner: attempt.actor.tenantId,
+      ...(spooled.announced && { announced: true }),
       ...(spooled.content && { content: spooled.content }),
     })
   }

@@ -36,6 +36,8 @@ export interface EdgeParts {
   exports: RequestHandler | undefined
   /** Where it is on. */
   dashboard: ((app: Express) => void) | undefined
+  /** Uploads in several requests, and what they say of themselves to whoever asks by OPTIONS. */
+  resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
   documentation: (app: Express) => void
   jwks(): Promise<unknown>
   health: Health
@@ -66,11 +68,19 @@ export function createEdge(parts: EdgeParts): Express {
       crossOriginResourcePolicy: { policy: 'same-site' },
     }),
   )
+  app.use(parts.resumable.describe)
   if (parts.corsOrigins.length > 0)
     app.use(
       cors({
         origin: parts.corsOrigins.includes('*') ? '*' : parts.corsOrigins,
-        exposedHeaders: ['X-Request-Id', 'Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
+        exposedHeaders: [
+          'X-Request-Id',
+          'Link',
+          'RateLimit',
+          'RateLimit-Policy',
+          'Retry-After',
+          ...parts.resumable.exposedHeaders,
+        ],
         maxAge: 600,
       }),
     )
@@ -93,6 +103,7 @@ export function createEdge(parts: EdgeParts): Express {
   parts.documentation(app)
   app.all('/graphql', graphqlDoor(parts))
   if (parts.exports) app.use(parts.exports)
+  app.use(parts.resumable.handle)
   app.use('/api/v1', restDoor(parts))
   app.use((request) => {
     throw notFound('endpoint', request.path)

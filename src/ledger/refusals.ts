@@ -1,3 +1,4 @@
+import type { Actor } from '../auth/actor.js'
 import { type AssayError, conflict, forbidden, notFound, quotaExceeded, unauthenticated } from '../errors.js'
 import { megabyte } from '../units.js'
 import type { Entry } from './entry.js'
@@ -44,19 +45,28 @@ export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayE
       return conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status: refusal.status })
     }
     case 'context_quota':
-      return overQuota(`Context '${upload!.file.contextKey}'`, refusal, upload!.file.sizeBytes)
-    case 'tenant_quota': {
-      const { actor, file } = upload!
-      if (actor.contexts === null) return overQuota('The tenant', refusal, file.sizeBytes)
-      // A key that is restricted to some contexts learns nothing of what the whole tenant holds.
-      return quotaExceeded(`The tenant has less left of its quota than the file's ${file.sizeBytes} bytes.`, {
-        size_bytes: file.sizeBytes,
-      })
-    }
+      return overContextQuota(upload!.file.contextKey, refusal, upload!.file.sizeBytes)
+    case 'tenant_quota':
+      return overTenantQuota(upload!.actor, refusal, upload!.file.sizeBytes)
   }
 }
 
-function overQuota(owner: string, { quota, held }: { quota: number; held: number }, sizeBytes: number): AssayError {
+/** Bytes: what there may be, and what there is. */
+interface Room {
+  quota: number
+  held: number
+}
+
+export const overContextQuota = (contextKey: string, room: Room, sizeBytes: number): AssayError =>
+  overQuota(`Context '${contextKey}'`, room, sizeBytes)
+
+export function overTenantQuota({ contexts }: Actor, room: Room, sizeBytes: number): AssayError {
+  if (contexts === null) return overQuota('The tenant', room, sizeBytes)
+  // A key that is restricted to some contexts learns nothing of what the whole tenant holds.
+  return quotaExceeded(`The tenant has less left of its quota than the file's ${sizeBytes} bytes.`, { size_bytes: sizeBytes })
+}
+
+function overQuota(owner: string, { quota, held }: Room, sizeBytes: number): AssayError {
   const remaining = Math.max(0, quota - held)
   const quotaMb = quota / megabyte
   return quotaExceeded(`${owner} has ${remaining} bytes left of its quota of ${quotaMb} MB; the file has ${sizeBytes}.`, {

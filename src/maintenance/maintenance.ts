@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger/ledger.js'
 import { ensurePartitions } from '../ledger/partitions.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { TenantService } from '../tenants/tenant.service.js'
+import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import { splitFileRanges } from './file-ranges.js'
 import type { LogHorizons } from './log-horizons.js'
@@ -24,6 +25,7 @@ interface Parts {
   ledger: Ledger
   idempotency: IdempotencyService
   signIns: SignInService
+  resumableUploads: ResumableUploadService
   tenants: TenantService
   horizons: LogHorizons
   storageHealth: StorageHealth
@@ -47,7 +49,8 @@ export class Maintenance {
   }
 
   start(): void {
-    const { database, storage, tenants, idempotency, signIns, horizons, orphanedUploads, config, logger } = this.#parts
+    const { database, storage, tenants, idempotency, signIns, resumableUploads, horizons, orphanedUploads, config, logger } =
+      this.#parts
     const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
       logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
     )
@@ -58,6 +61,7 @@ export class Maintenance {
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
+    this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
     if (config.reconcileIntervalHours > 0)
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))

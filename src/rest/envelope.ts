@@ -15,9 +15,18 @@ export async function sendSuccess(response: ServerResponse, route: Route, data: 
   send(response, route.status ?? 200, 'application/json; charset=utf-8', await jsonInTurns(body))
 }
 
+/** A small answer that no document gives. */
+export const sendJson = (response: ServerResponse, status: number, body: object): void =>
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
+
 /** Answers as contract §1 wraps failures: the one shape, or RFC 9457 where the client accepts that. */
-export function sendError(request: IncomingMessage, response: ServerResponse, error: PublicError, requestId: string): void {
-  const status = httpStatus[error.code]
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: PublicError,
+  requestId: string,
+  status = httpStatus[error.code],
+): void {
   const headers = errorHeaders(error, request.headers.authorization)
   for (const name in headers) response.setHeader(name, headers[name]!)
   const isProblem = /application\/problem\+json/i.test(request.headers.accept ?? '')

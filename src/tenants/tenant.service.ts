@@ -73,6 +73,12 @@ export class TenantService {
     return Math.max(0, Number(rows[0]?.remaining ?? 0))
   }
 
+  /** Its quota and what it holds of that, in bytes. */
+  readonly room = async (actor: Actor): Promise<{ quota: number; held: number }> => {
+    const { storageQuotaMb, storageUsedBytes } = await this.get(actor)
+    return { quota: storageQuotaMb * megabyte, held: storageUsedBytes }
+  }
+
   /** By the operator alone. */
   async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
     const fault = [...name].length < 1 || [...name].length > 255 || name.includes('\0')

@@ -148,6 +148,16 @@ export type BlobGarbage = Prisma.BlobGarbageModel
  */
 export type IdempotencyKey = Prisma.IdempotencyKeyModel
 /**
+ * Model ResumableUpload
+ * An upload that comes in several requests (tus), until it expires; once decided, its answer.
+ */
+export type ResumableUpload = Prisma.ResumableUploadModel
+/**
+ * Model UploadPart
+ * What has come of one: a blob that the garbage journal has until the upload expires.
+ */
+export type UploadPart = Prisma.UploadPartModel
+/**
  * Model RateLimit
  * 
  */

@@ -25,6 +25,8 @@ export interface Submission {
   /** Absent where the upload was cut off at the limit: then `sizeBytes` is what had been read by then. */
   content?: Content
   sizeBytes: number
+  /** Nothing was received yet: the size is what the sender says. */
+  announced?: boolean
   signal: AbortSignal
   /** The tenant, whose files take turns with those of others. */
   owner?: string

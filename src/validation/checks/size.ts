@@ -7,9 +7,10 @@ export const size: Check = ({ submission, tooLarge }) => {
   const limit = rules.maxFileSizeMb * megabyte
   const evidence = { size_bytes: sizeBytes, limit_bytes: limit }
   if (!tooLarge) return { outcome: 'passed', message: `${sizeBytes} bytes, of at most ${limit}.`, evidence }
-  const seen = submission.content
-    ? `The file has ${sizeBytes} bytes`
-    : `The upload was cut off after ${Math.max(sizeBytes, limit)} bytes`
+  const seen =
+    submission.content || submission.announced
+      ? `The file has ${sizeBytes} bytes`
+      : `The upload was cut off after ${Math.max(sizeBytes, limit)} bytes`
   return {
     outcome: 'failed',
     message: `${seen}; context '${rules.contextKey}' allows ${rules.maxFileSizeMb} MB (${limit} bytes).`,

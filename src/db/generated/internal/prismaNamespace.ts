@@ -418,6 +418,8 @@ export const ModelName = {
   AuditCounter: 'AuditCounter',
   BlobGarbage: 'BlobGarbage',
   IdempotencyKey: 'IdempotencyKey',
+  ResumableUpload: 'ResumableUpload',
+  UploadPart: 'UploadPart',
   RateLimit: 'RateLimit',
   StorageFinding: 'StorageFinding',
   ServiceState: 'ServiceState',
@@ -437,7 +439,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1995,6 +1997,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    ResumableUpload: {
+      payload: Prisma.$ResumableUploadPayload<ExtArgs>
+      fields: Prisma.ResumableUploadFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ResumableUploadFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ResumableUploadFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>
+        }
+        findFirst: {
+          args: Prisma.ResumableUploadFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ResumableUploadFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>
+        }
+        findMany: {
+          args: Prisma.ResumableUploadFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>[]
+        }
+        create: {
+          args: Prisma.ResumableUploadCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>
+        }
+        createMany: {
+          args: Prisma.ResumableUploadCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ResumableUploadCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>[]
+        }
+        delete: {
+          args: Prisma.ResumableUploadDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>
+        }
+        update: {
+          args: Prisma.ResumableUploadUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>
+        }
+        deleteMany: {
+          args: Prisma.ResumableUploadDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ResumableUploadUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ResumableUploadUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>[]
+        }
+        upsert: {
+          args: Prisma.ResumableUploadUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ResumableUploadPayload>
+        }
+        aggregate: {
+          args: Prisma.ResumableUploadAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateResumableUpload>
+        }
+        groupBy: {
+          args: Prisma.ResumableUploadGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ResumableUploadGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ResumableUploadCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ResumableUploadCountAggregateOutputType> | number
+        }
+      }
+    }
+    UploadPart: {
+      payload: Prisma.$UploadPartPayload<ExtArgs>
+      fields: Prisma.UploadPartFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.UploadPartFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.UploadPartFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>
+        }
+        findFirst: {
+          args: Prisma.UploadPartFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.UploadPartFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>
+        }
+        findMany: {
+          args: Prisma.UploadPartFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>[]
+        }
+        create: {
+          args: Prisma.UploadPartCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>
+        }
+        createMany: {
+          args: Prisma.UploadPartCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.UploadPartCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>[]
+        }
+        delete: {
+          args: Prisma.UploadPartDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>
+        }
+        update: {
+          args: Prisma.UploadPartUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>
+        }
+        deleteMany: {
+          args: Prisma.UploadPartDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.UploadPartUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.UploadPartUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>[]
+        }
+        upsert: {
+          args: Prisma.UploadPartUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadPartPayload>
+        }
+        aggregate: {
+          args: Prisma.UploadPartAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateUploadPart>
+        }
+        groupBy: {
+          args: Prisma.UploadPartGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UploadPartGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.UploadPartCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UploadPartCountAggregateOutputType> | number
+        }
+      }
+    }
     RateLimit: {
       payload: Prisma.$RateLimitPayload<ExtArgs>
       fields: Prisma.RateLimitFieldRefs
@@ -2672,6 +2822,41 @@ export const IdempotencyKeyScalarFieldEnum = {
 export type IdempotencyKeyScalarFieldEnum = (typeof IdempotencyKeyScalarFieldEnum)[keyof typeof IdempotencyKeyScalarFieldEnum]
 
 
+export const ResumableUploadScalarFieldEnum = {
+  tenantId: 'tenantId',
+  uploadId: 'uploadId',
+  actorId: 'actorId',
+  contextKey: 'contextKey',
+  filename: 'filename',
+  metadata: 'metadata',
+  uploadMetadata: 'uploadMetadata',
+  idempotencyKey: 'idempotencyKey',
+  sizeBytes: 'sizeBytes',
+  mostBytes: 'mostBytes',
+  offsetBytes: 'offsetBytes',
+  lockToken: 'lockToken',
+  lockedUntil: 'lockedUntil',
+  lockWanted: 'lockWanted',
+  outcome: 'outcome',
+  decidedAt: 'decidedAt',
+  createdAt: 'createdAt',
+  expiresAt: 'expiresAt'
+} as const
+
+export type ResumableUploadScalarFieldEnum = (typeof ResumableUploadScalarFieldEnum)[keyof typeof ResumableUploadScalarFieldEnum]
+
+
+export const UploadPartScalarFieldEnum = {
+  tenantId: 'tenantId',
+  uploadId: 'uploadId',
+  startByte: 'startByte',
+  sizeBytes: 'sizeBytes',
+  blobPath: 'blobPath'
+} as const
+
+export type UploadPartScalarFieldEnum = (typeof UploadPartScalarFieldEnum)[keyof typeof UploadPartScalarFieldEnum]
+
+
 export const RateLimitScalarFieldEnum = {
   key: 'key',
   windowStart: 'windowStart',
@@ -3041,6 +3226,8 @@ export type GlobalOmitConfig = {
   auditCounter?: Prisma.AuditCounterOmit
   blobGarbage?: Prisma.BlobGarbageOmit
   idempotencyKey?: Prisma.IdempotencyKeyOmit
+  resumableUpload?: Prisma.ResumableUploadOmit
+  uploadPart?: Prisma.UploadPartOmit
   rateLimit?: Prisma.RateLimitOmit
   storageFinding?: Prisma.StorageFindingOmit
   serviceState?: Prisma.ServiceStateOmit

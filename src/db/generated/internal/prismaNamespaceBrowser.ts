@@ -72,6 +72,8 @@ export const ModelName = {
   AuditCounter: 'AuditCounter',
   BlobGarbage: 'BlobGarbage',
   IdempotencyKey: 'IdempotencyKey',
+  ResumableUpload: 'ResumableUpload',
+  UploadPart: 'UploadPart',
   RateLimit: 'RateLimit',
   StorageFinding: 'StorageFinding',
   ServiceState: 'ServiceState',
@@ -434,6 +436,41 @@ export const IdempotencyKeyScalarFieldEnum = {
 } as const
 
 export type IdempotencyKeyScalarFieldEnum = (typeof IdempotencyKeyScalarFieldEnum)[keyof typeof IdempotencyKeyScalarFieldEnum]
+
+
+export const ResumableUploadScalarFieldEnum = {
+  tenantId: 'tenantId',
+  uploadId: 'uploadId',
+  actorId: 'actorId',
+  contextKey: 'contextKey',
+  filename: 'filename',
+  metadata: 'metadata',
+  uploadMetadata: 'uploadMetadata',
+  idempotencyKey: 'idempotencyKey',
+  sizeBytes: 'sizeBytes',
+  mostBytes: 'mostBytes',
+  offsetBytes: 'offsetBytes',
+  lockToken: 'lockToken',
+  lockedUntil: 'lockedUntil',
+  lockWanted: 'lockWanted',
+  outcome: 'outcome',
+  decidedAt: 'decidedAt',
+  createdAt: 'createdAt',
+  expiresAt: 'expiresAt'
+} as const
+
+export type ResumableUploadScalarFieldEnum = (typeof ResumableUploadScalarFieldEnum)[keyof typeof ResumableUploadScalarFieldEnum]
+
+
+export const UploadPartScalarFieldEnum = {
+  tenantId: 'tenantId',
+  uploadId: 'uploadId',
+  startByte: 'startByte',
+  sizeBytes: 'sizeBytes',
+  blobPath: 'blobPath'
+} as const
+
+export type UploadPartScalarFieldEnum = (typeof UploadPartScalarFieldEnum)[keyof typeof UploadPartScalarFieldEnum]
 
 
 export const RateLimitScalarFieldEnum = {

@@ -1,0 +1,157 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { Tus, uploadMetadata } from '../support/tus.js'
+import { type Answer, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let tus: Tus
+beforeAll(async () => {
+  world = await World.open({ MAX_UPLOAD_MB: '64', UPLOAD_IDLE_SECONDS: '2' })
+  tenant = await newTenant()
+  tus = new Tus(tenant.admin)
+})
+afterAll(() => world.close())
+
+async function newTenant(): Promise<TestTenant> {
+  const made = await world.tenant()
+  await made.context('notes')
+  await made.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 40, reject_blank_files: false })
+  return made
+}
+
+const fileId = (answer: Answer) => answer.headers.get('assay-file-id')
+const idOf = (path: string) => path.split('/').at(-1)!
+const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operation=upload')).body.data
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+
+/** The file's bytes, as they are downloaded. */
+async function bytesOf(id: string, of = tenant): Promise<Buffer> {
+  const { download_url: url } = (await of.admin.get(`/files/${id}`)).body.data
+  return Buffer.from(await (await fetch(url)).arrayBuffer())
+}
+
+async function blobsOf(of: TestTenant): Promise<number> {
+  let count = 0
+  for await (const { path } of world.app.services.storage.list(`${of.tenantId}/`)) {
+    if (!path.startsWith(`${of.tenantId}/`)) break
+    count++
+  }
+  return count
+}
+
+const sweep = async () => {
+  await world.app.services.resumableUploads.sweep()
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+}
+
+describe('an upload in several requests', () => {
+  test('is the file that one request would have made, and one call', async () => {
+    const mine = await newTenant()
+    const by = new Tus(mine.admin)
+    const content = Buffer.from('a line of text\n'.repeat(1000))
+    const metadata = uploadMetadata({ filename: 'a.txt', context: 'notes', metadata: '{"year":2026}', more: 'given back' })
+    const path = await by.begin('notes', 'a.txt', content.length, { 'upload-metadata': metadata })
+    expect(path).toMatch(/^\/api\/v1\/uploads\/upl_[0-9a-z]{26}$/)
+
+    const first = await by.patch(path, 0, content.subarray(0, 5000))
+    expect([first.status, first.headers.get('upload-offset'), fileId(first)]).toEqual([204, '5000', null])
+    const between = await by.head(path)
+    expect(between.status).toBe(200)
+    expect(Object.fromEntries(between.headers)).toMatchObject({
+      'tus-resumable': '1.0.0',
+      'upload-offset': '5000',
+      'upload-length': String(content.length),
+      'upload-metadata': metadata,
+      'cache-control': 'no-store',
+    })
+    expect((await calls(mine)).pagination.total_items).toBe(0)
+
+    const last = await by.patch(path, 5000, content.subarray(5000))
+    expect([last.status, last.headers.get('upload-offset')]).toEqual([204, String(content.length)])
+    expect(await bytesOf(fileId(last)!, mine)).toEqual(content)
+    expect((await mine.admin.get(`/files/${fileId(last)}/metadata`)).body.data).toMatchObject({
+      original_filename: 'a.txt',
+      metadata: { year: 2026 },
+      checksum: `sha256:${createHash('sha256').update(content).digest('hex')}`,
+    })
+    const { data, pagination } = await calls(mine)
+    expect(pagination.total_items).toBe(1)
+    expect(data[0]).toMatchObject({ operation: 'upload', status: 'success', file_id: fileId(last), context_key: 'notes' })
+    expect((await mine.admin.get('/stats')).body.data.files_uploaded.total).toBe(1)
+
+    const after = await by.head(path)
+    expect([after.status, after.headers.get('upload-offset'), fileId(after)]).toEqual([200, String(content.length), fileId(last)])
+    const again = await by.patch(path, 5000, content.subarray(5000))
+    expect([again.status, fileId(again), again.headers.get('upload-offset')]).toEqual([204, fileId(last), String(content.length)])
+    expect((await calls(mine)).pagination.total_items).toBe(1)
+    await sweep()
+    expect(await blobsOf(mine)).toBe(1)
+    expect(await world.app.services.storageHealth.verify({ tenantId: mine.tenantId, deep: true })).toEqual(healthy)
+  })
+
+  test('that is all in its creation is made by it: 201 with the file', async () => {
+    const content = Buffer.from('all at once')
+    const answer = await tus.create('notes', 'once.txt', content.length, {}, content)
+    expect(answer.status).toBe(201)
+    expect(answer.headers.get('upload-offset')).toBe(String(content.length))
+    expect(await bytesOf(fileId(answer)!)).toEqual(content)
+    expect(fileId(await tus.head(answer.headers.get('location')!))).toBe(fileId(answer))
+  })
+
+  test('may begin in its creation, and says until when it lives', async () => {
+    const answer = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
+    expect([answer.status, answer.headers.get('upload-offset'), fileId(answer)]).toEqual([201, '5', null])
+    const left = Date.parse(answer.headers.get('upload-expires')!) - Date.now()
+    expect(Math.round(left / 3_600_000)).toBe(24)
+    expect(fileId(await tus.patch(answer.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
+  })
+
+  test('may tell its length later, once', async () => {
+    const path = await tus.begin('notes', 'later.txt', null)
+    const begun = await tus.patch(path, 0, 'one ')
+    expect(begun.status).toBe(204)
+    expect((await tus.head(path)).headers.get('upload-defer-length')).toBe('1')
+    expect((await tus.patch(path, 4, 'two ', { 'upload-length': '11' })).status).toBe(204)
+    expect((await tus.patch(path, 8, '', { 'upload-length': '12' })).status).toBe(400)
+    expect((await tus.head(path)).headers.get('upload-length')).toBe('11')
+    expect(await bytesOf(fileId(await tus.patch(path, 8, 'end'))!)).toEqual(Buffer.from('one two end'))
+    const known = await tus.begin('notes', 'known.txt', null)
+    await tus.patch(known, 0, 'whole')
+    expect(fileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
+  })
+
+  test('of many small requests keeps few parts', async () => {
+    const path = await tus.begin('notes', 'drops.txt', 40)
+    for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
+    const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [idOf(path)])
+    expect(rows.length).toBe(1)
+    expect(await bytesOf(fileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
+  })
+
+  test('of many megabytes is the same bytes', async () => {
+    const content = randomBytes(30 * 1_048_576)
+    const path = await tus.begin('raw', 'large.bin', content.length)
+    expect((await tus.patch(path, 0, content.subarray(0, 20_000_003))).status).toBe(204)
+    const last = await tus.patch(path, 20_000_003, content.subarray(20_000_003))
+    expect((await bytesOf(fileId(last)!)).equals(content)).toBe(true)
+  })
+
+  test('can be looked at', async () => {
+    const path = await tus.begin('notes', 'seen.txt', 4)
+    expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: 4, received_bytes: 0, file: null, error: null })
+    const last = await tus.patch(path, 0, 'seen')
+    expect((await tus.get(path)).body.data).toMatchObject({
+      upload_id: idOf(path),
+      file: {
+        file_id: fileId(last),
+        original_filename: 'seen.txt',
+        size_bytes: 4,
+        context_key: 'notes',
+        content_type: 'text/plain',
+      },
+      error: null,
+    })
+  })
+})

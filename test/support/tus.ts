@@ -1,0 +1,65 @@
+import type { Answer, Caller } from './world.js'
+
+type Headers = Record<string, string | undefined>
+
+/** Upload-Metadata, as the protocol spells it. */
+export const uploadMetadata = (values: Record<string, string>): string =>
+  Object.entries(values)
+    .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
+    .join(',')
+
+/** The protocol by hand, one request at a time. */
+export class Tus {
+  constructor(readonly caller: Caller) {}
+
+  options = (path = '/api/v1/uploads', headers: Headers = {}) => this.#send('OPTIONS', path, headers)
+
+  /** `size` null defers the length. */
+  create(context: string, filename: string, size: number | null, headers: Headers = {}, body?: Uint8Array): Promise<Answer> {
+    return this.#send(
+      'POST',
+      '/api/v1/uploads',
+      {
+        'upload-metadata': uploadMetadata({ filename, context }),
+        ...(size === null ? { 'upload-defer-length': '1' } : { 'upload-length': String(size) }),
+        ...(body && { 'content-type': 'application/offset+octet-stream' }),
+        ...headers,
+      },
+      body,
+    )
+  }
+
+  /** Made without a byte; gives its path. */
+  async begin(context: string, filename: string, size: number | null, headers: Headers = {}): Promise<string> {
+    const answer = await this.create(context, filename, size, headers)
+    if (answer.status !== 201) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.headers.get('location')!
+  }
+
+  patch(path: string, offset: number | string, body: Uint8Array | string = '', headers: Headers = {}): Promise<Answer> {
+    return this.#send(
+      'PATCH',
+      path,
+      { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset), ...headers },
+      body,
+    )
+  }
+
+  head = (path: string, headers: Headers = {}) => this.#send('HEAD', path, headers)
+  get = (path: string) => this.#send('GET', path, {})
+  delete = (path: string, headers: Headers = {}) => this.#send('DELETE', path, headers)
+
+  async offset(path: string): Promise<number> {
+    return Number((await this.head(path)).headers.get('upload-offset'))
+  }
+
+  #send(method: string, path: string, headers: Headers, body?: Uint8Array | string): Promise<Answer> {
+    const sent: Headers = { 'tus-resumable': '1.0.0', ...headers }
+    const given = Object.entries(sent).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    return this.caller.raw(path, {
+      method,
+      headers: Object.fromEntries(given),
+      ...(body !== undefined && { body: body as string }),
+    })
+  }
+}
