@@ -13,6 +13,7 @@ const base = [
   'plain-text',
   'units',
   'disk-reserve',
+  'run-names',
   'fault-points',
   'lifecycle',
   'listen',

@@ -1,6 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
 import { currentTime, now } from '../clock.js'
 import { AssayError, overloaded } from '../errors.js'
+import { plainLine } from '../plain-text.js'
 import { isScope, type Scope } from './actor.js'
 import { ownIssuer, refuse } from './sessions.js'
 import { RefusedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
@@ -108,7 +109,7 @@ export class OutsideTokens {
       tenantId,
       scopes,
       email: text(this.#claims.email),
-      name: text(this.#claims.name),
+      name: plainLine(text(this.#claims.name) ?? '') || null,
     }
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rateLimited } from '../errors.js'
 import { addressGroup } from './address-group.js'
+import { keptEmail } from './email.js'
 import type { WindowCounter } from './window-counter.js'
 
 export const signInWindowSeconds = 300
@@ -96,4 +97,4 @@ const waitAfter = (failures: number, free: number) =>
 const paused = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
 // The table of counts holds no e-mail addresses.
-const accountKey = (email: string) => createHash('sha256').update(email.trim().toLowerCase()).digest('base64url').slice(0, 22)
+const accountKey = (email: string) => createHash('sha256').update(keptEmail(email.trim())).digest('base64url').slice(0, 22)

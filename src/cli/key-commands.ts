@@ -1,4 +1,5 @@
 import { isScope, scopes, systemActor } from '../auth/actor.js'
+import { plainLine } from '../plain-text.js'
 import { type Command, UsageFault } from './command.js'
 
 const text = { type: 'string' } as const
@@ -18,7 +19,7 @@ export const keyCommands: Record<string, Command> = {
       const unknown = asked.find((scope) => !isScope(scope))
       if (unknown !== undefined)
         throw new UsageFault(`--scopes names '${unknown}'; it must be one or more of ${scopes.join(', ')}.`)
-      const name = given.name === undefined ? 'Key of the operator' : String(given.name)
+      const name = given.name === undefined ? 'Key of the operator' : plainLine(String(given.name))
       if (name.length < 1 || name.length > 255) throw new UsageFault('--name must be text of 1 to 255 characters.')
       const { tenantId } = await services.tenants.get(systemActor(String(given.tenant)))
       const made = await services.apiKeys.create(systemActor(tenantId), { name, scopes: asked.filter(isScope) })

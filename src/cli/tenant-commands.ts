@@ -1,4 +1,5 @@
 import { scopes, systemActor } from '../auth/actor.js'
+import { plainLine } from '../plain-text.js'
 import { type Command, UsageFault } from './command.js'
 
 const text = { type: 'string' } as const
@@ -9,7 +10,7 @@ export const tenantCommands: Record<string, Command> = {
     options: { name: text, 'quota-mb': text },
     required: ['name'],
     run: async ({ services }, given) => {
-      const name = String(given.name)
+      const name = plainLine(String(given.name))
       const quotaMb = given['quota-mb'] === undefined ? undefined : wholeNumber('quota-mb', String(given['quota-mb']))
       const { tenantId } = await services.tenants.create({ name, ...(quotaMb !== undefined && { quotaMb }) })
       const key = await services.apiKeys.create(systemActor(tenantId), { name: 'First key', scopes: [...scopes] })

@@ -1,7 +1,7 @@
 import { Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { pageType } from '../graphql/page.js'
-import { Flag, Metadata, NotNull, Optional, Rule, Text, Whole } from '../graphql/rules.js'
+import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
 import { templateFault } from './storage-path.js'
 
@@ -115,7 +115,7 @@ export class CreateContextInput {
   )
   contextKey!: string
   @Field(() => String, { description: '1 to 255 characters.' })
-  @Text(1, 255)
+  @Line(1, 255)
   displayName!: string
   @Field(() => [String], { description: '1 to 100 extensions, in any case, with or without the dot.' })
   @extensions()
@@ -124,7 +124,7 @@ export class CreateContextInput {
   @megabytes()
   maxFileSizeMb!: number
   @Field(() => String, { defaultValue: '', description: 'What it is for.' })
-  @Text(0, 4096)
+  @Prose(0, 4096)
   description!: string
   @Field(() => String, { defaultValue: '{context_key}/{year}/{month}', description: 'Where its blobs go.' })
   @template()
@@ -148,7 +148,7 @@ export class CreateContextInput {
 export class UpdateContextInput {
   @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
   @NotNull()
-  @Text(1, 255)
+  @Line(1, 255)
   displayName?: string
   @Field(() => [String], { nullable: true, description: '1 to 100 extensions.' })
   @NotNull()
@@ -160,7 +160,7 @@ export class UpdateContextInput {
   maxFileSizeMb?: number
   @Field(() => String, { nullable: true, description: 'What it is for.' })
   @NotNull()
-  @Text(0, 4096)
+  @Prose(0, 4096)
   description?: string
   @Field(() => String, { nullable: true, description: 'Where new blobs go; files keep their paths.' })
   @NotNull()

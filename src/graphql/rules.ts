@@ -2,7 +2,7 @@ import { Extensions } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import { badUserInput, type FieldFault } from '../errors.js'
 import { isStorable } from '../ledger/database-json.js'
-import { plainLine } from '../plain-text.js'
+import { plainLine, withoutInvisible } from '../plain-text.js'
 
 type Judge = (value: unknown) => boolean
 
@@ -100,14 +100,18 @@ function isWithinLevels(value: object, most: number): boolean {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
+/** Text of several lines, likewise without what is invisible. */
+export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), withoutInvisible)
+
 /** Text of one line: line breaks and what is invisible are taken out before it is judged. */
-export const Line = (min: number, max: number): PropertyDecorator => {
-  const text = Text(min, max)
-  return (target, key) => {
-    text(target, key)
-    rulesOf(target, key).clean = (value) => (typeof value === 'string' ? plainLine(value) : value)
+export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), plainLine)
+
+const cleaned =
+  (rule: PropertyDecorator, clean: (text: string) => string): PropertyDecorator =>
+  (target, key) => {
+    rule(target, key)
+    rulesOf(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
   }
-}
 
 /** What only this deployment's settings find at fault in an input object. */
 export type FaultsOf = (input: object) => FieldFault[]

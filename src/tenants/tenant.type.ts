@@ -1,6 +1,6 @@
 import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { AsNodeId, Node } from '../graphql/node.js'
-import { NotNull, Text, Whole } from '../graphql/rules.js'
+import { Line, NotNull, Whole } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'The tenant that the credential belongs to.' })
@@ -28,7 +28,7 @@ export class Tenant {
 export class UpdateTenantInput {
   @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
   @NotNull()
-  @Text(1, 255)
+  @Line(1, 255)
   name?: string
   @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1, at most the ceiling.' })
   @NotNull()

@@ -2,6 +2,7 @@ import type { SecurityTrail } from '../admission/security-trail.js'
 import type { Actor, Origin, Scope } from '../auth/actor.js'
 import { addressGroup } from '../auth/address-group.js'
 import { suspendedTenant } from '../auth/authenticate.js'
+import { keptEmail } from '../auth/email.js'
 import { announce } from '../auth/identity-listener.js'
 import { type Passwords, sameSalt } from '../auth/passwords.js'
 import type { RateLimits } from '../auth/rate-limits.js'
@@ -58,7 +59,7 @@ export class SignInService {
     signal?: AbortSignal,
   ): Promise<SignIn> {
     const candidates = await this.#db.prisma.user.findMany({
-      where: { email: email.toLowerCase(), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
+      where: { email: keptEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
       include: { tenant: true },
       orderBy: { userId: 'asc' },
       take: 10,

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { systemActor } from '../auth/actor.js'
+import { keptEmail } from '../auth/email.js'
 import type { OutsideUserFacts } from '../auth/outside-tokens.js'
 import type { SessionRecord, UserRecord } from '../auth/token-record.js'
 import { sqlFault } from '../db/sql-errors.js'
@@ -64,12 +65,12 @@ async function make(
   const userId = newId('usr')
   const now = idTime(userId)
   // Another user may have that address by the service's own sign-in: they are two, until an operator makes them one.
-  const taken = email ? await tx.user.findFirst({ where: { tenantId, email: email.toLowerCase() } }) : null
+  const taken = email ? await tx.user.findFirst({ where: { tenantId, email: keptEmail(email) } }) : null
   const row = await tx.user.create({
     data: {
       userId,
       tenantId,
-      email: email && !taken ? email.toLowerCase() : `${subject}@${issuer}`,
+      email: email && !taken ? keptEmail(email) : `${subject}@${issuer}`,
       name: name ?? email ?? subject,
       scopes: scopes ?? [],
       issuer,

@@ -1,4 +1,5 @@
 import type { Actor } from '../auth/actor.js'
+import { keptEmail } from '../auth/email.js'
 import { announce } from '../auth/identity-listener.js'
 import { generatePassword, type Passwords } from '../auth/passwords.js'
 import type { Database } from '../db/client.js'
@@ -29,7 +30,7 @@ export class UserService {
   /** Throws 409 where the tenant has a user of that e-mail address. The password is in the answer only where it was made here. */
   async create(actor: Actor, input: InviteUserInput): Promise<{ user: User; password: string | null }> {
     const made = input.password ? null : generatePassword()
-    const email = input.email.toLowerCase()
+    const email = keptEmail(input.email)
     const passwordHash = await this.#passwords.hash(input.password ?? made!, await this.#hashBesides(email))
     const userId = newId('usr')
     const now = idTime(userId)
@@ -124,7 +125,7 @@ export class UserService {
 
   /** By the operator, who knows the address; throws 404. */
   async byEmail(actor: Actor, email: string): Promise<User> {
-    const where = { tenantId: actor.tenantId, email: email.toLowerCase() }
+    const where = { tenantId: actor.tenantId, email: keptEmail(email) }
     const row = await this.#db.prisma.user.findFirst({ where })
     if (!row) throw notFound('user', email)
     return toUser(row)

@@ -5,7 +5,8 @@ import { type Scope, scopes } from '../auth/actor.js'
 import { passwordFault } from '../auth/passwords.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
-import { NotNull, Optional, Rule, Text } from '../graphql/rules.js'
+import { Line, NotNull, Optional, Rule, Text } from '../graphql/rules.js'
+import { withoutInvisible } from '../plain-text.js'
 
 export enum UserStatusName {
   active = 'active',
@@ -105,7 +106,10 @@ const password = () =>
   )
 
 const isEmail = (value: unknown): boolean =>
-  typeof value === 'string' && value.length <= 254 && /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
+  typeof value === 'string' &&
+  value.length <= 254 &&
+  value === withoutInvisible(value) &&
+  /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
 
 @InputType({ description: 'A new dashboard user.' })
 export class InviteUserInput {
@@ -113,7 +117,7 @@ export class InviteUserInput {
   @Rule(isEmail, 'must be an e-mail address such as ada@example.com')
   email!: string
   @Field(() => String, { description: '1 to 255 characters.' })
-  @Text(1, 255)
+  @Line(1, 255)
   name!: string
   @Field(() => [ScopeName], { description: 'What he may do.' })
   @scopeList()
@@ -128,7 +132,7 @@ export class InviteUserInput {
 export class UpdateUserInput {
   @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
   @NotNull()
-  @Text(1, 255)
+  @Line(1, 255)
   name?: string
   @Field(() => [ScopeName], { nullable: true, description: 'What he may do.' })
   @NotNull()

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { isOfDeadRun, runName } from '../run-names.js'
 import { compiled } from './compiled.js'
 
 /** How a process is started that has nothing to take. */
@@ -44,12 +45,27 @@ shift
 show "$contents" "$contents" ro
 exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-set=-all --inh-caps=-all "$node" "$@"`
 
+const boxPrefix = 'assay-box-'
+
+// What services that were killed have left. The folder may be everybody's: only directories of our own, under no other name.
+function removeDeadBoxes(): void {
+  for (const name of readdirSync(tmpdir())) {
+    if (!name.startsWith(boxPrefix) || !isOfDeadRun(name.slice(boxPrefix.length))) continue
+    const box = join(tmpdir(), name)
+    const facts = lstatSync(box, { throwIfNoEntry: false })
+    if (facts?.isDirectory() && facts.uid === process.getuid?.()) rmSync(box, { recursive: true, force: true })
+  }
+}
+
 /**
  * A sandbox in which `contents` can be read. Throws where the kernel or the machine does not give one: Linux with unprivileged user
  * namespaces and util-linux are needed.
  */
 export async function openSandbox(contents: string): Promise<Sandbox> {
-  const box = realpathSync(mkdtempSync(join(tmpdir(), 'assay-box-')))
+  removeDeadBoxes()
+  const box = join(realpathSync(tmpdir()), `${boxPrefix}${runName()}`)
+  // Fails where somebody else has made it.
+  mkdirSync(box, { mode: 0o700 })
   const [root, temporary] = [join(box, 'root'), join(box, 'tmp')]
   mkdirSync(root)
   mkdirSync(temporary)

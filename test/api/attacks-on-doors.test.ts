@@ -64,6 +64,26 @@ describe('names', () => {
     expect(dataOf(answer, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
   })
 
+  test('of contexts, users and tenants are one line without it; descriptions keep their lines', async () => {
+    const own = await world.tenant()
+    const name = ` Month${hidden}\r\nend `
+    const context = await own.context('shown', { display_name: name, description: `one${hidden}\ntwo` })
+    expect([context.display_name, context.description]).toEqual(['Month end', 'one\ntwo'])
+    const { display_name: changed } = dataOf(await own.admin.patch('/contexts/shown', { display_name: `${hidden}Other` }))
+    expect(changed).toBe('Other')
+    expect(dataOf(await own.admin.patch('/tenant', { name })).name).toBe('Month end')
+    const invite = (email: string) =>
+      own.admin.graphql('mutation ($input: InviteUserInput!) { inviteUser(input: $input) { user { name email } } }', {
+        input: { email, name, scopes: ['metadata'] },
+      })
+    expect((await invite('Zoe\u0308@example.com')).body.data.inviteUser.user).toEqual({
+      name: 'Month end',
+      email: 'zo\u00eb@example.com',
+    })
+    expect(graphqlCode(await invite('zo\u00eb@example.com'))).toBe('CONFLICT')
+    expect(graphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
+  })
+
   test('of keys are one line without it, and there must be something left', async () => {
     const made = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
     const { api_key_id: id, name } = dataOf(made, { status: 201, message: true })

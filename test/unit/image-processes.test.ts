@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -232,6 +233,28 @@ describe('the processes', () => {
     const large = await onDisk(join(folder, 'large.png'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
     expect(await real.validate(submission('a.png', large))).toMatchObject({ outcome: 'accepted' })
     expect(await real.validate(submission('a.png', whole))).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('leave no folder behind: what killed services left is removed, of the living, of other hosts and of other names it is not', async () => {
+    const own = await openSandbox(folder).catch(() => undefined)
+    if (!own) return
+    const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
+    const [host] = /[0-9a-f]{8}/.exec(boxes().find((name) => name.includes(`-${process.pid}-`))!)!
+    const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
+    const made = [`${host}-${dead}-abc-1`, `${host}-${process.ppid}-abc-1`, `00000000-${dead}-abc-1`, `${dead}-mine`].map(
+      (name) => `assay-box-${name}`,
+    )
+    for (const name of made) await mkdir(join(tmpdir(), name, 'tmp'), { recursive: true })
+    await symlink(folder, join(tmpdir(), `assay-box-${host}-${dead}-abc-2`))
+    const next = await openSandbox(folder)
+    const left = boxes()
+    for (const name of [...made, `assay-box-${host}-${dead}-abc-2`])
+      await rm(join(tmpdir(), name), { recursive: true, force: true })
+    expect(made.map((name) => left.includes(name))).toEqual([false, true, true, true])
+    expect(left).toContain(`assay-box-${host}-${dead}-abc-2`)
+    expect(left.filter((name) => name.includes(`-${process.pid}-`)).length).toBeGreaterThanOrEqual(2)
+    own.close()
+    next.close()
   })
 
   test('may print what they like: it reaches nobody and blocks nothing', async () => {

@@ -1,17 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { readdir, stat, unlink } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { isOfDeadRun, runName } from '../../run-names.js'
 
-// A name tells who made the file, so that what a killed process left is known for garbage at the next start.
-const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
-const run = randomBytes(6).toString('hex')
 const staleAfterMs = 60 * 60 * 1000
-let count = 0
 
-export const temporaryPath = (directory: string) => join(directory, `${host}-${process.pid}-${run}-${++count}`)
+export const temporaryPath = (directory: string) => join(directory, runName())
 
 /** Removes what earlier runs left in `directory`; files of live processes, of other hosts too, are spared for an hour after their last write. */
 export async function removeStaleFiles(directory: string): Promise<void> {
@@ -21,21 +16,9 @@ export async function removeStaleFiles(directory: string): Promise<void> {
 }
 
 async function isStale(directory: string, name: string): Promise<boolean> {
-  const [itsHost, itsPid, itsRun] = name.split('-')
-  if (itsHost === host && itsRun !== run && !isAlive(Number(itsPid))) return true
+  if (isOfDeadRun(name)) return true
   const facts = await stat(join(directory, name)).catch(() => null)
   return facts !== null && Date.now() - facts.mtimeMs > staleAfterMs
-}
-
-// A container's next run often has its first one's process id: one of our own id but not of our run is dead.
-function isAlive(pid: number): boolean {
-  if (!(pid > 0) || pid === process.pid) return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }
 
 // By descriptor: a FileHandle costs twice as much, which counts where a small upload is ten calls.
