@@ -1,9 +1,12 @@
 import { listZipEntries } from './archive/zip/directory.js'
 import type { Recognition } from './detect/detect.js'
 import { endsAsZip } from './detect/zip.js'
-import type { ReaderLimits } from './format.js'
+import { textTypeFor } from './extensions.js'
+import type { FormatVerdict, ReaderLimits } from './format.js'
+import { behindPicture } from './image/behind.js'
 import { listOleStreams } from './office/ole/container.js'
 import type { RandomAccessSource } from './random-access-source.js'
+import { activeInPage, activeInRichText } from './text/active-text.js'
 
 const members: [RegExp, string][] = [
   [/(^|\/)vbaProject\.bin$/i, 'VBA macros'],
@@ -19,40 +22,41 @@ const streams: [RegExp, string][] = [
   [/^\x01Ole10Native$/i, 'embedded program or file'],
 ]
 
-const zipDocuments = new Set([
-  'docx',
-  'docm',
-  'xlsx',
-  'xlsm',
-  'xlsb',
-  'pptx',
-  'pptm',
-  'vsdx',
-  'ooxml',
-  'odt',
-  'ods',
-  'odp',
-  'odg',
-  'odf',
-])
-const pictures = new Set(['png', 'jpg'])
+const zipDocuments = new Set('docx docm xlsx xlsm xlsb pptx pptm vsdx ooxml odt ods odp odg odf'.split(' '))
 const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 
-/** What of a document runs by itself or holds programs, as far as the names of its parts tell. Readers add what only the content tells. */
-export function activeContent(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): string[] {
+/** What of a file runs or loads by itself, or is a program, beyond what its reader tells of it. */
+export function activeContent(
+  source: RandomAccessSource,
+  recognised: Recognition,
+  limits: ReaderLimits,
+  read: FormatVerdict,
+): string[] {
+  if (recognised.kind === 'text') return isPage(source.extension) ? activeInPage(source, recognised.sign, limits) : []
   if (recognised.kind !== 'binary') return []
-  if (zipDocuments.has(recognised.type))
+  const { type } = recognised
+  if (zipDocuments.has(type))
     return named(
       members,
       (listZipEntries(source, limits) ?? []).map(({ name }) => name),
     )
-  if (pictures.has(recognised.type)) return endsAsZip(source, limits) ? ['archive behind the picture'] : []
-  return oleDocuments.has(recognised.type)
-    ? named(
-        streams,
-        (listOleStreams(source) ?? []).map(({ name }) => name),
-      )
-    : []
+  if (oleDocuments.has(type))
+    return named(
+      streams,
+      (listOleStreams(source) ?? []).map(({ name }) => name),
+    )
+  if (type === 'rtf') return activeInRichText(source, limits)
+  return pictures.has(type) ? behind(source, type, limits, read) : []
+}
+
+const isPage = (extension: string): boolean => textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
+
+const pictures = new Set(['png', 'gif', 'webp', 'jpg'])
+
+function behind(source: RandomAccessSource, type: string, limits: ReaderLimits, read: FormatVerdict): string[] {
+  const after = type === 'jpg' ? 'jpeg' : Number(read.evidence?.bytes_after_end ?? 0)
+  const found = behindPicture(source, after) ?? (endsAsZip(source, limits) ? 'archive behind the picture' : undefined)
+  return found ? [found] : []
 }
 
 const named = (kinds: [RegExp, string][], names: string[]): string[] =>

@@ -87,18 +87,20 @@ async function judge(
   if (twoFaced) return { verdict: trapped(twoFaced.trap, twoFaced.problem), reader: null }
   const name = readerName(source.extension, recognised)
   const reader = overrides[source.extension] ?? (name && (await loadReader(name)))
-  if (!reader) return { verdict: bySignature(source, recognised), reader: null }
-  const otherwise = textAsDocument(source, recognised)
+  const otherwise = reader && textAsDocument(source, recognised)
   if (otherwise) return { verdict: broken(otherwise), reader: name ?? null }
-  const verdict = await guarded(() => reader(source, limits))
-  const active = [
-    ...activeContent(source, recognised, limits),
-    ...((verdict.evidence?.active_content as string[] | undefined) ?? []),
-  ]
-  if (active.length > 0) verdict.evidence = { ...verdict.evidence, active_content: active }
+  const verdict = await guarded(async () => {
+    const read = reader ? await reader(source, limits) : bySignature(source, recognised)
+    return withActiveContent(read, activeContent(source, recognised, limits, read))
+  })
   const note = unusualName(source.extension, recognised)
-  if (note && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
-  return { verdict, reader: name ?? source.extension }
+  if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
+  return { verdict, reader: reader ? (name ?? source.extension) : null }
+}
+
+function withActiveContent(verdict: FormatVerdict, found: string[]): FormatVerdict {
+  const active = new Set([...found, ...((verdict.evidence?.active_content as string[] | undefined) ?? [])])
+  return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
 }
 
 /** Says what a text is that office programs write under the name of an older format, and open with a warning. */

@@ -1,10 +1,15 @@
 import { describe, expect, test } from '@jest/globals'
+import { decodeImage } from '../../src/formats/image/libvips.js'
+import { decodeImagesWith } from '../../src/formats/image/vips.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 import { examine } from '../../src/validation/examine.js'
 import * as basic from '../support/samples/basic.js'
-import { compound, doc, docx, packed } from '../support/samples/office.js'
+import { jpeg } from '../support/samples/image.js'
+import { compound, doc, docx, openDocument, packed, xls, xlsx } from '../support/samples/office.js'
 import { attachingPdf, pdfOf } from '../support/samples/pdf.js'
 import { svg } from '../support/samples/text.js'
+
+decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
 
 const examined = (extension: string, bytes: Buffer) =>
   examine(new MemorySource(bytes, extension), { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 })
@@ -18,12 +23,37 @@ const acting = (action: string) =>
     [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>'],
   ])
 
+const linking = pdfOf([
+  [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+  [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+  [
+    3,
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Annots [<< /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (https://example.com) >> >>] >>',
+  ],
+])
+
+/** A Word document with one more relationship of its main part. */
+const related = (type: string, target: string, mode = 'External') => {
+  const parts = docx()
+  const rels = String(parts['word/_rels/document.xml.rels'])
+  const more = `<Relationship Id="rId9" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/${type}" Target="${target}" TargetMode="${mode}"/></Relationships>`
+  return packed({ ...parts, 'word/_rels/document.xml.rels': rels.replace('</Relationships>', more) })
+}
+const withBody = (body: string) => {
+  const parts = docx()
+  return packed({ ...parts, 'word/document.xml': String(parts['word/document.xml']).replace('<w:p>', `<w:p>${body}`) })
+}
+const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
+
 describe('active content is named in the evidence', () => {
   test('of a PDF', async () => {
     expect(await activeIn('pdf', acting('/S /JavaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
     expect(await activeIn('pdf', acting('/S /Launch /F (calc.exe)'))).toEqual(['launch action'])
     expect(await activeIn('pdf', attachingPdf())).toEqual(['attachment'])
-    expect(await activeIn('pdf', acting('/S /URI /URI (https://example.com)'))).toBeUndefined()
+    expect(await activeIn('pdf', acting('/S /URI /URI (https://example.com)'))).toEqual(['opening action'])
+    expect(await activeIn('pdf', acting('/S /J#61vaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
+    expect(await activeIn('pdf', acting('/S /GoTo /D [3 0 R /Fit]'))).toBeUndefined()
+    expect(await activeIn('pdf', linking)).toBeUndefined()
   })
 
   test('of an SVG', async () => {
@@ -39,7 +69,96 @@ describe('active content is named in the evidence', () => {
     expect(await activeIn('docx', packed({ ...docx(), 'word/embeddings/oleObject1.bin': 'x' }))).toEqual(['embedded object'])
     expect(await activeIn('doc', compound({ ...doc(), 'Equation Native': Buffer.alloc(40) }))).toEqual(['equation object'])
     expect(await activeIn('docx', packed(docx()))).toBeUndefined()
+    for (const encoding of ['latin1', 'utf16le'] as const) {
+      const streams = doc()
+      streams['/WordDocument']!.write('\x13 DDEAUTO c:\\cmd.exe \x14', 2048, encoding)
+      expect(await activeIn('doc', compound(streams))).toEqual(['DDE field'])
+    }
   })
+
+  test.each<[string, string, string, string[] | undefined]>([
+    ['a template elsewhere', 'attachedTemplate', 'https://example.com/a.dotm', ['remote template']],
+    ['a template on a share', 'attachedTemplate', 'file://host/share/a.dotm', ['remote template']],
+    ['a template of the machine', 'attachedTemplate', 'file:///C:\\Templates\\Normal.dotm', undefined],
+    ['an object elsewhere', 'oleObject', 'mhtml:https://example.com/a.html!x', ['external reference (oleObject)']],
+    ['a picture elsewhere', 'image', 'http://example.com/a.png', ['external reference (image)']],
+    ['a plain link', 'hyperlink', 'https://example.com/', undefined],
+    ['a film that waits for a click', 'video', 'https://example.com/a.mp4', undefined],
+  ])('of a Word document that refers to %s', async (_, type, target, active) => {
+    expect(await activeIn('docx', related(type, target))).toEqual(active)
+  })
+
+  test('of fields of Word, also in letters', async () => {
+    const field = (...texts: string[]) =>
+      texts.map((each) => `<w:r><w:instrText xml:space="preserve">${each}</w:instrText></w:r>`).join('')
+    expect(await activeIn('docx', withBody(field(' DDEAUTO c:\\cmd.exe ')))).toEqual(['DDE field'])
+    expect(await activeIn('docx', withBody(field(' D', 'D', 'E', 'AUTO &quot;cmd&quot; ')))).toEqual(['DDE field'])
+    expect(await activeIn('docx', withBody('<w:fldSimple w:instr=" DDE cmd "><w:r/></w:fldSimple>'))).toEqual(['DDE field'])
+    expect(await activeIn('docx', withBody(field(' INCLUDEPICTURE "http://example.com/a.png" ')))).toEqual([
+      'external reference (field)',
+    ])
+    expect(await activeIn('docx', withBody(field(' PAGE \\* MERGEFORMAT ')))).toBeUndefined()
+  })
+
+  test('of spreadsheets', async () => {
+    const link = '<externalLink xmlns="x"><ddeLink ddeService="cmd" ddeTopic="/c calc"/></externalLink>'
+    expect(await activeIn('xlsx', packed({ ...xlsx(), 'xl/externalLinks/externalLink1.xml': link }))).toEqual(['DDE link'])
+    expect(await activeIn('xlsm', packed({ ...xlsx(), 'xl/macrosheets/sheet1.xml': '<x/>' }))).toEqual(['XLM macros'])
+    expect(await activeIn('xls', compound(xls({ macroSheet: true })))).toEqual(['XLM macros'])
+    expect(await activeIn('xls', compound(xls({ link: 'cmd\x03/c calc' })))).toEqual(['DDE or OLE link'])
+    expect(await activeIn('xls', compound(xls({ link: 'Other.xls' })))).toBeUndefined()
+    expect(await activeIn('xlsx', packed(xlsx()))).toBeUndefined()
+    const sheet =
+      '<office:document-content xmlns:office="x" xmlns:t="y"><t:dde-link><office:dde-source/></t:dde-link></office:document-content>'
+    expect(await activeIn('ods', packed({ ...openDocument('ods'), 'content.xml': sheet }))).toEqual(['DDE link'])
+  })
+
+  test('of rich text', async () => {
+    const rich = (inside: string) => Buffer.from(`{\\rtf1\\ansi ${inside} Hello}`)
+    expect(await activeIn('rtf', rich('{\\object\\objemb{\\*\\objdata 0105}}'))).toEqual(['embedded object'])
+    expect(await activeIn('rtf', rich('{\\*\\template http://example.com/a.dot}'))).toEqual(['remote template'])
+    expect(await activeIn('rtf', rich('{\\field{\\*\\fldinst HYPERLINK "https://example.com"}}'))).toBeUndefined()
+  })
+
+  test('of web pages', async () => {
+    const page = (inside: string) => Buffer.from(`<!doctype html><html><body>${inside}</body></html>`)
+    expect(await activeIn('html', page('<script src=a.js></script>'))).toEqual(['script'])
+    expect(await activeIn('html', page('<p onclick="a()">text</p>'))).toEqual(['event handler'])
+    expect(await activeIn('html', page('<a href="java\nscript:a()">a</a>'))).toEqual(['javascript: link'])
+    expect(await activeIn('html', page('<iframe src="https://example.com"></iframe>'))).toEqual(['embedded page or program'])
+    expect(await activeIn('html', page('<a href="https://example.com">onclick = nothing</a>'))).toBeUndefined()
+  })
+
+  test('of what lies behind a picture', async () => {
+    const program = Buffer.alloc(200)
+    program.write('MZ', 'latin1')
+    program.writeUInt32LE(128, 60)
+    program.write('PE\0\0', 128, 'latin1')
+    for (const [extension, picture] of [
+      ['png', basic.png()],
+      ['jpg', await jpeg()],
+      ['gif', basic.gif()],
+    ] as const) {
+      expect(await activeIn(extension, trailing(picture, program))).toEqual(['program behind the picture'])
+      expect(await activeIn(extension, trailing(picture, '<?php system($_GET[1]);'))).toEqual([
+        'page or script behind the picture',
+      ])
+      expect(await activeIn(extension, trailing(picture, 'Rar!\x1a\x07\0 and more'))).toEqual(['archive behind the picture'])
+      expect(await activeIn(extension, trailing(picture, 'SEFH and the other facts of a telephone'))).toBeUndefined()
+    }
+  })
+})
+
+test('cells that a spreadsheet takes for formulas are noted', async () => {
+  const notesOf = async (text: string) => {
+    const verdict = (await examined('csv', Buffer.from(text))).soundness?.verdict
+    return verdict?.sound ? verdict.notes : undefined
+  }
+  const note = 'cells that a spreadsheet takes for formulas'
+  expect(await notesOf('name,total\n"=HYPERLINK(1)",2\n')).toContain(note)
+  expect(await notesOf('=1+1,2\n')).toContain(note)
+  expect(await notesOf('name;total\n+cmd|x;2\n')).toContain(note)
+  expect(await notesOf('name,total\na=b,-2.5\n,+49 171\n')).not.toContain(note)
 })
 
 test('a document with macros is no .docx, whatever it is called', async () => {

@@ -55,7 +55,9 @@ class GifWalk {
 
   private end(extra: number): FormatVerdict {
     if (this.frames === 0) return this.broken('the GIF has no picture in it')
-    return sound(extra > 0 ? [`${extra} bytes after the end of the image`] : [], this.facts())
+    return extra > 0
+      ? sound([`${extra} bytes after the end of the image`], { ...this.facts(), bytes_after_end: extra })
+      : sound([], this.facts())
   }
 
   private facts = () => ({ ...this.evidence, frames: this.frames })

@@ -27,9 +27,14 @@ export const readPng: FormatReader = async (source, limits) => {
   const flood = pixelFlood('PNG', header, limits)
   if (flood) return flood
   const notes: string[] = []
-  const problem = walkChunks(source, limits, header, notes)
-  if (problem) return broken(problem, evidence)
-  return decodePixels(source, limits, header, notes)
+  const end = walkChunks(source, limits, header, notes)
+  if (typeof end === 'string') return broken(end, evidence)
+  const after = source.size - end
+  if (after === 0) return decodePixels(source, limits, header, notes)
+  notes.push(`${after} bytes after the end of the image`)
+  const verdict = await decodePixels(source, limits, header, notes)
+  verdict.evidence = { ...verdict.evidence, bytes_after_end: after }
+  return verdict
 }
 
 async function decodePixels(
@@ -67,8 +72,8 @@ function readHeader(chunk: Buffer): Header | string {
   return { width, height, colourType, bits: depth * (channels[colourType] ?? 1) }
 }
 
-/** What is wrong with the chunks after the header, if anything. */
-function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, notes: string[]): string | undefined {
+/** Where the image ends, or what is wrong with the chunks after the header. */
+function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, notes: string[]): number | string {
   const seen = new Set<string>()
   let at = 8
   let afterData = false
@@ -96,8 +101,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
     at += 12 + length
     if (type === 'IEND') {
       if (!seen.has('IDAT')) return 'the PNG has no image data'
-      if (at < source.size) notes.push(`${source.size - at} bytes after the end of the image`)
-      return undefined
+      return at
     }
   }
   return 'the PNG ends without its end chunk (IEND): it is truncated'

@@ -18,10 +18,11 @@ export const readWebp: FormatReader = async (source, limits) => {
   const chunks = walkChunks(source, limits, end)
   if (!('canvas' in chunks)) return chunks
   const { canvas, frames } = chunks
-  const evidence = { ...canvas, frames: Math.max(frames, 1) }
+  const after = source.size - end
+  const evidence = { ...canvas, frames: Math.max(frames, 1), ...(after > 0 && { bytes_after_end: after }) }
   const flood = pixelFlood('WebP', { ...canvas, bits: 24 }, limits)
   if (flood) return flood
-  const notes = end < source.size ? [`${source.size - end} bytes after the end of the image`] : []
+  const notes = after > 0 ? [`${after} bytes after the end of the image`] : []
   const decoding = await decode(source, limits, {
     failOn: 'error',
     pages: -1,

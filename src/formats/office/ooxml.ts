@@ -1,10 +1,12 @@
 import { openNest } from '../archive/archive.js'
 import { damaged, decided } from '../archive/refusal.js'
 import { checkZip } from '../archive/zip/check.js'
+import type { PartSink } from '../archive/zip/member.js'
 import { testOtherMethods } from '../archive/zip/other-methods.js'
 import { keyOf, resolvePart, ZipPackage } from '../archive/zip/package.js'
-import { type FormatReader, sound } from '../format.js'
+import { type FormatReader, type ReaderLimits, sound } from '../format.js'
 import { EntityWatch, isXmlPart } from './entities.js'
+import { both, OfficeActivity } from './office-activity.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
 
 export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
@@ -46,18 +48,22 @@ export const readOoxml =
     decided(async () => {
       const plan = planParts(new ZipPackage(source, limits), kind)
       const nest = openNest(source, limits)
-      const facts = await checkZip(source, nest, ({ name }) => {
-        const part = plan.parts.get(keyOf(name))
-        if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
-        return isXmlPart(name) ? new EntityWatch(name) : undefined
-      })
+      const activity = new OfficeActivity()
+      const facts = await checkZip(source, nest, ({ name }) => both(activity.watch(name), structureOf(name, plan, limits)))
       await testOtherMethods(source, facts, nest)
       return sound([...plan.notes, ...nest.notes], {
         main_part: plan.main,
         parts: facts.entries,
         unpacked_bytes: facts.unpackedBytes,
+        ...(activity.found.size > 0 && { active_content: [...activity.found] }),
       })
     })
+
+function structureOf(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
+  const part = plan.parts.get(keyOf(name))
+  if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
+  return isXmlPart(name) ? new EntityWatch(name) : undefined
+}
 
 function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
   if (!pack.has('[Content_Types].xml')) throw damaged('[Content_Types].xml is missing from the document')

@@ -38,8 +38,14 @@ export const readOpenDocument =
       if (!encrypted) for (const name of ['meta.xml', 'settings.xml']) parts.set(name, {})
       if (!encrypted) parts.set('styles.xml', { root: 'document-styles' })
       if (!encrypted) parts.set('content.xml', { root: 'document-content' })
-      const evidence = await checkParts(source, limits, parts, notes)
-      return sound(notes, encrypted ? { ...evidence, encrypted } : evidence)
+      const active = new Set<string>()
+      const element = ({ name }: XmlElement) => void (/^dde-(source|link|connection-decl)$/.test(name) && active.add('DDE link'))
+      const evidence = await checkParts(source, limits, parts, notes, element)
+      return sound(notes, {
+        ...evidence,
+        ...(encrypted && { encrypted }),
+        ...(active.size > 0 && { active_content: [...active] }),
+      })
     })
 
 /** Parts of a document are encrypted one by one, or (since ODF 1.4) as one member that holds the whole package. */
@@ -96,11 +102,12 @@ async function checkParts(
   limits: ReaderLimits,
   parts: Map<string, { root?: string }>,
   notes: string[],
+  element?: (element: XmlElement) => void,
 ): Promise<Record<string, unknown>> {
   const nest = openNest(source, limits)
   const facts = await checkZip(source, nest, ({ name }) => {
     const part = parts.get(keyOf(name))
-    if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'without entities' })
+    if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'without entities', ...(element && { element }) })
     return isXmlPart(name) ? new EntityWatch(name) : undefined
   })
   await testOtherMethods(source, facts, nest)

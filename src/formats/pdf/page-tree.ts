@@ -1,6 +1,8 @@
 import { inflateSync } from 'node:zlib'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import { type RandomAccessSource, TooLarge } from '../random-access-source.js'
+import { readEncryption } from './encryption.js'
+import { decodedNames } from './streams.js'
 
 /** Larger documents are not searched for circles: PDFium has its own guard, which costs pages and not the process. */
 const searchLimit = 64 * 1024 * 1024
@@ -20,6 +22,7 @@ const activeParts: [RegExp, string][] = [
   [/\/S\s*\/JavaScript\b/, 'JavaScript'],
   [/\/S\s*\/Launch\b/, 'launch action'],
   [/\/Type\s*\/EmbeddedFile\b/, 'attachment'],
+  [/\/OpenAction\s*<<[^>]*\/S\s*\/(?:URI|GoToR|GoToE|SubmitForm|ImportData)\b/, 'opening action'],
 ]
 
 export interface PageTree {
@@ -42,7 +45,7 @@ export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits):
     if (error instanceof TooLarge) return nothing
     throw error
   }
-  const objects = findNodes(bytes, limits)
+  const objects = findNodes(bytes, source, limits)
   for (const root of objects.roots) {
     const circle = walk(objects.kids, root, limits)
     if (circle !== undefined) return { circle, activeContent: [...objects.active] }
@@ -73,8 +76,9 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
   return undefined
 }
 
-function findNodes(bytes: Buffer, limits: ReaderLimits): Objects {
+function findNodes(bytes: Buffer, source: RandomAccessSource, limits: ReaderLimits): Objects {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
+  const encryption = readEncryption(source)
   let unpacked = 0
   for (let at = bytes.indexOf(' obj'); at >= 0; at = bytes.indexOf(' obj', at)) {
     checkDeadline(limits)
@@ -86,8 +90,11 @@ function findNodes(bytes: Buffer, limits: ReaderLimits): Objects {
     note(objects, number, text.dictionary)
     if (text.streamAt === undefined) continue
     const end = streamEnd(bytes, text.streamAt, text.dictionary)
-    if (/\/Type\s*\/ObjStm\b/.test(text.dictionary) && unpacked < unpackedLimit)
-      unpacked += noteStream(objects, bytes.subarray(text.streamAt, end), text.dictionary, unpackedLimit - unpacked)
+    if (/\/Type\s*\/ObjStm\b/.test(text.dictionary) && unpacked < unpackedLimit) {
+      const packed = bytes.subarray(text.streamAt, end)
+      const data = encryption ? encryption.decrypt(packed, number, 0) : packed
+      unpacked += noteStream(objects, data, text.dictionary, unpackedLimit - unpacked)
+    }
     // What stands in a stream (a whole PDF as an attachment, say) is none of this document's objects.
     at = end
   }
@@ -123,7 +130,8 @@ function streamEnd(bytes: Buffer, start: number, dictionary: string): number {
   return mark < 0 ? bytes.length : mark
 }
 
-function note(objects: Objects, number: number, dictionary: string): void {
+function note(objects: Objects, number: number, written: string): void {
+  const dictionary = decodedNames(written)
   objects.kids.delete(number)
   for (const [pattern, what] of activeParts) if (pattern.test(dictionary)) objects.active.add(what)
   if (/\/Type\s*\/Catalog\b/.test(dictionary)) {

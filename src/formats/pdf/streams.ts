@@ -61,8 +61,10 @@ function filtersOf(dictionary: string): string[] {
 }
 
 /** `/Fl#61te` is Flate. */
-const decodedNames = (text: string) =>
-  text.replace(/#([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+export const decodedNames = (text: string): string =>
+  !text.includes('#')
+    ? text
+    : text.replace(/#([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
 /** Where streams end. */
 class Ends {

@@ -1,5 +1,6 @@
-import type { FormatReader, FormatVerdict } from '../format.js'
-import { decoded, readText, textSign } from './text.js'
+import { checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
+import { decoded, readText, type TextSign, textSign } from './text.js'
 
 const sampleSize = 64 * 1024
 
@@ -9,10 +10,25 @@ export const readCsv: FormatReader = async (source, limits) => {
   const sign = textSign(source)
   if (!verdict.sound || !sign) return verdict
   const sample = [...decoded([source.read(sign.bom, sampleSize)], sign.encoding, false)].join('')
-  return withShape(verdict, sample, source.size > sampleSize)
+  const shaped = withShape(verdict, sample, source.size > sampleSize)
+  if (hasFormulas(source, sign, limits)) shaped.notes = [...(shaped.notes ?? []), 'cells that a spreadsheet takes for formulas']
+  return shaped
 }
 
-function withShape(verdict: FormatVerdict & { sound: true }, sample: string, cut: boolean): FormatVerdict {
+// A sign before a letter or a bracket is no number.
+const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
+
+function hasFormulas(source: RandomAccessSource, { bom, encoding }: TextSign, limits: ReaderLimits): boolean {
+  let last = '\n'
+  for (const chunk of decoded(source.chunks(bom), encoding, false)) {
+    checkDeadline(limits)
+    if (formula.test(last + chunk)) return true
+    last = chunk.slice(-8) || last
+  }
+  return false
+}
+
+function withShape(verdict: FormatVerdict & { sound: true }, sample: string, cut: boolean): FormatVerdict & { sound: true } {
   const delimiter = mostFrequent(sample.slice(0, sample.search(/[\r\n]|$/)))
   const { widths, unclosed } = rowWidths(sample, delimiter, cut)
   const notes = [...(verdict.notes ?? [])]

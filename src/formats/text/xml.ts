@@ -111,9 +111,12 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
 function noteActive(name: string, attributes: Record<string, string>, active: Set<string>): void {
   if (/^(.*:)?script$/i.test(name)) active.add('script')
   if (/^(.*:)?foreignObject$/i.test(name)) active.add('foreignObject')
+  const loads = /^(.*:)?(image|use|feImage|script|iframe|embed|object|img)$/i.test(name)
   for (const [key, value] of Object.entries(attributes)) {
     if (/^on\w+$/i.test(key)) active.add('event handler')
-    if (/^(.*:)?href$/i.test(key) && /^[\s\0]*javascript:/i.test(value)) active.add('javascript: link')
+    // Browsers pass over white space and control characters.
+    if (/^javascript:/i.test(value.replace(/[\0-\x20]+/g, ''))) active.add('javascript: link')
+    if (loads && /^(.*:)?(href|src|data)$/i.test(key) && /^\s*(https?:)?\/\//i.test(value)) active.add('external reference')
   }
 }
 

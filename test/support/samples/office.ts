@@ -93,14 +93,16 @@ const record = (type: number, data: Buffer = Buffer.alloc(0)): Buffer => {
 }
 
 /** An Excel 97 workbook of one sheet; `old` gives the stream its name until Excel 95. */
-export function xls({ old = false, encrypted = false } = {}): Streams {
+export function xls({ old = false, encrypted = false, macroSheet = false, link = '' } = {}): Streams {
   const sheetEntry = Buffer.alloc(12)
+  sheetEntry[5] = macroSheet ? 1 : 0
   const globals = (at: number) => {
     sheetEntry.writeUInt32LE(at, 0)
     return Buffer.concat([
       record(0x0809, Buffer.alloc(16)),
       ...(encrypted ? [record(0x002f, Buffer.alloc(6))] : []),
       record(0x0085, sheetEntry),
+      ...(link ? [record(0x01ae, Buffer.from(`\0\0${String.fromCharCode(link.length)}\0\0${link}`, 'latin1'))] : []),
       record(0x000a),
     ])
   }

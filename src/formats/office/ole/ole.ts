@@ -17,6 +17,8 @@ export interface OleFacts {
   stream: string
   encrypted: boolean
   notes?: string[]
+  /** What runs by itself. */
+  active?: string[]
 }
 
 const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
@@ -40,6 +42,7 @@ export const readOle =
         main_stream: facts.stream,
         streams: container.entries.length,
         ...(facts.encrypted && { encrypted: true }),
+        ...(facts.active?.length && { active_content: facts.active }),
       })
     })
 

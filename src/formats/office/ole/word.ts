@@ -22,7 +22,18 @@ export function checkWordDocument(container: OleContainer): OleFacts {
   const encrypted = (flags & encryptedFlag) !== 0
   // Word 6 and 95 keep everything in this one stream.
   if (magic === word97 && version >= 0x00c1) checkTable(container, document, flags & tableFlag ? '1Table' : '0Table', encrypted)
-  return { stream: entry.name, encrypted }
+  return { stream: entry.name, encrypted, active: !encrypted && hasDdeField(document) ? ['DDE field'] : [] }
+}
+
+const windowBytes = 64 * 1024
+
+/** A field begins with this sign, in bytes of eight bits or of sixteen. [MS-DOC] 2.8.25 */
+function hasDdeField(document: OleStream): boolean {
+  for (let at = 0; at < document.size; at += windowBytes - 64) {
+    const text = document.read(at, windowBytes).toString('latin1').replaceAll('\0', '')
+    if (/\x13\s*DDE(?:AUTO)?\s/i.test(text)) return true
+  }
+  return false
 }
 
 /** By its file information block alone. */

@@ -7,6 +7,8 @@ const bofRecords = new Set([0x0809, 0x0409, 0x0209, 0x0009])
 const eof = 0x000a
 const filePass = 0x002f
 const boundSheet = 0x0085
+const supBook = 0x01ae
+const macroSheet = 1
 // Real workbooks have some thousand records before their first sheet.
 const mostRecords = 5_000_000
 
@@ -18,13 +20,13 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   const start = stream.read(0, 4)
   if (start.length < 4 || !bofRecords.has(start.readUInt16LE(0)))
     throw damaged(`the stream ${entry.name} does not start as an Excel workbook does`)
-  const { sheets, encrypted } = readGlobals(stream)
+  const { sheets, encrypted, active } = readGlobals(stream)
   for (const position of sheets) {
     const head = stream.read(position, 4)
     if (head.length < 4 || !bofRecords.has(head.readUInt16LE(0)))
       throw damaged('a sheet of the Excel workbook is not where its directory says')
   }
-  return { stream: entry.name, encrypted }
+  return { stream: entry.name, encrypted, active: [...active] }
 }
 
 // The record that tells of a password comes right behind the first.
@@ -42,16 +44,23 @@ export function isEncryptedWorkbook(container: OleContainer): boolean {
   return false
 }
 
-function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean } {
+function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean; active: Set<string> } {
   const records = new Records(stream)
   const sheets: number[] = []
+  const active = new Set<string>()
   let encrypted = false
   for (let count = 0; count < mostRecords; count++) {
     const record = records.next()
     if (!record) throw damaged('the Excel workbook ends in the middle of its records')
-    if (record.type === eof) return { sheets, encrypted }
+    if (record.type === eof) return { sheets, encrypted, active }
     if (record.type === filePass) encrypted = true
-    if (record.type === boundSheet && record.length >= 4) sheets.push(records.uint32(record.at))
+    if (record.type === boundSheet && record.length >= 6) {
+      sheets.push(records.uint32(record.at))
+      if (records.bytes(record.at + 5, 1)[0] === macroSheet) active.add('XLM macros')
+    }
+    // A name of a program and one of a topic, parted by this sign. [MS-XLS] 2.5.277
+    if (record.type === supBook && !encrypted && records.bytes(record.at + 4, record.length - 4).includes(3))
+      active.add('DDE or OLE link')
   }
   throw damaged('the Excel workbook has no end of its globals')
 }
@@ -76,7 +85,7 @@ class Records {
     return this.bytes(at, 4).readUInt32LE(0)
   }
 
-  private bytes(at: number, length: number): Buffer {
+  bytes(at: number, length: number): Buffer {
     if (at < this.windowAt || at + length > this.windowAt + this.window.length) {
       this.window = this.stream.read(at, 64 * 1024)
       this.windowAt = at

@@ -1,0 +1,54 @@
+import type { RandomAccessSource } from '../random-access-source.js'
+
+const archive = 'archive behind the picture'
+const program = 'program behind the picture'
+const page = 'page or script behind the picture'
+
+// What stands right behind the end, as those who hide it there write it.
+const starts: [RegExp, string][] = [
+  [/^(PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c|\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9]1AY&SY)/, archive],
+  [/^(\x7fELF|#!\s*\/|\xca\xfe\xba\xbe|\xcf\xfa\xed\xfe)/, program],
+  [/^(<\?php|<%|<!doctype|<html|<head|<body|<script|<iframe|<svg|%PDF-)/i, page],
+]
+const windowBytes = 64 * 1024
+const jpegEnd = Buffer.from([0xff, 0xd9])
+
+/** What lies behind the end of a picture and is none: `after` bytes of it, or in a JPEG behind any of its end marks. */
+export function behindPicture(source: RandomAccessSource, after: number | 'jpeg'): string | undefined {
+  if (after !== 'jpeg')
+    return after > 0 ? (startOf(source, source.size - after) ?? further(source, source.size - after)) : undefined
+  for (const end of jpegEnds(source)) {
+    const found = startOf(source, end)
+    if (found) return found
+  }
+  return undefined
+}
+
+function startOf(source: RandomAccessSource, at: number): string | undefined {
+  const bytes = source.read(at, 512)
+  const blank = bytes.findIndex((byte) => byte !== 0 && byte !== 10 && byte !== 13 && byte !== 32)
+  if (blank < 0) return undefined
+  if (isWindowsProgram(source, at + blank)) return program
+  const text = bytes.toString('latin1', blank, blank + 64)
+  return starts.find(([start]) => start.test(text))?.[1]
+}
+
+/** Where the end is known, whatever stands behind it may be looked at. */
+function further(source: RandomAccessSource, at: number): string | undefined {
+  const text = source.read(at, windowBytes).toString('latin1')
+  if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archive
+  return /<\?php|<script[\s>]|<html[\s>]|<!doctype html/i.test(text) ? page : undefined
+}
+
+function isWindowsProgram(source: RandomAccessSource, at: number): boolean {
+  const head = source.read(at, 64)
+  if (head.length < 64 || head.toString('latin1', 0, 2) !== 'MZ') return false
+  return source.read(at + head.readUInt32LE(60), 4).toString('latin1') === 'PE\0\0'
+}
+
+function* jpegEnds(source: RandomAccessSource): Iterable<number> {
+  for (let at = 0; at < source.size; at += windowBytes - 1) {
+    const bytes = source.read(at, windowBytes)
+    for (let found = bytes.indexOf(jpegEnd); found >= 0; found = bytes.indexOf(jpegEnd, found + 2)) yield at + found + 2
+  }
+}

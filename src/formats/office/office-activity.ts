@@ -1,0 +1,103 @@
+import type { PartSink } from '../archive/zip/member.js'
+import { keyOf } from '../archive/zip/package.js'
+
+/** Of relationships to elsewhere these wait for a click, or ask first. */
+const waiting = /\/(hyperlink|externalLinkPath|externalLink|xlExternalLinkPath|video|audio|media)$/i
+const remote = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(?![/\\][a-z]:)/i
+const mostKept = 4 * 1024 * 1024
+const longestTag = 8 * 1024
+
+/** What of an Office document runs or loads without a click, found while its parts are unpacked. */
+export class OfficeActivity {
+  readonly found = new Set<string>()
+
+  /** Watches a part that may tell; undefined for all others. */
+  watch(name: string): PartSink | undefined {
+    const part = keyOf(name)
+    if (part.endsWith('.rels')) return new Kept((text) => this.#relationships(text))
+    if (part.startsWith('xl/externallinks/'))
+      return new Kept((text) => /<(?:\w+:)?ddeLink\b/.test(text) && this.found.add('DDE link'))
+    if (/^word\/[^/]+\.xml$/.test(part)) return new Fields((instructions) => this.#fields(instructions))
+    return undefined
+  }
+
+  #relationships(text: string): void {
+    if (!/TargetMode\s*=\s*["']External/i.test(text)) return
+    for (const [element] of text.matchAll(/<(?:\w+:)?Relationship\s[^>]*>/g)) {
+      const of = (name: string) =>
+        new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, 'i')
+          .exec(element)
+          ?.slice(1)
+          .find((each) => each !== undefined) ?? ''
+      const type = of('Type')
+      if (!/^external$/i.test(of('TargetMode')) || waiting.test(type) || !remote.test(unescaped(of('Target')).trim())) continue
+      this.found.add(
+        /\/attachedTemplate$/i.test(type) ? 'remote template' : `external reference (${/[^/]{0,40}$/.exec(type)![0]})`,
+      )
+    }
+  }
+
+  #fields(instructions: string): void {
+    if (/DDE(?:AUTO)?[\s"]/i.test(instructions)) this.found.add('DDE field')
+    if (/INCLUDE(?:PICTURE|TEXT)\s+"?(?:https?:|\\\\)/i.test(instructions)) this.found.add('external reference (field)')
+  }
+}
+
+/** Hands one part's text on, as far as it is kept. */
+class Kept implements PartSink {
+  #text = ''
+  constructor(private readonly ended: (text: string) => void) {}
+
+  write(chunk: Buffer): void {
+    if (this.#text.length < mostKept) this.#text += chunk.toString('latin1').replaceAll('\0', '')
+  }
+
+  end(): void {
+    this.ended(this.#text)
+  }
+}
+
+/** Collects the instructions of Word's fields, which may stand in many elements, letter by letter. */
+class Fields implements PartSink {
+  #instructions = ''
+  #carried = ''
+  constructor(private readonly ended: (instructions: string) => void) {}
+
+  write(chunk: Buffer): void {
+    const text = this.#carried + chunk.toString('latin1').replaceAll('\0', '')
+    let end = 0
+    for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
+      if (this.#instructions.length < mostKept) this.#instructions += unescaped(match[1] ?? ` ${match[2]} `)
+      end = match.index + match[0].length - 1
+    }
+    this.#carried = text.slice(Math.max(end, text.length - longestTag))
+  }
+
+  end(): void {
+    this.ended(this.#instructions)
+  }
+}
+
+const unescaped = (text: string): string =>
+  text
+    .replace(/&#(x[0-9a-f]{1,6}|\d{1,7});/gi, (_, code: string) => {
+      const point = /^x/i.test(code) ? Number.parseInt(code.slice(1), 16) : Number(code)
+      return point <= 0x10ffff ? String.fromCodePoint(point) : ''
+    })
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+
+/** Hands each chunk to both. */
+export const both = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
+  one && other
+    ? {
+        write: (chunk) => {
+          one.write(chunk)
+          other.write(chunk)
+        },
+        end: () => {
+          one.end()
+          other.end()
+        },
+      }
+    : (one ?? other)

@@ -1,0 +1,45 @@
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
+import type { TextSign } from './text.js'
+import { decoded } from './text.js'
+
+type Patterns = [RegExp, string][]
+
+const inPages: Patterns = [
+  [/<(?:\w+:)?script[\s/>]/i, 'script'],
+  [/<[a-z][^<>]{0,2000}[\s/"']on[a-z]{3,30}\s*=/i, 'event handler'],
+  [
+    /(?:href|src|action|data|to|values)\s*=\s*["']?[\s\0]*j[\s]*a[\s]*v[\s]*a[\s]*s[\s]*c[\s]*r[\s]*i[\s]*p[\s]*t[\s]*:/i,
+    'javascript: link',
+  ],
+  [/<(?:iframe|frame|object|embed|applet)[\s/>]/i, 'embedded page or program'],
+  [/<meta[^<>]{0,200}http-equiv\s*=\s*["']?refresh/i, 'redirection'],
+]
+const inRichText: Patterns = [
+  [/\\objdata/, 'embedded object'],
+  [/\\obj(?:update|autlink|link)\b/, 'linked object'],
+  [/\\\*\s*\\template\s+(?:[a-z]+:|\\\\)/i, 'remote template'],
+  [/\bDDE(?:AUTO)?\s/, 'DDE field'],
+]
+
+const overlap = 2048
+
+/** What runs or loads by itself in a web page. */
+export const activeInPage = (source: RandomAccessSource, sign: TextSign, limits: ReaderLimits): string[] =>
+  matching(decoded(source.chunks(sign.bom), sign.encoding, false), inPages, limits)
+
+/** The same of RTF, which is ASCII. */
+export const activeInRichText = (source: RandomAccessSource, limits: ReaderLimits): string[] =>
+  matching(decoded(source.chunks(), 'latin1', false), inRichText, limits)
+
+function matching(texts: Iterable<string>, patterns: Patterns, limits: ReaderLimits): string[] {
+  const found = new Set<string>()
+  let carried = ''
+  for (const chunk of texts) {
+    checkDeadline(limits)
+    const text = carried + chunk
+    for (const [pattern, what] of patterns) if (!found.has(what) && pattern.test(text)) found.add(what)
+    carried = text.slice(-overlap)
+  }
+  return [...found]
+}
