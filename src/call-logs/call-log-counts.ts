@@ -1,7 +1,8 @@
+import { currentTime } from '../clock.js'
 import type { Queries } from '../db/client.js'
 import type { Window } from '../graphql/dates.js'
 import { firstIdAt } from '../ids.js'
-import { dayOf, hourOf, totalBucket, usageNow } from '../ledger/counters.js'
+import { dayOf, hourOf, hoursSince, totalBucket, usageNow } from '../ledger/counters.js'
 import type { Operation } from '../ledger/entry.js'
 import { type Span, spansOf } from './call-log-spans.js'
 import type { CallLogFilter } from './call-log-window.js'
@@ -104,11 +105,12 @@ export class CallLogCounts {
 
   /** From the newest on: the rows of the hour that the bound breaks, the hours of the day that it breaks, then days. */
   async *#newestFirst(tenantId: string, filter: CallLogFilter, { from, until }: Window): AsyncGenerator<Bucket> {
-    const brokenHour = until && hourOf(until)
-    const brokenDay = brokenHour && dayOf(brokenHour)
+    const brokenDay = until && dayOf(until)
+    // The hours of an old day are gone: all that it has counts as one.
+    const brokenHour = until && (brokenDay! < hoursSince(currentTime()) ? brokenDay : hourOf(until))
     if (until && brokenHour && brokenHour < until)
       yield { from: brokenHour, until, calls: await this.#rows(tenantId, filter, { from: brokenHour, until }) }
-    if (brokenDay && brokenDay < brokenHour)
+    if (brokenDay && brokenHour && brokenDay < brokenHour)
       yield* this.#buckets(tenantId, filter, { by: 'hour', from: latest(brokenDay, from && hourOf(from)), until: brokenHour })
     yield* this.#buckets(tenantId, filter, { by: 'day', from: from && dayOf(from), until: brokenDay })
   }

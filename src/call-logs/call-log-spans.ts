@@ -1,6 +1,6 @@
 import { currentTime } from '../clock.js'
 import type { Window } from '../graphql/dates.js'
-import { dayOf, hourOf } from '../ledger/counters.js'
+import { dayOf, hourOf, hoursSince } from '../ledger/counters.js'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -15,7 +15,10 @@ export interface Span {
 const hourAfter = (moment: Date): Date => new Date(Math.ceil(moment.getTime() / hour) * hour)
 const dayAfter = (moment: Date): Date => new Date(Math.ceil(moment.getTime() / day) * day)
 
-/** Cuts a window at whole hours and days: at most two broken hours of rows, two broken days of hours, and days between. */
+/**
+ * Cuts a window at whole hours and days: at most two broken hours of rows, two broken days of hours, and days between. Where the hours
+ * are gone, the rows of a broken day are counted.
+ */
 export function spansOf({ from, until }: Window, now = currentTime()): Span[] {
   const start = from ?? new Date(0)
   // Nothing is in the future, but the database's clock may have been set back.
@@ -33,7 +36,9 @@ export function spansOf({ from, until }: Window, now = currentTime()): Span[] {
           { by: 'hour', from: lastDay, until: lastHour },
         ]
       : [{ by: 'hour', from: firstHour, until: lastHour }]
-  return kept([{ by: 'rows', from: start, until: firstHour }, ...whole, { by: 'rows', from: lastHour, until: end }])
+  const spans: Span[] = [{ by: 'rows', from: start, until: firstHour }, ...whole, { by: 'rows', from: lastHour, until: end }]
+  const since = hoursSince(now)
+  return kept(spans.map((span) => (span.by === 'hour' && span.from < since ? { ...span, by: 'rows' } : span)))
 }
 
 const kept = (spans: Span[]): Span[] => spans.filter(({ from, until }) => from < until)

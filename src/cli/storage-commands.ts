@@ -31,9 +31,10 @@ export const storageCommands: Record<string, Command> = {
   },
 
   verify: {
-    usage: 'verify [--deep]',
-    options: { deep: { type: 'boolean' } },
-    run: async ({ services }, { deep }) => {
+    usage: 'verify [--deep] [--repair]',
+    options: { deep: { type: 'boolean' }, repair: { type: 'boolean' } },
+    run: async ({ services }, { deep, repair }) => {
+      const repaired = repair ? await services.storageHealth.repairCounters() : undefined
       const counts = await services.storageHealth.verify({ deep: deep === true })
       const result = {
         counters_drift: counts.countersDrift,
@@ -41,9 +42,10 @@ export const storageCommands: Record<string, Command> = {
         blobs_without_file: counts.blobsWithoutFile,
         corrupted: counts.corrupted,
       }
+      const told = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
       const wrong = Object.entries(result).filter(([, count]) => count > 0)
-      if (wrong.length === 0) return { result }
-      return { result, fault: `Not everything agrees: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.` }
+      if (wrong.length === 0) return { result: told }
+      return { result: told, fault: `Not everything agrees: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.` }
     },
   },
 }

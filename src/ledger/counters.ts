@@ -30,6 +30,12 @@ export const totalBucket = new Date(0)
 export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 3_600_000) * 3_600_000)
 export const dayOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 86_400_000) * 86_400_000)
 
+/** Older hours are dropped: their days stay. */
+export const hoursKeptDays = 400
+
+/** From here on there are hours: before, what breaks a day is told by rows. */
+export const hoursSince = (now: Date): Date => new Date(dayOf(now).getTime() - hoursKeptDays * 86_400_000)
+
 /** What one delta counts for: the tenant, its key, its context; and in the hour, its day and the total. */
 export const spread = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`

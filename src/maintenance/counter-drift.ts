@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
-import { usageColumns, usageNow } from '../ledger/counters.js'
+import { currentTime } from '../clock.js'
+import { hoursSince, usageColumns, usageNow } from '../ledger/counters.js'
 
 /**
  * How many counters differ from a recount of the rows that they count (contract §8): files held, calls, and audit entries.
@@ -18,8 +19,9 @@ export async function counterDrift(
     await count(filesStatement, [tenantId])
     await count(rangesStatement, [tenantId])
     await count(uploadsStatement, [tenantId])
-    await count(sumsStatement, [tenantId])
-    await count(callsStatement, [tenantId, callsSince ?? new Date(0)])
+    const since = hoursSince(currentTime())
+    await count(sumsStatement, [tenantId, since])
+    await count(callsStatement, [tenantId, callsSince && callsSince > since ? callsSince : since])
     await count(auditStatement, [tenantId, auditsSince ?? new Date(0)])
     await count(auditSumsStatement, [tenantId])
     return drift
@@ -38,7 +40,7 @@ SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, conte
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
 
 // What pages of files are found by: each range of a tenant, and the sums of the ranges of every other filter.
-const rangesStatement = `
+export const rangesStatement = `
 SELECT (SELECT count(*) FROM (
     SELECT *, lead(from_id) OVER (PARTITION BY tenant_id ORDER BY from_id) AS until_id FROM file_ranges
     WHERE context_id = '' AND uploaded_by = '' AND ($1::text IS NULL OR tenant_id = $1)) r
@@ -60,32 +62,34 @@ WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.file
 // Weights that keep one error from hiding another.
 const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
 
-// The hours of each day add up to it, and the days to the totals; what is not folded yet is all of them at once.
+// The hours of each day add up to it, as far back as there are hours, and the days to the totals; what is not folded yet is all of them at once.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
-  SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
+  SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
   HAVING sum(${all}) FILTER (WHERE grain = 'hour') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'day')
   UNION ALL
   SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject
   HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
 
-const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
+/** What the log's rows count for. */
+export const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
+const counted = callColumns
+  .map((column) => {
+    const [operation, status] = column.split('_')
+    return `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}') AS ${column}`
+  })
+  .join(', ')
+
+/** The log's rows from $2 on by hour, of a tenant and of its keys. */
+export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${counted}
+  FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
+  GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`
 
 const callsStatement = `
-WITH rows AS (
-  SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket,
-    count(*) FILTER (WHERE operation = 'upload' AND status = 'success') AS us, count(*) FILTER (WHERE operation = 'upload' AND status = 'failure') AS uf,
-    count(*) FILTER (WHERE operation = 'download' AND status = 'success') AS ds, count(*) FILTER (WHERE operation = 'download' AND status = 'failure') AS df,
-    count(*) FILTER (WHERE operation = 'metadata' AND status = 'success') AS ms, count(*) FILTER (WHERE operation = 'metadata' AND status = 'failure') AS mf,
-    count(*) FILTER (WHERE operation = 'delete' AND status = 'success') AS xs, count(*) FILTER (WHERE operation = 'delete' AND status = 'failure') AS xf
-  FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
-  GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ())),
-kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${usageNow} u
+WITH kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${usageNow} u
   WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY 1, 2, 3)
-SELECT count(*) AS drift FROM rows r FULL JOIN kept k USING (tenant_id, subject, bucket)
-WHERE coalesce(r.us, 0) <> coalesce(k.upload_success, 0) OR coalesce(r.uf, 0) <> coalesce(k.upload_failure, 0) OR coalesce(r.ds, 0) <> coalesce(k.download_success, 0)
-   OR coalesce(r.df, 0) <> coalesce(k.download_failure, 0) OR coalesce(r.ms, 0) <> coalesce(k.metadata_success, 0) OR coalesce(r.mf, 0) <> coalesce(k.metadata_failure, 0)
-   OR coalesce(r.xs, 0) <> coalesce(k.delete_success, 0) OR coalesce(r.xf, 0) <> coalesce(k.delete_failure, 0)`
+SELECT count(*) AS drift FROM ${loggedCalls} r FULL JOIN kept k USING (tenant_id, subject, bucket)
+WHERE ${callColumns.map((column) => `coalesce(r.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')}`
 
 const auditStatement = `
 WITH counted AS (

@@ -12,7 +12,7 @@ import { splitFileRanges } from './file-ranges.js'
 import type { LogHorizons } from './log-horizons.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
-import { dropExpired } from './retention.js'
+import { dropExpired, dropOldHours } from './retention.js'
 import type { StorageHealth } from './storage-health.js'
 import { isSweepPaused } from './sweep-pause.js'
 import { Sweeper } from './sweeper.js'
@@ -60,6 +60,7 @@ export class Maintenance {
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
+    this.#every(24 * 60 * minute, 'old hours', () => dropOldHours(database.pool))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
     this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
     this.#every(60 * minute, 'sessions', () => signIns.sweep())

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg'
 import { firstIdAt } from '../ids.js'
+import { hoursKeptDays } from '../ledger/counters.js'
 import { dropPartitionsBefore } from '../ledger/partitions.js'
 import type { LogHorizons } from './log-horizons.js'
 
-const rowsAtOnce = 10_000
+const tenantsAtOnce = 50
+const rowsOfEach = 200
 
 /** Drops what retention has put out of the logs: whole months at once, the rest of a month in batches. Statistics keep what they counted. */
 export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ partitions: string[]; rows: number }> {
@@ -13,22 +15,39 @@ export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ 
   await horizons.announce()
   const partitions = calls ? await dropPartitionsBefore(pool, calls) : []
   let rows = 0
-  if (calls) rows += await deleteBelow(pool, 'call_logs', 'call_id', firstIdAt('call', calls))
-  if (audits) rows += await deleteBelow(pool, 'audit_logs', 'audit_id', firstIdAt('aud', audits))
+  if (calls) rows += await deleteOfAll(pool, expiredRows('call_logs', 'call_id'), firstIdAt('call', calls))
+  if (audits) rows += await deleteOfAll(pool, expiredRows('audit_logs', 'audit_id'), firstIdAt('aud', audits))
   return { partitions, rows }
 }
 
-// A batch at a time, so that no statement holds its locks for long. Both bounds are known before the DELETE is planned, which
-// keeps it out of every partition but the oldest.
-async function deleteBelow(pool: Pool, table: string, column: string, horizon: string): Promise<number> {
-  for (let deleted = 0; ; ) {
-    const { rows } = await pool.query<{ id: string }>(
-      `SELECT ${column} AS id FROM ${table} WHERE ${column} < $1 ORDER BY ${column} OFFSET $2 LIMIT 1`,
-      [horizon, rowsAtOnce],
+/** Drops the hours of old statistics: their days stay. A day later than readers do without them. Gives how many rows. */
+export const dropOldHours = (pool: Pool): Promise<number> => deleteOfAll(pool, oldHours, hoursKeptDays + 1)
+
+const expiredRows = (table: string, id: string) => `
+DELETE FROM ${table} WHERE (tenant_id, ${id}) IN (SELECT t.tenant_id, r.${id} FROM unnest($1::text[]) AS t(tenant_id)
+  CROSS JOIN LATERAL (SELECT ${id} FROM ${table} WHERE tenant_id = t.tenant_id AND ${id} < $2 ORDER BY ${id} LIMIT ${rowsOfEach}) r) AND ${id} < $2`
+
+// From subject to subject by the key, which begins with it: no hour that stays is read.
+const oldHours = `
+WITH RECURSIVE subjects AS (
+  SELECT t.tenant_id, (SELECT min(subject) FROM usage_counters u WHERE u.tenant_id = t.tenant_id) AS subject FROM unnest($1::text[]) AS t(tenant_id)
+  UNION ALL SELECT s.tenant_id, (SELECT min(subject) FROM usage_counters u WHERE u.tenant_id = s.tenant_id AND u.subject > s.subject) FROM subjects s WHERE s.subject IS NOT NULL)
+DELETE FROM usage_counters WHERE (tenant_id, subject, grain, bucket) IN (SELECT s.tenant_id, s.subject, 'hour', r.bucket FROM subjects s
+  CROSS JOIN LATERAL (SELECT bucket FROM usage_counters u WHERE u.tenant_id = s.tenant_id AND u.subject = s.subject AND u.grain = 'hour'
+    AND u.bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2) ORDER BY bucket LIMIT ${rowsOfEach}) r)`
+
+/** Of all tenants, so many at a time, each by its own key: a batch holds its locks for moments, and reads nothing but what goes. */
+async function deleteOfAll(pool: Pool, statement: string, bound: string | number): Promise<number> {
+  let deleted = 0
+  for (let after = ''; ; ) {
+    const { rows } = await pool.query<{ tenant_id: string }>(
+      `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
+      [after],
     )
-    const bound = rows[0]?.id ?? horizon
-    const { rowCount } = await pool.query(`DELETE FROM ${table} WHERE ${column} < $1`, [bound])
-    deleted += rowCount ?? 0
-    if (rows.length === 0) return deleted
+    const tenants = rows.map(({ tenant_id }) => tenant_id)
+    for (let gone = 1; tenants.length > 0 && gone > 0; deleted += gone)
+      gone = (await pool.query(statement, [tenants, bound])).rowCount ?? 0
+    if (rows.length < tenantsAtOnce) return deleted
+    after = tenants.at(-1)!
   }
 }

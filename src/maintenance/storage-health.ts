@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { ClientBase } from 'pg'
 import type { Database } from '../db/client.js'
 import { AssayError } from '../errors.js'
 import type { BlobStorage, StoredBlob } from '../storage/blob-storage.js'
 import { counterDrift } from './counter-drift.js'
+import { type Repair, repairCounters } from './counter-repair.js'
 import type { LogHorizons } from './log-horizons.js'
 
 /** What does not agree (contract §8): all 0 in health. */
@@ -96,14 +98,24 @@ export class StorageHealth {
     }
   }
 
-  async #countersDrift(tenantId: string | null): Promise<number> {
+  /** Sets counters right from the rows that they count; gives what was changed. */
+  repairCounters(): Promise<Repair[]> {
+    return this.#apart((client) => repairCounters(client, this.#logged()))
+  }
+
+  #countersDrift(tenantId: string | null): Promise<number> {
+    return this.#apart((client) => counterDrift(client, { tenantId, ...this.#logged() }))
+  }
+
+  #logged(): { callsSince: Date | null; auditsSince: Date | null } {
+    return { callsSince: this.#horizons.calls(), auditsSince: this.#horizons.audits() }
+  }
+
+  /** On a connection of its own, since a recount takes its time. */
+  async #apart<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.#database.dedicated('assay verify')
     try {
-      return await counterDrift(client, {
-        tenantId,
-        callsSince: this.#horizons.calls(),
-        auditsSince: this.#horizons.audits(),
-      })
+      return await work(client)
     } finally {
       await client.end()
     }

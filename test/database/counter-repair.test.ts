@@ -1,0 +1,124 @@
+import 'reflect-metadata'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { CallLogService } from '../../src/call-logs/call-log.service.js'
+import { Fold } from '../../src/ledger/fold.js'
+import { counterDrift } from '../../src/maintenance/counter-drift.js'
+import { repairCounters } from '../../src/maintenance/counter-repair.js'
+import { dropOldHours } from '../../src/maintenance/retention.js'
+import { Charts } from '../../src/stats/charts.js'
+import { Books, seedCalls } from '../support/accounting.js'
+
+let books: Books
+beforeAll(async () => {
+  books = await Books.open()
+  const ledger = books.ledger()
+  const context = await books.context('notes')
+  const uploads = await Promise.all([1, 20, 300].map((size) => books.upload(context, size)))
+  for (const entry of uploads) await ledger.commit(entry)
+  await ledger.commit(books.deletion(uploads[0]!))
+  await ledger.commit({ call: books.call('metadata') })
+  await new Fold(books.database.writes).run({ everyTenant: true })
+  // Not folded when its counters are looked at.
+  await ledger.commit(books.download(uploads[1]!))
+})
+afterAll(() => books.close())
+
+const all = { callsSince: null, auditsSince: null }
+async function withClient<T>(work: (client: Awaited<ReturnType<Books['database']['dedicated']>>) => Promise<T>): Promise<T> {
+  const client = await books.database.dedicated('test')
+  return work(client).finally(() => client.end())
+}
+const drift = () => withClient((client) => counterDrift(client, { tenantId: null, ...all }))
+const repair = () => withClient((client) => repairCounters(client, all))
+
+test('what agrees is left alone', async () => {
+  expect(await repair()).toEqual([])
+})
+
+test.each([
+  ['what a context holds', 'UPDATE file_totals SET files = files + 1, bytes = 7', /^held by ctx_.*: 2 files, 320 bytes$/],
+  ['a context that is not counted', 'DELETE FROM file_totals', /^held by ctx_.*: 2 files, 320 bytes$/],
+  ['what the tenant holds', 'UPDATE tenant_heads SET bytes = bytes - 1', /^held by the tenant: 2 files, 320 bytes$/],
+  ['a range of files', `UPDATE file_ranges SET files = files + 5 WHERE context_id = ''`, /^ranges of files: counted anew$/],
+  ['ranges that are gone', 'DELETE FROM file_ranges', /^ranges of files: counted anew$/],
+  [
+    'an hour of calls',
+    `UPDATE usage_counters SET metadata_success = 9 WHERE grain = 'hour' AND subject = ''`,
+    /^hour of .*, the tenant$/,
+  ],
+  ['an hour that is gone', `DELETE FROM usage_counters WHERE grain = 'hour' AND subject LIKE 'key_%'`, /^hour of .*, key_/],
+  ['a day', `UPDATE usage_counters SET bytes_uploaded = bytes_uploaded + 3 WHERE grain = 'day'`, /^day of .*, the tenant$/],
+  ['a total', `UPDATE usage_counters SET upload_failure = 4 WHERE grain = 'total'`, /^total, the tenant$/],
+  [
+    'what came and went',
+    `UPDATE usage_counters SET files_uploaded = files_uploaded + 2`,
+    /^files that came and went: -2 files, 0 bytes$/,
+  ],
+  [
+    'a day of audit entries',
+    `UPDATE audit_counters SET entries = 40 WHERE action = 'deleted' AND grain = 'day'`,
+    /^audit entries, day of .*, file deleted: 1$/,
+  ],
+  ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
+])('%s is set right by a recount, which says so', async (_what, broken, said) => {
+  await books.rows(broken)
+  expect(await drift()).toBeGreaterThan(0)
+  const repairs = await repair()
+  expect(repairs.map(({ tenantId }) => tenantId)).toContain(books.tenantId)
+  expect(repairs.map(({ what }) => what)).toContainEqual(expect.stringMatching(said))
+  expect(await drift()).toBe(0)
+  await books.expectExact()
+})
+
+test('after 400 days the hours of statistics are dropped: their days, totals, lists and charts stay', async () => {
+  const old = await Books.open()
+  const at = (days: number, hour: number) => new Date(Math.floor(Date.now() / 86_400_000 - days) * 86_400_000 + hour * 3_600_000)
+  const call = { apiKeyId: old.key.id, operation: 'metadata', status: 'success' } as const
+  const calls = [500, 450, 420, 399, 3].flatMap((days) => [3, 3.5, 9].map((hour) => ({ ...call, at: at(days, hour) })))
+  await seedCalls(old.url, old.tenantId, calls)
+  const log = new CallLogService({ db: old.database, horizon: () => null })
+  const lists = async () => {
+    const found = []
+    for (const [startDate, endDate] of [
+      [at(450, 3), at(3, 4)],
+      [at(500, 3.25), at(450, 3.25)],
+      [at(420, 1), at(420, 5)],
+      [null, at(420, 3.25)],
+    ])
+      for (const page of [1, 2, 3])
+        found.push(
+          await log.list(old.key, {
+            ...(startDate && { startDate: startDate.toISOString() }),
+            endDate: endDate!.toISOString(),
+            page,
+            pageSize: 2,
+          }),
+        )
+    return found
+  }
+  const charts = new Charts(old.database)
+  const drawn = async () => {
+    const [hourly, daily] = [
+      await charts.apiCalls(old.key, { period: 'hourly', days: 365 }),
+      await charts.apiCalls(old.key, { period: 'daily', days: 365 }),
+    ]
+    return Promise.all([...(await hourly.dataPoints), ...(await daily.dataPoints)])
+  }
+  const before = { lists: await lists(), charts: await drawn() }
+  expect(before.lists[0]!.pagination.totalItems).toBe(11)
+  expect(await dropOldHours(old.database.pool)).toBe(3 * 2 * 2)
+  expect(await dropOldHours(old.database.pool)).toBe(0)
+  expect({ lists: await lists(), charts: await drawn() }).toEqual(before)
+  const left = await old.rows<{ grain: string; calls: number }>(
+    `SELECT grain, sum(metadata_success)::bigint AS calls FROM usage_counters WHERE subject = '' GROUP BY grain ORDER BY grain`,
+  )
+  expect(left).toEqual([
+    { grain: 'day', calls: 15 },
+    { grain: 'hour', calls: 6 },
+    { grain: 'total', calls: 15 },
+  ])
+  const client = await old.database.dedicated('test')
+  expect(await counterDrift(client, { tenantId: null, ...all })).toBe(0)
+  await client.end()
+  await old.close()
+})
