@@ -49,6 +49,8 @@ const introduction = `File storage that tests every file before it keeps it.
 
 Every answer is JSON, in one of two envelopes: \`status\` is \`SUCCESS\` or \`ERROR\`. A failure carries \`error.code\`, which never changes its meaning, and \`error.details\`. With \`Accept: application/problem+json\` failures come as RFC 9457. An unknown path is 404 \`not_found\`, another method 405 \`method_not_allowed\` with \`Allow\`; wherever there is GET there is HEAD. Times are ISO 8601 in UTC.
 
+Files that are large, or whose way is bad, can be sent in several requests at \`/api/v1/uploads\`: the tus protocol 1.0.0 (https://tus.io), for which there are clients in every language. A broken connection then costs a moment. Scope \`upload\`; \`Upload-Metadata\` has \`filename\`, \`context\` and, as JSON, \`metadata\`; the answer to the last byte is that of \`POST /api/v1/files/upload\`: 204 with \`Assay-File-Id\`, or the refusal.
+
 The same is served as GraphQL at \`/graphql\`.`
 
 const tags: Record<string, string> = {

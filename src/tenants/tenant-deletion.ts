@@ -90,6 +90,7 @@ export class TenantDeletion {
 
   async #rowsOf(tenantId: string): Promise<void> {
     await this.#inBatches(tenantId, filesStatement, [keyPrefix + tenantId])
+    await this.#inBatches(tenantId, partsStatement)
     for (const table of await this.#tables())
       await this.#inBatches(
         tenantId,
@@ -142,3 +143,8 @@ WITH gone AS (DELETE FROM files WHERE ctid = ANY (ARRAY(SELECT ctid FROM files W
 counted AS (UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + (SELECT count(*) FROM gone))
   WHERE key = $2)
 INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant_id, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
+
+// Likewise what has come of uploads that were never finished.
+const partsStatement = `
+WITH gone AS (DELETE FROM upload_parts WHERE ctid = ANY (ARRAY(SELECT ctid FROM upload_parts WHERE tenant_id = $1 LIMIT ${rowsAtOnce})) RETURNING blob_path)
+UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM gone)`

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/rest/routes.js'
 import { refusal } from '../support/answers.js'
+import { Tus, tusHeaders } from '../support/tus.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let mine: TestTenant
 let theirs: TestTenant
-const ids = { key: '', file: '', context: 'secrets', tenant: '' }
+const ids = { key: '', file: '', upload: '', context: 'secrets', tenant: '' }
 beforeAll(async () => {
   world = await World.open()
   mine = await world.tenant({ name: 'Mine' })
@@ -14,6 +15,7 @@ beforeAll(async () => {
   await theirs.context('secrets', { display_name: 'Hidden name' })
   ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
   ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
+  ids.upload = (await new Tus(theirs.admin).begin('secrets', 'hidden.txt', 4)).split('/').at(-1)!
   ids.tenant = theirs.tenantId
 })
 afterAll(() => world.close())
@@ -29,6 +31,7 @@ interface Row {
   /** With another tenant's ids, in path, query and body. */
   path?: () => string
   body?: () => unknown
+  headers?: () => Record<string, string>
 }
 
 const upload = () => {
@@ -88,6 +91,14 @@ const table: Record<string, Row> = {
   'PATCH /tenant': { needs: 'admin', theirs: 'absent', body: () => ({}) },
 }
 
+// Of the tus protocol, which no document describes.
+const uploads: Record<string, Row> = {
+  'POST /uploads': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.creation(ids.context) },
+  'GET /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown' },
+  'PATCH /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.bytes, body: () => 'text' },
+  'DELETE /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.any },
+}
+
 test('the table has a row for every route and every endpoint that is documented, and no other', async () => {
   const documented = (await world.stranger.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
   const endpoints = Object.entries(documented).flatMap(([path, methods]) =>
@@ -99,17 +110,18 @@ test('the table has a row for every route and every endpoint that is documented,
   expect(Object.keys(table).sort()).toEqual([...names].sort())
 })
 
-const rows = Object.entries(table)
+const rows = Object.entries({ ...table, ...uploads })
 const fill = (path: string, given = ids) =>
   path
     .replace('{api_key_id}', given.key)
     .replace('{file_id}', given.file)
+    .replace('{upload_id}', given.upload)
     .replace('{context_key}', given.context)
     .replace('{entity_type}/{entity_id}', `api_key/${given.key}`)
 
 function call(caller: Caller, route: string, row: Row): Promise<Answer> {
   const [method, path] = route.split(' ') as [string, string]
-  return caller.rest(method, row.path?.() ?? fill(path), row.body?.())
+  return caller.rest(method, row.path?.() ?? fill(path), row.body?.(), row.headers?.())
 }
 
 describe('the scope matrix', () => {
@@ -154,14 +166,22 @@ describe('the tenant matrix', () => {
       const nobodys = {
         key: 'key_00000000000000000000000000',
         file: 'file_00000000000000000000000000',
+        upload: 'upl_00000000000000000000000000',
         context: 'nobodys',
         tenant: '',
       }
       const keep = { ...ids }
       Object.assign(ids, nobodys)
-      const unknown = await mine.admin.rest(method, fill(path, nobodys), row.body?.())
+      const unknown = await mine.admin.rest(method, fill(path, nobodys), row.body?.(), row.headers?.())
       Object.assign(ids, keep)
-      const id = (from: typeof ids) => (path.includes('key_id') ? from.key : path.includes('file_id') ? from.file : from.context)
+      const id = (from: typeof ids) =>
+        path.includes('key_id')
+          ? from.key
+          : path.includes('file_id')
+            ? from.file
+            : path.includes('upload_id')
+              ? from.upload
+              : from.context
       expect(withoutIds(answer, id(ids))).toEqual(withoutIds(unknown, id(nobodys)))
       return
     }

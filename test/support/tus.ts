@@ -8,6 +8,17 @@ export const uploadMetadata = (values: Record<string, string>): string =>
     .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
     .join(',')
 
+/** What its requests must carry, for callers that send them in other ways. */
+export const tusHeaders = {
+  any: { 'tus-resumable': '1.0.0' },
+  bytes: { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
+  creation: (context: string) => ({
+    'tus-resumable': '1.0.0',
+    'upload-length': '4',
+    'upload-metadata': uploadMetadata({ filename: 'a.txt', context }),
+  }),
+}
+
 /** The protocol by hand, one request at a time. */
 export class Tus {
   constructor(readonly caller: Caller) {}

@@ -1,0 +1,291 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { mostUnfinished } from '../../src/uploads/resumable-upload.service.js'
+import { refusal } from '../support/answers.js'
+import { eicar } from '../support/eicar.js'
+import { Tus, uploadMetadata } from '../support/tus.js'
+import { type Answer, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let tus: Tus
+beforeAll(async () => {
+  world = await World.open({ MAX_UPLOAD_MB: '5' })
+})
+afterAll(() => world.close())
+beforeEach(async () => {
+  tenant = await world.tenant()
+  await tenant.context('notes', { max_file_size_mb: 1 })
+  await tenant.context('lax', { reject_blank_files: false, allowed_extensions: ['txt', 'png'] })
+  tus = new Tus(tenant.admin)
+})
+
+const uploadCalls = async () => (await tenant.admin.get('/stats/logs?operation=upload')).body.data
+const blocked = async () => (await tenant.admin.get('/stats')).body.data.security.by_reason
+const facts = ({ status, body }: Answer) => [status, body.error.code, body.message, body.error.details]
+const blobs = async () => {
+  let count = 0
+  for await (const { path } of world.app.services.storage.list(`${tenant.tenantId}/`)) {
+    if (!path.startsWith(`${tenant.tenantId}/`)) break
+    count++
+  }
+  return count
+}
+const sweep = async () => {
+  await world.app.services.resumableUploads.sweep()
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+}
+
+describe('what an upload by one request is refused for, one in several is, in the same words', () => {
+  const byItsBytes: [reason: string, name: string, content: Buffer | string][] = [
+    ['invalid_extension', 'picture.txt', Buffer.from('GIF89a\u0001\u0000\u0001\u0000\u0000\u0000\u0000;', 'latin1')],
+    ['blank_file', 'blank.txt', ' \n\t '],
+    ['corrupt_file', 'broken.png', Buffer.from('\x89PNG\r\n\x1a\nand no more', 'latin1')],
+    ['virus_detected', 'virus.txt', eicar],
+  ]
+  test.each(byItsBytes)('%s, when its last byte is in', async (reason, name, content) => {
+    const bytes = Buffer.from(content as string)
+    const other = await world.tenant()
+    await other.context('notes', { max_file_size_mb: 1 })
+    const whole = await other.admin.upload('notes', name, bytes)
+    const path = await tus.begin('notes', name, bytes.length)
+    expect((await tus.patch(path, 0, bytes.subarray(0, 2))).status).toBe(204)
+    const last = await tus.patch(path, 2, bytes.subarray(2))
+    expect(facts(last)).toEqual(facts(whole))
+    expect(last.body.error.code).toBe(reason)
+
+    const { data, pagination } = await uploadCalls()
+    expect(pagination.total_items).toBe(1)
+    expect(data[0]).toMatchObject({ status: 'failure', error_message: last.body.message, context_key: 'notes', file_id: null })
+    expect(await blocked()).toMatchObject({ [reason]: 1 })
+    expect((await tus.head(path)).status).toBe(410)
+    expect(facts(await tus.patch(path, 2, bytes.subarray(2)))).toEqual(facts(last))
+    expect((await tus.get(path)).body.data).toMatchObject({ file: null, error: { code: reason, message: last.body.message } })
+    expect((await uploadCalls()).pagination.total_items).toBe(1)
+    await sweep()
+    expect(await blobs()).toBe(0)
+  })
+
+  test('its extension, its size, its context and the quotas before its first byte', async () => {
+    const other = await world.tenant({ quotaMb: 3 })
+    await other.context('notes', { max_file_size_mb: 1 })
+    const extension = await tus.create('notes', 'program.exe', 10)
+    expect(facts(extension)).toEqual(facts(await other.admin.upload('notes', 'program.exe', '0123456789')))
+    const size = await tus.create('notes', 'large.txt', 1_048_577)
+    expect(refusal(size)).toEqual([413, 'size_exceeded'])
+    expect(size.body.message).toBe("The file has 1048577 bytes; context 'notes' allows 1 MB (1048576 bytes).")
+    expect(refusal(await tus.create('nowhere', 'a.txt', 10))).toEqual([404, 'not_found'])
+    expect(await blocked()).toMatchObject({ invalid_extension: 1, size_exceeded: 1 })
+    const { data } = await uploadCalls()
+    expect(data.map(({ error_message: message, context_key: key }: Record<string, string>) => [key, message])).toEqual([
+      [null, "No context 'nowhere'."],
+      ['notes', size.body.message],
+      ['notes', extension.body.message],
+    ])
+    await other.context('wide', { max_file_size_mb: 4, storage_quota_mb: 2 })
+    await other.context('wider', { max_file_size_mb: 4 })
+    const byOther = new Tus(other.admin)
+    expect(facts(await byOther.create('wide', 'a.txt', 2_097_153))).toEqual([
+      422,
+      'quota_exceeded',
+      "Context 'wide' has 2097152 bytes left of its quota of 2 MB; the file has 2097153.",
+      { quota_mb: 2, used_bytes: 0, remaining_bytes: 2_097_152, size_bytes: 2_097_153 },
+    ])
+    expect((await byOther.create('wider', 'a.txt', 4_000_000)).body.message).toMatch(/^The tenant has 3145728 bytes left/)
+    await other.admin.patch('/contexts/wide', { status: 'disabled' })
+    expect(refusal(await byOther.create('wide', 'a.txt', 1))).toEqual([409, 'conflict'])
+  })
+
+  test('size_exceeded, where its length was deferred and more comes', async () => {
+    const path = await tus.begin('notes', 'long.txt', null)
+    const answer = await tus.patch(path, 0, 'x'.repeat(1_048_577))
+    expect(refusal(answer)).toEqual([413, 'size_exceeded'])
+    expect((await tus.head(path)).status).toBe(410)
+    const declared = await tus.begin('notes', 'long.txt', null)
+    expect(refusal(await tus.patch(declared, 0, 'x', { 'upload-length': '1048577' }))).toEqual([413, 'size_exceeded'])
+    expect((await tus.head(declared)).status).toBe(410)
+    expect(await blocked()).toMatchObject({ size_exceeded: 2 })
+    expect((await uploadCalls()).pagination.total_items).toBe(2)
+  })
+
+  test('blank_file for a length of 0, at its creation; where blank files may be, it is one', async () => {
+    expect(refusal(await tus.create('notes', 'empty.txt', 0))).toEqual([422, 'blank_file'])
+    const whole = await tenant.admin.upload('lax', 'empty.txt', '')
+    const empty = await tus.create('lax', 'empty.txt', 0)
+    expect(empty.status).toBe(whole.status)
+    expect(empty.headers.get('assay-file-id')).toMatch(/^file_/)
+  })
+
+  test('a quota that was used up meanwhile, when its last byte is in', async () => {
+    await tenant.context('tight', { storage_quota_mb: 1 })
+    const bytes = Buffer.alloc(700_000, 'a line\n')
+    const path = await tus.begin('tight', 'late.txt', bytes.length)
+    await tenant.admin.upload('tight', 'first.txt', bytes)
+    expect(refusal(await tus.patch(path, 0, bytes))).toEqual([422, 'quota_exceeded'])
+    expect((await tus.head(path)).status).toBe(410)
+  })
+})
+
+test('all that is wrong with a creation is told at once, and is one failed call', async () => {
+  const answer = await tus.create('', '', 10, {
+    'upload-metadata': uploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
+    'upload-length': '-1',
+    'upload-checksum': 'md5 x',
+    'content-type': 'application/offset+octet-stream',
+    'upload-concat': 'partial',
+  })
+  expect(refusal(answer)).toEqual([400, 'bad_user_input'])
+  expect(answer.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual([
+    'Upload-Length',
+    'Upload-Concat',
+    'Upload-Checksum',
+    'filename',
+    'metadata',
+    'context',
+  ])
+  expect((await uploadCalls()).data[0]).toMatchObject({ status: 'failure', context_key: null })
+})
+
+describe('an upload belongs to the credential that made it', () => {
+  test('to every other one it does not exist, and what others try is no call', async () => {
+    const maker = new Tus(await tenant.key(['upload']))
+    const path = await maker.begin('notes', 'mine.txt', 4)
+    const others = [tenant.admin, await tenant.key(['upload']), await tenant.user(['admin']), (await world.tenant()).admin]
+    for (const other of others.map((caller) => new Tus(caller))) {
+      expect((await other.head(path)).status).toBe(404)
+      for (const answer of [await other.patch(path, 0, 'text'), await other.delete(path), await other.get(path)])
+        expect(facts(answer)).toEqual(facts(await maker.get('/api/v1/uploads/upl_x')).map((fact) => swapped(fact, 'upl_x', path)))
+    }
+    expect((await uploadCalls()).pagination.total_items).toBe(0)
+    expect((await maker.patch(path, 0, 'text')).headers.get('assay-file-id')).toMatch(/^file_/)
+  })
+
+  const swapped = (fact: unknown, from: string, path: string) =>
+    JSON.parse(JSON.stringify(fact).replaceAll(from, path.split('/').at(-1)!))
+
+  test('without a credential there is only what OPTIONS tells', async () => {
+    const path = await tus.begin('notes', 'a.txt', 4)
+    const stranger = new Tus(world.stranger)
+    expect((await stranger.head(path)).status).toBe(401)
+    for (const answer of [
+      await stranger.create('notes', 'a.txt', 4),
+      await stranger.patch(path, 0, 'text'),
+      await stranger.get(path),
+    ])
+      expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+    const { status, headers } = await stranger.options()
+    expect(status).toBe(204)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'tus-resumable': '1.0.0',
+      'tus-version': '1.0.0',
+      'tus-extension': 'creation,creation-with-upload,creation-defer-length,checksum,expiration,termination',
+      'tus-checksum-algorithm': 'sha256,sha1',
+      'tus-max-size': '5242880',
+    })
+  })
+})
+
+describe('an end', () => {
+  test('by DELETE takes the bytes with it', async () => {
+    const path = await tus.begin('notes', 'gone.txt', 8)
+    await tus.patch(path, 0, 'text')
+    expect(await blobs()).toBe(1)
+    expect((await tus.delete(path)).status).toBe(204)
+    expect((await tus.head(path)).status).toBe(404)
+    expect(refusal(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
+    expect(refusal(await tus.delete(path))).toEqual([404, 'not_found'])
+    await sweep()
+    expect(await blobs()).toBe(0)
+    expect((await uploadCalls()).pagination.total_items).toBe(0)
+  })
+
+  test('by its time takes them too, and until then nothing counts as garbage or as drift', async () => {
+    const path = await tus.begin('notes', 'old.txt', 8)
+    await tus.patch(path, 0, 'text')
+    await sweep()
+    expect(await blobs()).toBe(1)
+    const { tenantId } = tenant
+    expect(await world.app.services.storageHealth.verify({ tenantId, deep: true })).toEqual({
+      countersDrift: 0,
+      filesWithoutBlob: 0,
+      blobsWithoutFile: 0,
+      corrupted: 0,
+    })
+    await world.database.pool.query(
+      `UPDATE resumable_uploads SET expires_at = now() - interval '1 second' WHERE tenant_id = $1`,
+      [tenantId],
+    )
+    expect((await tus.head(path)).status).toBe(404)
+    expect(refusal(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
+    await sweep()
+    expect(await blobs()).toBe(0)
+    const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE tenant_id = $1', [tenantId])
+    expect(rows).toEqual([])
+  })
+
+  test('of its tenant takes them as well', async () => {
+    const path = await tus.begin('notes', 'orphan.txt', 8)
+    await tus.patch(path, 0, 'text')
+    await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
+    await sweep()
+    expect(await blobs()).toBe(0)
+  })
+})
+
+describe('a checksum', () => {
+  const digest = (algorithm: string, text: string) => `${algorithm} ${createHash(algorithm).update(text).digest('base64')}`
+
+  test('that fits is taken; one that does not is 460, and nothing of the body is kept', async () => {
+    const path = await tus.begin('notes', 'sums.txt', 8)
+    expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'other') })).status).toBe(460)
+    expect(await tus.offset(path)).toBe(0)
+    expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'text') })).status).toBe(204)
+    const last = await tus.patch(path, 4, 'more', { 'upload-checksum': digest('sha1', 'more') })
+    expect(last.headers.get('assay-file-id')).toMatch(/^file_/)
+    const atOnce = await tus.create('notes', 'b.txt', 4, { 'upload-checksum': digest('sha1', 'else') }, Buffer.from('text'))
+    expect(atOnce.status).toBe(460)
+  })
+
+  test('by another algorithm, or none at all, is 400', async () => {
+    const path = await tus.begin('notes', 'sums.txt', 8)
+    for (const checksum of [digest('md5', 'text'), 'sha256', 'sha256 !', digest('sha256', 'text').slice(0, -1)])
+      expect(refusal(await tus.patch(path, 0, 'text', { 'upload-checksum': checksum }))).toEqual([400, 'bad_user_input'])
+    expect(await tus.offset(path)).toBe(0)
+  })
+})
+
+test('an Idempotency-Key makes one file of two uploads, also of one by a single request', async () => {
+  const key = { 'idempotency-key': 'one' }
+  const first = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
+  const second = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
+  const whole = await tenant.admin.upload('notes', 'a.txt', 'text', { headers: key })
+  const id = first.headers.get('assay-file-id')
+  expect([second.headers.get('assay-file-id'), whole.body.data.file_id]).toEqual([id, id])
+  expect(refusal(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
+})
+
+test('what is unfinished has a bound in number and in bytes: 429, and an end makes room', async () => {
+  const { actorId, row } = { actorId: tenant.admin.id, row: 'SELECT $1, $2 || n, $3, $4, $5, $6, $7, now(), now() + interval' }
+  const fill = (count: number, actor: string, bytes: number) =>
+    world.database.pool.query(
+      `INSERT INTO resumable_uploads (tenant_id, upload_id, actor_id, context_key, filename, upload_metadata, most_bytes, created_at, expires_at)
+       ${row} '1 day' FROM generate_series(1, $8) n`,
+      [tenant.tenantId, `upl_${actor}`, actor, 'notes', 'a.txt', '', bytes, count],
+    )
+  await fill(mostUnfinished.uploads / 2, actorId, 1)
+  const answer = await tus.create('notes', 'a.txt', 4)
+  expect(refusal(answer)).toEqual([429, 'rate_limited'])
+  expect(answer.body.message).toContain(`this credential has ${mostUnfinished.uploads / 2}, the most there may be`)
+  expect((await uploadCalls()).pagination.total_items).toBe(1)
+  const other = new Tus(await tenant.key(['upload']))
+  const path = await other.begin('notes', 'a.txt', 4)
+  await fill(mostUnfinished.uploads / 2 - 1, 'key_others', 1)
+  expect((await other.create('notes', 'a.txt', 4)).body.message).toContain('this tenant has')
+  expect((await other.delete(path)).status).toBe(204)
+  expect((await other.create('notes', 'a.txt', 4)).status).toBe(201)
+  await world.database.pool.query('DELETE FROM resumable_uploads WHERE tenant_id = $1', [tenant.tenantId])
+  await fill(1, actorId, (mostUnfinished.largestFiles / 2) * 5 * 1_048_576 - 3)
+  expect((await tus.create('notes', 'a.txt', 4)).body.message).toContain('of this credential may have')
+  expect((await tus.create('notes', 'a.txt', 3)).status).toBe(201)
+})
