@@ -93,9 +93,13 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-function metricsOf({ pool, prisma }: Database, { ledger, security }: Services, slots: UploadSlots): Metrics {
+function metricsOf({ pool, writes, prisma }: Database, { ledger, security }: Services, slots: UploadSlots): Metrics {
   const metrics = new Metrics({
-    poolSize: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    poolSize: () => ({
+      total: pool.totalCount + writes.totalCount,
+      idle: pool.idleCount + writes.idleCount,
+      waiting: pool.waitingCount + writes.waitingCount,
+    }),
     ledgerWaiting: () => ledger.waiting,
     uploadsUnderWay: () => slots.taken,
     storageFindings: () => prisma.storageFinding.count(),

@@ -83,7 +83,7 @@ export class Metrics {
     })
     new Gauge({
       name: 'assay_database_connections',
-      help: 'Connections of the database pool.',
+      help: 'Connections of the pools of readers and of writers.',
       labelNames: ['state'],
       registers,
       collect() {

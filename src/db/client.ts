@@ -2,6 +2,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
+import { TenantShares } from './tenant-shares.js'
 
 export interface PoolLogger {
   warn(facts: object, message: string): void
@@ -18,7 +19,7 @@ export interface Queries {
 }
 
 export interface Database {
-  /** For reading, and for small writes that wait for no lock. */
+  /** For reading, and for small writes that wait for no lock; one tenant's hold half of it at most. */
   readonly pool: pg.Pool
   /** The ledger's own connections: whatever its transactions wait for, readers do not. */
   readonly writes: pg.Pool
@@ -67,6 +68,7 @@ export function createDatabase(
     ...(behindPooler ? { Client: pooledClient({ ...limits, lock_timeout: more.lock_timeout }) } : { ...limits, ...more }),
   })
   const pool = new pg.Pool(pooled('assay', { max: poolSize }))
+  new TenantShares(poolSize).limit(pool)
   const writes = new pg.Pool(pooled('assay writes', { max: mostWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, losing an idle connection would end the process.
   // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.

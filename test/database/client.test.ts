@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createDatabase, type Database } from '../../src/db/client.js'
 import { isDatabaseOutage } from '../../src/db/sql-errors.js'
+import { newId } from '../../src/ids.js'
 import { type TestDatabase, testDatabase } from '../support/database.js'
 
 let place: TestDatabase
@@ -51,6 +52,30 @@ test('Prisma works on the same pool', async () => {
     await database.prisma.$queryRaw`SELECT application_name AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`,
   ).toEqual([{ name: 'assay' }])
 })
+
+test('one tenant’s statements hold half of the connections at most: those of another never wait for them', async () => {
+  const [slow, other] = [newId('ten'), newId('ten')]
+  const wide = createDatabase(place.url, { poolSize: 4, logger })
+  const holder = await wide.dedicated('assay test')
+  await holder.query('SELECT pg_advisory_lock(1)')
+  const stuck = Array.from({ length: 10 }, () =>
+    wide.pool.query('SELECT $1::text AS tenant, pg_advisory_lock_shared(1), pg_advisory_unlock_shared(1)', [slow]),
+  )
+  const named = wide.prisma.tenant.findUnique({ where: { tenantId: slow } })
+  for (let round = 0; round < 20; round++)
+    expect((await wide.pool.query({ text: 'SELECT $1::text AS tenant', values: [other] })).rows).toEqual([{ tenant: other }])
+  expect(await wide.prisma.tenant.findUnique({ where: { tenantId: other } })).toBeNull()
+  expect(await waitingFor('advisory')).toBe(2)
+  await holder.query('SELECT pg_advisory_unlock(1)')
+  expect((await Promise.all(stuck)).map(({ rows }) => rows[0].tenant)).toEqual(Array(10).fill(slow))
+  expect(await named).toBeNull()
+  await holder.end()
+  await wide.close()
+})
+
+const waitingFor = async (event: string) =>
+  (await database.pool.query('SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = $1', [event]))
+    .rowCount
 
 describe('an outage', () => {
   test('that cuts every connection ends neither the process nor the pool', async () => {
