@@ -38,9 +38,6 @@ export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = ro
 /** In the order in which they are judged; also the columns that count them. */
 export const blockReasons = Object.keys(rows) as readonly BlockReason[]
 
-export const perReason = <T>(value: (reason: BlockReason, row: BlockReasonRow) => T): Record<BlockReason, T> =>
-  Object.fromEntries(blockReasons.map((reason) => [reason, value(reason, rows[reason])])) as Record<BlockReason, T>
-
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name
 export type BlockReasonField = Camel<BlockReason>
 

@@ -32,7 +32,6 @@ const base = [
   'storage',
   'ledger',
   'metrics',
-  'measured-ports',
   'admission',
   'graphql',
   'rest',

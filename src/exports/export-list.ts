@@ -1,12 +1,10 @@
 import { type DocumentNode, type FragmentDefinitionNode, type GraphQLSchema, Kind, type SelectionSetNode } from 'graphql'
 import type { Endpoint } from '../admission/access.js'
 import type { Call } from '../admission/call.js'
-import type { RawValue } from '../body/raw-value.js'
-import { unknownNames } from '../body/unknown-names.js'
 import type { FieldFault } from '../errors.js'
 import { validateArguments } from '../graphql/rules.js'
 import { loadOperations, type Operation } from '../rest/operations.js'
-import { coerceVariables } from '../rest/variables.js'
+import { coerceVariables, type RawValue, unknownNames } from '../rest/variables.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
 
 const paging = ['page', 'page_size', 'after']

@@ -6,8 +6,7 @@ import { Moment } from '../graphql/dates.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Metadata, Optional, Rule, Text } from '../graphql/rules.js'
-import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
-import { UploadScalar } from '../graphql/upload.js'
+import { JsonObjectScalar, LongScalar, UploadScalar } from '../graphql/scalars.js'
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'A file that passed its context’s rules and is kept.' })
 export class File {

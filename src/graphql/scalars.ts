@@ -1,4 +1,5 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
+import { IncomingFile } from '../body/incoming-file.js'
 import { losesDigits, losesDigitsMessage } from '../body/json-numbers.js'
 
 /** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
@@ -68,3 +69,20 @@ function literal(node: ValueNode, variables: Record<string, unknown> | null | un
       return node.value
   }
 }
+
+/** A file of the multipart request specification, or a part of a REST upload. */
+export const UploadScalar = new GraphQLScalarType<unknown, never>({
+  name: 'Upload',
+  description: 'A file, sent by the GraphQL multipart request specification.',
+  specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
+  parseValue: (value) => {
+    if (value instanceof IncomingFile) return value
+    throw new GraphQLError('must be a file, sent by the GraphQL multipart request specification')
+  },
+  parseLiteral: () => {
+    throw new GraphQLError('must be a variable that stands for a file')
+  },
+  serialize: () => {
+    throw new GraphQLError('a file cannot be answered')
+  },
+})

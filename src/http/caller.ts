@@ -1,10 +1,10 @@
+import { isIP } from 'node:net'
 import type { Request } from 'express'
 import { Call, type Refusal } from '../admission/call.js'
 import type { SecurityTrail } from '../admission/security-trail.js'
 import { type Actor, cleanUserAgent, type Origin } from '../auth/actor.js'
 import type { KnownCaller } from '../auth/authenticate.js'
 import { forbidden, unauthenticated } from '../errors.js'
-import { clientAddress } from './client-address.js'
 import type { EdgeParts } from './edge.js'
 
 /** A request that has its id. */
@@ -47,4 +47,13 @@ function noteRefused(
     ? { tenantId, kind, id, name, email, scopes: [], contexts: null, ...origin }
     : undefined
   security.note({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
+}
+
+/**
+ * Where a request comes from, as far as TRUST_PROXY lets a header say so. Only an address counts, without the port that some proxies
+ * add to it: a client that sends its own header must not choose another name for every request.
+ */
+export function clientAddress(request: Request): string {
+  const claimed = (request.ip ?? '').replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+  return isIP(claimed) ? claimed : (request.socket.remoteAddress ?? '')
 }

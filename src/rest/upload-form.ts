@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
+import type { Actor } from '../auth/actor.js'
 import { IncomingFile, spooledWithin } from '../body/incoming-file.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../body/json-numbers.js'
 import { type FilePart, Multipart } from '../body/multipart.js'
-import type { RawValue } from '../body/raw-value.js'
 import type { Spool, Spooled } from '../body/spool.js'
-import { unknownNames } from '../body/unknown-names.js'
+import { wantBody } from '../body/watch-body.js'
 import { badUserInput, type FieldFault } from '../errors.js'
+import { type Inquiry, type RawValue, unknownNames } from './variables.js'
 
 const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }
 
@@ -148,5 +149,35 @@ export class UploadForm {
 
   #fault(field: string, message: string): void {
     if (!this.faults.some((fault) => fault.field === field)) this.faults.push({ field, message })
+  }
+}
+
+interface UploadParts {
+  spool: Spool
+  contextLimit(actor: Actor, contextKey: string): Promise<number | undefined>
+}
+
+/** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
+export async function readUpload<T>(
+  { spool, contextLimit }: UploadParts,
+  { request, response, call, operation }: Inquiry,
+  actor: Actor,
+  work: (raw: Map<string, RawValue>) => Promise<T>,
+): Promise<T> {
+  const { uploads } = call.admission
+  wantBody(request, response)
+  const form = await UploadForm.read(request, {
+    spool,
+    ceiling: uploads.ceiling,
+    idleMs: uploads.idleMs,
+    fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
+    limitOf: (contextKey) => contextLimit(actor, contextKey),
+  })
+  try {
+    if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()
+    call.inputFaults.push(...form.faults)
+    return await work(form.values)
+  } finally {
+    await form.dispose()
   }
 }

@@ -1,8 +1,51 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type GraphQLInputType, getNullableType, isEnumType, isListType, isNonNullType } from 'graphql'
+import { suggestionList } from 'graphql/jsutils/suggestionList.js'
+import type { Call } from '../admission/call.js'
 import { IncomingFile } from '../body/incoming-file.js'
-import type { RawValue } from '../body/raw-value.js'
+import { readJson } from '../body/json.js'
+import { wantBody } from '../body/watch-body.js'
 import type { FieldFault } from '../errors.js'
 import type { Operation } from './operations.js'
+import type { Route } from './routes.js'
+
+/** A value of a request, and where it came from: text (a path, a query string, a form field), or JSON. */
+export interface RawValue {
+  value: unknown
+  from: 'text' | 'json'
+}
+
+export interface Inquiry {
+  request: IncomingMessage
+  response: ServerResponse
+  call: Call
+  route: Route
+  operation: Operation
+}
+
+/** The members of a JSON body; one that the document does not know is a fault. */
+export async function readMembers({ request, response, call, operation, route }: Inquiry): Promise<Map<string, RawValue>> {
+  wantBody(request, response)
+  const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
+  const raw = new Map<string, RawValue>()
+  const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+  for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
+  call.inputFaults.push(...unknownNames(Object.keys(members), known, 'a member of this request'))
+  return raw
+}
+
+/** The values of a query string; a parameter that the document does not know is a fault, on routes with a body every one is. */
+export function readQuery({ call, operation, route }: Inquiry, query: URLSearchParams): Map<string, RawValue> {
+  const raw = new Map<string, RawValue>()
+  const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+  for (const name of known) {
+    const values = query.getAll(name)
+    if (values.length > 1) call.inputFaults.push({ field: name, message: 'must be given once' })
+    if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
+  }
+  call.inputFaults.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))
+  return raw
+}
 
 /**
  * A request's values as a document's variables. A value at fault is reported, and stands in as something of the right type, so that
@@ -86,3 +129,26 @@ function standIn(type: GraphQLInputType): unknown {
   if (isEnumType(plain)) return plain.getValues()[0]!.name
   return { Int: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }
+
+// Each stands in the message and in the details, and is kept in the call's log.
+const mostFaults = 50
+
+/** A fault for each name that is not among the known ones, with the nearest of those: at most 50. */
+export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldFault[] {
+  const faults: FieldFault[] = []
+  for (const name of new Set(names)) {
+    if (known.includes(name)) continue
+    if (faults.length >= mostFaults) break
+    // The whole list once, however many names are wrong.
+    const hint = nearest(name, known) ?? (faults.length === 0 ? among(known) : '')
+    faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
+  }
+  return faults
+}
+
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const [first] = suggestionList(name.slice(0, 100), known)
+  return first === undefined ? undefined : `; did you mean '${first}'?`
+}
+
+const among = (known: readonly string[]): string => (known.length > 0 && known.length <= 15 ? `; known: ${known.join(', ')}` : '')

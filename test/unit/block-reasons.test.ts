@@ -14,8 +14,6 @@ beforeAll(() => {
     ...known,
     blockReasons,
     blockReasonRows: Object.fromEntries(blockReasons.map((reason) => [reason, rowOf(reason)])),
-    perReason: (value: (reason: string, row: unknown) => unknown) =>
-      Object.fromEntries(blockReasons.map((reason) => [reason, value(reason, rowOf(reason))])),
   }))
 })
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, parseType, typeFromAST } from 'graphql'
-import type { RawValue } from '../../src/body/raw-value.js'
 import type { Operation } from '../../src/rest/operations.js'
-import { coerceVariables } from '../../src/rest/variables.js'
+import { coerceVariables, type RawValue } from '../../src/rest/variables.js'
 
 const schema = buildSchema('scalar JSONObject  enum Colour { red green }  type Query { x: Int }')
 const operation = (types: Record<string, string>) =>
