@@ -48,6 +48,8 @@ const table: [types: string, load: Load][] = [
   ['jsonl', async () => (await import('./text/json.js')).readJsonLines],
   ['xml', async () => (await import('./text/xml.js')).readXml],
   ['svg', async () => (await import('./text/xml.js')).readSvg],
+  ['ics vcf vtt step dxf', async () => (await import('./text/marked.js')).readMarked],
+  ['stl', async () => (await import('./text/marked.js')).readStl],
   ['csv', async () => (await import('./text/csv.js')).readCsv],
   ['txt html', async () => (await import('./text/text.js')).readText],
 ]

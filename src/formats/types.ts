@@ -146,11 +146,24 @@ export const types: Record<string, TypeRow> = {
   der: row('application/pkix-cert', 'crt cer der p12 pfx p7b p7c p7m p7s crl csr key spc'),
   bplist: row('application/x-plist', 'plist strings nib webarchive'),
   parquet: row('application/vnd.apache.parquet', 'parquet'),
+  avro: row('application/vnd.apache.avro', 'avro'),
+  iso: row('application/vnd.efi.iso', 'iso udf'),
+  dmg: row('application/x-apple-diskimage', 'dmg'),
+  stl: row('model/stl', 'stl'),
+  shp: row('application/vnd.shp', 'shp shx'),
+  dbf: row('application/vnd.dbf', 'dbf'),
+  exr: row('image/x-exr', 'exr'),
+  tga: row('image/x-tga', 'tga'),
+  djvu: row('image/vnd.djvu', 'djvu djv'),
+  npy: row('application/x-npy', 'npy'),
+  h5: row('application/x-hdf5', 'h5 hdf5 he5'),
+  fits: row('application/fits', 'fits fit fts'),
+  nii: row('application/x-nifti', 'nii'),
 }
 
 /** Text types, by what they must parse as. Every text may be called any of the plain ones. */
 export const textTypes: Record<string, TypeRow> = {
-  json: row('application/json', 'json geojson topojson webmanifest jsonld har ipynb'),
+  json: row('application/json', 'json geojson topojson webmanifest jsonld har ipynb gltf'),
   jsonl: row('application/x-ndjson', 'jsonl ndjson'),
   svg: row('image/svg+xml', 'svg'),
   xml: row(
@@ -158,10 +171,15 @@ export const textTypes: Record<string, TypeRow> = {
     'xml xsd xsl xslt rss atom kml gpx rdf wsdl plist xliff xlf tei dae musicxml xhtml xht opf ncx resx xaml drawio owl sitemap',
   ),
   html: row('text/html', 'html htm shtml'),
+  ics: row('text/calendar', 'ics ifb ical'),
+  vcf: row('text/vcard', 'vcf vcard'),
+  vtt: row('text/vtt', 'vtt'),
+  step: row('model/step', 'step stp p21 ifc'),
+  dxf: row('image/vnd.dxf', 'dxf'),
   csv: row('text/csv', 'csv tsv tab'),
   txt: row(
     'text/plain',
-    'txt text log md markdown rst asc ini cfg conf properties toml yaml yml srt vtt sql tex bib css js mjs cjs ts tsx jsx py rb go rs c h cpp hpp java kt cs php sh bat cmd ps1 r swift lua pl diff patch ics vcf eml reg pem crt csr env nfo lst po json5 graphql proto tf adoc org dot gv',
+    'txt text log md markdown rst asc ini cfg conf properties toml yaml yml srt sql tex bib css js mjs cjs ts tsx jsx py rb go rs c h cpp hpp java kt cs php sh bat cmd ps1 r swift lua pl diff patch eml reg pem crt csr env nfo lst po json5 graphql proto tf adoc org dot gv',
   ),
 }
 
@@ -186,9 +204,9 @@ export const finerMime: Record<string, string> = {
   css: 'text/css',
   js: 'text/javascript',
   mjs: 'text/javascript',
-  ics: 'text/calendar',
-  vcf: 'text/vcard',
-  vtt: 'text/vtt',
+  gltf: 'model/gltf+json',
+  srt: 'application/x-subrip',
+  toml: 'application/toml',
   eml: 'message/rfc822',
   yaml: 'application/yaml',
   yml: 'application/yaml',

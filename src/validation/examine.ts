@@ -1,6 +1,6 @@
 import { activeContent } from '../formats/active-content.js'
 import { type Recognition, recognise } from '../formats/detect/detect.js'
-import { mimeOf, mimeOfExtension, standsFor, textTypeFor } from '../formats/extensions.js'
+import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from '../formats/extensions.js'
 import {
   broken,
   DeadlineExceeded,
@@ -124,13 +124,20 @@ function unusualName(extension: string, recognised: Recognition): string | undef
 /** Types without a reader: their first bytes are all that is looked at. */
 function bySignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
   if (recognised.kind === 'binary') return sound(['checked for its signature only'])
-  if (signed.has(source.extension)) return broken(`it does not start as a .${source.extension} file does`)
+  if (signed.has(source.extension) && !isArmoured(source, recognised))
+    return broken(`it does not start as a .${source.extension} file does`)
   return sound([recognised.kind === 'text' ? 'it is text' : 'no signature is known for it'])
 }
 
+/** Certificates and signatures as text: their bytes in base64. */
+const isArmoured = (source: RandomAccessSource, { kind }: Recognition): boolean =>
+  kind === 'text' &&
+  binaryTypeFor(source.extension) === 'der' &&
+  /-----BEGIN |^[A-Za-z0-9+/=\r\n]{64,}$/.test(source.read(0, 4096).toString('latin1'))
+
 // Extensions without a reader whose files always start with a signature that recognise() finds.
 const signed = new Set(
-  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(
+  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg avro iso shp dbf exr djvu npy h5 fits nii p12 pfx p7s p7m p7b p7c der'.split(
     ' ',
   ),
 )

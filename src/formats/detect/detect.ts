@@ -7,6 +7,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type TextSign, textSign } from '../text/text.js'
 import { hasId3, isAdts, isMpegSound, isoMediaType } from './media.js'
 import { oleType } from './ole.js'
+import { binarySignature, textLikeSignature } from './signatures.js'
 import { endsAsZip, zipType } from './zip.js'
 
 /** What the content is, whatever it is called. */
@@ -24,7 +25,7 @@ export type Recognition =
  */
 export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
-  const family = byFamily(source, limits)
+  const family = byFamily(source, limits) ?? textLikeSignature(source)
   if (family) return binary(family)
   const sign = textSign(source)
   const found = await fileType(source)
@@ -111,7 +112,23 @@ function confirmed(type: string, ext: string, source: RandomAccessSource): boole
   const confirm = confirmations[type]
   return confirm ? confirm(source) : !unreliable.has(ext)
 }
-const unreliable = new Set(['dmg', 'Z', 'ac3', 'arj', 'icc', 'shp', 'nes', 'it', 's3m', 'asar', 'avro', 'lzh', 'eot', 'jmp'])
+const unreliable = new Set([
+  'dmg',
+  'Z',
+  'ac3',
+  'arj',
+  'icc',
+  'shp',
+  'nes',
+  'it',
+  's3m',
+  'asar',
+  'avro',
+  'lzh',
+  'eot',
+  'jmp',
+  'fits',
+])
 const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
 const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   mp3: (source) => hasId3(source) || isMpegSound(source),
@@ -146,8 +163,8 @@ function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string 
   if (signature) return signature
   if (hasId3(source)) return 'mp3'
   if (isOldTar(source)) return 'tar'
-  if (source.read(0, 8).toString('latin1') === 'bplist00') return 'bplist'
-  if (isDer(source)) return 'der'
+  const ours = binarySignature(source)
+  if (ours) return ours
   if (isOlderExcel(source)) return 'xls'
   if (isOlderWord(source)) return 'doc'
   if (endsAsZip(source, limits)) return zipType(source, limits)
@@ -159,15 +176,6 @@ export const pdfHeaderAt = (source: RandomAccessSource): number => source.read(0
 
 function pdfInside(source: RandomAccessSource): boolean {
   return pdfHeaderAt(source) >= 0 && /%%EOF|startxref/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
-}
-
-/** A sequence whose length is the rest of the file: certificates, keys, signatures. */
-function isDer(source: RandomAccessSource): boolean {
-  const head = source.read(0, 6)
-  const width = (head[1] ?? 0) - 0x80
-  return (
-    head.length === 6 && head[0] === 0x30 && width >= 2 && width <= 4 && head.readUIntBE(2, width) === source.size - 2 - width
-  )
 }
 
 function isOldTar(source: RandomAccessSource): boolean {

@@ -1,0 +1,55 @@
+import type { RandomAccessSource } from '../random-access-source.js'
+
+type Signature = (source: RandomAccessSource) => boolean
+
+const at =
+  (offset: number, pattern: RegExp): Signature =>
+  (source) =>
+    pattern.test(source.read(offset, 64).toString('latin1'))
+
+/** What file-type does not know, or knows by too little. Those of texts come before text is asked for. */
+const ofTexts: Record<string, Signature> = {
+  fits: at(0, /^SIMPLE {2}= {18,20} *[TF]/),
+  // Whatever the disk in it begins like; its facts stand behind it.
+  dmg: (source) => source.extension === 'dmg' && at(source.size - 512, /^koly\0\0\0\x04/)(source),
+}
+const ofBinaries: Record<string, Signature> = {
+  iso: at(32_769, /^(CD001|BEA01)/),
+  avro: at(0, /^Obj\x01/),
+  exr: at(0, /^v\/1\x01/),
+  djvu: at(0, /^AT&TFORM....DJV[UMI]/s),
+  npy: at(0, /^\x93NUMPY[\x01-\x03]\0/),
+  h5: at(0, /^\x89HDF\r\n\x1a\n/),
+  nii: (source) => at(344, /^n[+i]1\0/)(source) || at(4, /^n[+i]2\0/)(source),
+  shp: (source) => at(0, /^\0\0\x27\x0a\0{20}/)(source) && at(28, /^\xe8\x03\0\0/)(source),
+  dbf: isDbf,
+  tga: (source) => at(source.size - 18, /^TRUEVISION-XFILE\.\0/)(source),
+  der: isDer,
+  bplist: at(0, /^bplist00/),
+}
+
+const find = (table: Record<string, Signature>, source: RandomAccessSource): string | undefined =>
+  Object.keys(table).find((type) => table[type]!(source))
+
+export const textLikeSignature = (source: RandomAccessSource): string | undefined => find(ofTexts, source)
+export const binarySignature = (source: RandomAccessSource): string | undefined => find(ofBinaries, source)
+
+/** dBase: a plausible date, and as many records as the file has room for. */
+function isDbf(source: RandomAccessSource): boolean {
+  const head = source.read(0, 32)
+  if (head.length < 32 || !/^[\x02\x03\x04\x05\x30\x31\x32\x43\x63\x83\x8b\x8c\xcb\xf5\xfb]$/.test(head.toString('latin1', 0, 1)))
+    return false
+  const [month, day] = [head[2]!, head[3]!]
+  const [records, start, size] = [head.readUInt32LE(4), head.readUInt16LE(8), head.readUInt16LE(10)]
+  return (
+    month <= 12 && day <= 31 && start >= 33 && size >= 1 && Math.abs(start + records * size - source.size) <= Math.max(2, size)
+  )
+}
+
+/** A sequence whose length is the rest of the file, or open: certificates, keys, signatures. */
+function isDer(source: RandomAccessSource): boolean {
+  const head = source.read(0, 13)
+  if (/^\x30\x80(\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07|\x02\x01\x03)/.test(head.toString('latin1'))) return true
+  const width = (head[1] ?? 0) - 0x80
+  return head.length >= 6 && head[0] === 0x30 && width >= 1 && width <= 4 && head.readUIntBE(2, width) === source.size - 2 - width
+}
