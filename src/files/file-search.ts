@@ -27,8 +27,8 @@ export const mostGathered = 10_000
 
 /**
  * Files by more filters than FileList has indexes for, in any order. `file_groups` knows which contexts, uploaders and types there
- * are together. Each such group is one stretch of each index, already in its order, and the groups are merged: so no page reads
- * more than a page's rows of each group, however many files there are and however deep it lies. Where a list is not sorted by what
+ * are together. Each such group is one stretch of each index, already in its order, and the groups are merged: so a page
+ * costs a look at each group and the rows of a page squared, however many files there are and however deep it lies. Where a list is not sorted by what
  * limits it (the largest of a month), what the limit leaves is gathered and sorted, up to a bound.
  */
 export class FileSearch {
@@ -45,9 +45,7 @@ export class FileSearch {
     const order = orderOf(search.sort, isDown)
     const within = [beyond(search, after, values, search.descending), beyond(search, before, values, !search.descending)]
     const ids = isWalked(search)
-      ? `SELECT ids.* FROM ${groups(search, values)} g CROSS JOIN LATERAL (
-          SELECT ${columns} FROM files f WHERE ${ofGroup} AND ${[limitation(search, values), ...within].join(' AND ')}
-          ORDER BY ${order} LIMIT ${limit + 1}) ids`
+      ? merged(groups(search, values), { where: [limitation(search, values), ...within].join(' AND '), order, rows: limit + 1 })
       : `SELECT ${columns} FROM ${gathered(search, values)} WHERE ${[leftOver(search, values), ...within].join(' AND ')}`
     if (!isWalked(search)) await this.#refuseTooMany(search)
     const { rows } = await this.#database.query<File>(
@@ -85,6 +83,13 @@ export class FileSearch {
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 const ofGroup =
   'f.tenant_id = $1 AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type'
+
+/** Only the groups that begin first can hold the first rows: as many of them as rows are asked for, and so many rows of each. */
+function merged(groups: string, { where, order, rows }: { where: string; order: string; rows: number }): string {
+  const first = (most: number) =>
+    `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${ofGroup} AND ${where} ORDER BY ${order} LIMIT ${most}) f`
+  return `SELECT f.* FROM (SELECT g.* FROM ${groups} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
+}
 
 // What a list is sorted by, as the indexes have it; its age is in the id.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
