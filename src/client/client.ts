@@ -52,6 +52,9 @@ export class AssayClient {
       return this.#transport.fetchSigned(download_url, signal)
     },
     delete: (fileId: string) => this.#call<{ file_id: string }>('DELETE', `/files/${segment(fileId)}`),
+    /** Up to 100 at once, each with its own outcome; nothing is thrown for one that is refused. */
+    deleteMany: (fileIds: readonly string[]) =>
+      this.#call<Schemas['FileDeletion'][]>('POST', '/files/delete', { file_ids: fileIds }),
   }
 
   readonly contexts = {

@@ -8,10 +8,12 @@ import { CurrentAttempt, CurrentCall, Requires } from '../graphql/requires.js'
 import type { FileService } from './file.service.js'
 import {
   DeletedFile,
+  DeleteFilesArgs,
   DownloadUrl,
   DownloadUrlArgs,
   File,
   FileConnection,
+  FileDeletion,
   FilePage,
   FilesArgs,
   FilesConnectionArgs,
@@ -83,6 +85,14 @@ export class FileResolver {
   @Mutation(() => DeletedFile, { description: 'Deletes a file, at once for every reader.' })
   deleteFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
     return this.#files.delete(attempt, fileId)
+  }
+
+  @Requires('delete')
+  @Mutation(() => [FileDeletion], {
+    description: 'Deletes up to 100 files, each as deleting it alone would; one that is refused keeps no other.',
+  })
+  deleteFiles(@CurrentAttempt() attempt: Attempt, @Args(() => DeleteFilesArgs) { fileIds }: DeleteFilesArgs) {
+    return this.#files.deleteMany(attempt, fileIds)
   }
 
   @Requires('any')

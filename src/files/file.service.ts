@@ -21,14 +21,17 @@ import {
 } from '../graphql/page.js'
 import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
+import { publicError } from '../public-error.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
-import { type DownloadUrl, type File, FileSort, type FilesArgs, type Uploader } from './file.type.js'
+import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.type.js'
 import { FileList, fileColumns, fileJoins } from './file-list.js'
 import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
+
+type StoredFile = File & { blobPath: string }
 
 type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
 
@@ -53,10 +56,10 @@ export class FileService {
   }
 
   /** Throws 404; the attempt learns which file and context it is about. */
-  async get(attempt: Attempt, fileId: string): Promise<File & { blobPath: string }> {
+  async get(attempt: Attempt, fileId: string): Promise<StoredFile> {
     const { actor } = attempt
     const { rows } = isId('file', fileId)
-      ? await this.#db.pool.query<File & { blobPath: string }>({
+      ? await this.#db.pool.query<StoredFile>({
           name: 'file-by-id',
           text: `SELECT ${fileColumns}, f.blob_path AS "blobPath" FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = $2`,
           values: [actor.tenantId, fileId],
@@ -139,6 +142,31 @@ export class FileService {
         return search && !isCounted(search) && total >= mostGathered ? null : total
       },
     })
+  }
+
+  /** Each as `delete`, but in one group of the ledger, and one call in the log. */
+  async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
+    const { actor } = attempt
+    const ids = [...new Set(fileIds)]
+    const { rows } = await this.#db.pool.query<StoredFile>({
+      name: 'stored-files-by-id',
+      text: `SELECT ${fileColumns}, f.blob_path AS "blobPath" FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2)`,
+      values: [actor.tenantId, ids.filter((id) => isId('file', id))],
+    })
+    const found = new Map(rows.filter((file) => maySeeContext(actor, file.contextId)).map((file) => [file.fileId, file]))
+    return Promise.all(
+      ids.map(async (fileId) => {
+        try {
+          const file = found.get(fileId)
+          if (!file) throw notFound('file', fileId)
+          await this.#ledger.commit({ deletion: { actor, file } })
+          return { fileId, deleted: true, error: null }
+        } catch (error) {
+          const { code, message } = publicError(error)
+          return { fileId, deleted: false, error: { code, message } }
+        }
+      }),
+    )
   }
 
   /** By the ranges where they have it; else counted, up to a bound. */

@@ -1,7 +1,8 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
 import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
-import { codeEnum } from '../graphql/code-enum.js'
+import type { ErrorCode } from '../error-codes.js'
+import { codeEnum, ErrorCodeName } from '../graphql/code-enum.js'
 import { Moment } from '../graphql/dates.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
@@ -57,6 +58,24 @@ export class DownloadUrl {
 export class DeletedFile {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
+}
+
+@ObjectType({ simpleResolvers: true, description: 'Why one of several files was not deleted.' })
+export class DeletionRefusal {
+  @Field(() => ErrorCodeName, { description: 'As deleting it alone would be refused.' })
+  code!: ErrorCode
+  @Field(() => String, { description: 'The same for people.' })
+  message!: string
+}
+
+@ObjectType({ simpleResolvers: true, description: 'What became of one of several files that were to be deleted.' })
+export class FileDeletion {
+  @Field(() => ID, { description: 'The id as it was given.' })
+  fileId!: string
+  @Field(() => Boolean, { description: 'Whether it was deleted by this request.' })
+  deleted!: boolean
+  @Field(() => DeletionRefusal, { nullable: true, description: 'Why not; null where it was.' })
+  error!: DeletionRefusal | null
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Who uploaded a file, as he or it is called now.' })
@@ -271,4 +290,18 @@ export class DownloadUrlArgs {
     description: 'Whether the URL is to be of use once: its first GET, whole or a range, is its last. Not with a bucket.',
   })
   once!: boolean
+}
+
+const mostDeleted = 100
+
+@ArgsType()
+export class DeleteFilesArgs {
+  @Field(() => [ID], { description: 'Shape file_…: 1 to 100. One that is given twice is deleted, and told of, once.' })
+  @Rule(
+    (value) =>
+      Array.isArray(value) && value.length > 0 && value.length <= mostDeleted && value.every((id) => String(id).length <= 255),
+    `must be 1 to ${mostDeleted} ids of at most 255 characters`,
+    { minItems: 1, maxItems: mostDeleted },
+  )
+  fileIds!: string[]
 }

@@ -48,6 +48,8 @@ const idOf = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv
 const shapes: Record<string, Json> = {
   apiKeyId: idOf('key'),
   fileId: idOf('file'),
+  // As it was given, whatever that is.
+  'FileDeletion.fileId': {},
   contextId: idOf('ctx'),
   tenantId: idOf('ten'),
   callId: idOf('call'),
@@ -95,7 +97,7 @@ export class AnswerSchemas {
         throw new Error(`${type.name}: a fragment beside other fields is not described; spread it alone.`)
       const field = type.getFields()[node.name.value]!
       properties[node.alias?.value ?? node.name.value] = described(
-        this.of(field.type, node.selectionSet, shapes[field.name]),
+        this.of(field.type, node.selectionSet, shapes[`${type.name}.${field.name}`] ?? shapes[field.name]),
         field.description,
       )
     }

@@ -89,6 +89,7 @@ export const routes: readonly Route[] = [
   },
   { method: 'GET', path: '/files/{file_id}', operation: 'CreateDownloadUrl', timestamp: false, summary: 'Get download URL' },
   { method: 'DELETE', path: '/files/{file_id}', operation: 'DeleteFile', summary: 'Delete file' },
+  { method: 'POST', path: '/files/delete', operation: 'DeleteFiles', body: 'json', summary: 'Delete up to 100 files' },
   { method: 'GET', path: '/files/{file_id}/metadata', operation: 'GetFileMetadata', summary: 'Get file metadata' },
   {
     method: 'GET',

@@ -62,6 +62,7 @@ const table: Record<string, Row> = {
   'GET /files': { needs: 'metadata', theirs: 'empty', path: () => `/files?context=${ids.context}&uploaded_by=${ids.key}` },
   'GET /files/{file_id}': { needs: 'download', theirs: 'unknown' },
   'DELETE /files/{file_id}': { needs: 'delete', theirs: 'unknown' },
+  'POST /files/delete': { needs: 'delete', theirs: 'absent', body: () => ({ file_ids: [] }) },
   'GET /files/{file_id}/metadata': { needs: 'metadata', theirs: 'unknown' },
   'GET /files/{file_id}/validation': { needs: 'metadata', theirs: 'unknown' },
   'GET /stats': { needs: 'metadata', theirs: 'absent' },

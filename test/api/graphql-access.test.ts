@@ -106,6 +106,7 @@ const mutations: Record<string, Row> = {
   validateFile: { needs: 'upload', theirs: 'unknown', asks: '(file: $upload, context: $context) { outcome }', upload: true },
   createDownloadUrl: { needs: 'download', theirs: 'unknown', asks: '(fileId: $file) { downloadUrl }' },
   deleteFile: { needs: 'delete', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
+  deleteFiles: { needs: 'delete', theirs: 'absent', asks: '(fileIds: []) { fileId }' },
   updateTenant: { needs: 'admin', theirs: 'absent', asks: '(input: { name: "" }) { name }' },
 }
 const rows = [

@@ -56,7 +56,9 @@ async function everySuccess(): Promise<[string, Answer][]> {
   const context = await admin.post('/contexts', contextBody('gone'))
   const uploaded = await admin.upload('notes', 'doomed.txt', 'doomed', { metadata: { page: 1 } })
   await admin.upload('notes', 'blank.txt', ' ')
-  const known: Record<string, Answer> = { createApiKey: key, createContext: context, uploadFile: uploaded }
+  const another = await admin.upload('notes', 'doomed.txt', 'doomed')
+  const deleted = await admin.post('/files/delete', { file_ids: [another.body.data.file_id, 'x'] })
+  const known: Record<string, Answer> = { createApiKey: key, createContext: context, uploadFile: uploaded, deleteFiles: deleted }
   const rank = (id: string) => ['disableApiKey', 'enableApiKey', 'rotateApiKey', 'revokeApiKey', 'deleteContext'].indexOf(id)
   const order = ofTable().sort((a, b) => rank(a.operationId) - rank(b.operationId))
   const answers: [string, Answer][] = []

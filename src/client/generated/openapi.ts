@@ -322,6 +322,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/files/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete up to 100 files
+         * @description Deletes up to 100 files, each as deleting it alone would; one that is refused keeps no other.
+         *
+         *     Requires the scope `delete`.
+         */
+        post: operations["deleteFiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/files/{file_id}/metadata": {
         parameters: {
             query?: never;
@@ -1443,6 +1465,54 @@ export interface components {
         DeletedFile: {
             /** @description Shape file_…. */
             file_id: string;
+        };
+        DeleteFilesBody: {
+            /** @description Shape file_…: 1 to 100. One that is given twice is deleted, and told of, once. */
+            file_ids: string[];
+        };
+        /**
+         * @description What went wrong: in REST the code of the error, here in extensions.code in upper case.
+         *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
+         *     - `size_exceeded`: More bytes than the context allows.
+         *     - `blank_file`: No bytes, or nothing but blanks.
+         *     - `corrupt_file`: The usual programs cannot open it, or it is a trap.
+         *     - `virus_detected`: The scanner named a signature.
+         *     - `bad_user_input`: A field, a parameter or the body is at fault.
+         *     - `unauthenticated`: No, an unknown, a malformed, disabled, revoked or expired credential.
+         *     - `forbidden`: The credential lacks the scope or is restricted to other contexts, or its tenant is suspended.
+         *     - `not_found`: There is no such thing in this tenant.
+         *     - `method_not_allowed`: The path has other methods.
+         *     - `conflict`: It exists already, its state does not allow it, or the key of this Idempotency-Key was made before.
+         *     - `idempotency_mismatch`: The Idempotency-Key was used with another body.
+         *     - `unsupported_media_type`: The body is of another type.
+         *     - `encrypted_file`: It cannot be opened without a password.
+         *     - `active_content`: It holds what runs or loads without a click, or programs: macros, scripts, attachments.
+         *     - `scan_incomplete`: The scanner could not look at all of it.
+         *     - `quota_exceeded`: It does not fit the quota of the context or of the tenant.
+         *     - `rate_limited`: Too many calls; see Retry-After.
+         *     - `internal_server_error`: A fault of ours; it was logged under the request id.
+         *     - `scanner_unavailable`: The scanner cannot be asked; nothing was stored.
+         *     - `storage_unavailable`: The store cannot be used; nothing was stored.
+         *     - `database_unavailable`: The database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
+         *     - `overloaded`: Too much waits already; try again.
+         * @enum {string}
+         */
+        ErrorCode: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected" | "bad_user_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "idempotency_mismatch" | "unsupported_media_type" | "encrypted_file" | "active_content" | "scan_incomplete" | "quota_exceeded" | "rate_limited" | "internal_server_error" | "scanner_unavailable" | "storage_unavailable" | "database_unavailable" | "overloaded";
+        /** @description Why one of several files was not deleted. */
+        DeletionRefusal: {
+            /** @description As deleting it alone would be refused. */
+            code: components["schemas"]["ErrorCode"];
+            /** @description The same for people. */
+            message: string;
+        };
+        /** @description What became of one of several files that were to be deleted. */
+        FileDeletion: {
+            /** @description The id as it was given. */
+            file_id: string;
+            /** @description Whether it was deleted by this request. */
+            deleted: boolean;
+            /** @description Why not; null where it was. */
+            error: components["schemas"]["DeletionRefusal"] | null;
         };
         /** @description A file that passed its context’s rules and is kept. */
         FileMetadata: {
@@ -4120,6 +4190,69 @@ export interface operations {
             401: components["responses"]["unauthenticated"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    deleteFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "file_ids": [
+                 *         "text"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["DeleteFilesBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": [
+                     *         {
+                     *           "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *           "deleted": true,
+                     *           "error": {
+                     *             "code": "invalid_extension",
+                     *             "message": "text"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileDeletion"][];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
             503: components["responses"]["database_unavailable.overloaded"];

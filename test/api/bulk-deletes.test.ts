@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { createClient } from '../../src/client/index.js'
+import { newId } from '../../src/ids.js'
+import { dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+  await tenant.context('letters')
+})
+afterAll(() => world.close())
+
+const upload = async (count: number, context = 'notes'): Promise<string[]> => {
+  const answers = await Promise.all(
+    Array.from({ length: count }, (_, index) => tenant.admin.upload(context, `${index}.txt`, 'text')),
+  )
+  return answers.map(({ body }) => body.data.file_id)
+}
+const gone = (fileId: string) => ({ file_id: fileId, deleted: true, error: null })
+const unknown = (fileId: string) => ({
+  file_id: fileId,
+  deleted: false,
+  error: { code: 'not_found', message: `No file '${fileId}'.` },
+})
+
+test('a hundred files are deleted at once, each told of in the order that was asked', async () => {
+  const key = await tenant.key(['delete'])
+  const fileIds = await upload(100)
+  const before = dataOf(await tenant.admin.get('/stats')).overview.total_files
+  expect(dataOf(await key.post('/files/delete', { file_ids: fileIds }))).toEqual(fileIds.map(gone))
+  expect(dataOf(await tenant.admin.get('/stats')).overview.total_files).toBe(before - 100)
+  expect(refusal(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
+})
+
+test('one that is unknown, malformed, gone or of another tenant keeps no other', async () => {
+  const other = await world.tenant()
+  await other.context('notes')
+  const theirs = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
+  const [mine, deleted] = await upload(2)
+  await tenant.admin.delete(`/files/${deleted}`)
+  const fileIds = [newId('file'), 'x', theirs, deleted!, mine!]
+  expect(dataOf(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual([
+    ...fileIds.slice(0, 4).map(unknown),
+    gone(mine!),
+  ])
+  expect(itemsOf(await other.admin.get('/files'))).toHaveLength(1)
+})
+
+test('a key that is restricted to a context deletes nothing of another', async () => {
+  const restricted = await tenant.key(['delete'], { contexts: ['letters'] })
+  const fileIds = [...(await upload(1)), ...(await upload(1, 'letters'))]
+  const outcomes = dataOf(await restricted.post('/files/delete', { file_ids: fileIds }))
+  expect(outcomes).toEqual([unknown(fileIds[0]!), gone(fileIds[1]!)])
+})
+
+test('one that is given twice, or in two requests at once, is deleted once', async () => {
+  const [fileId] = await upload(1)
+  const request = () => tenant.admin.post('/files/delete', { file_ids: [fileId, fileId] })
+  const outcomes = (await Promise.all([request(), request()])).map((answer) => dataOf(answer))
+  expect(outcomes.map((told) => told.length)).toEqual([1, 1])
+  expect(outcomes.filter(([told]) => told.deleted)).toHaveLength(1)
+})
+
+test('it is one call, and an audit entry for each that was deleted', async () => {
+  const key = await tenant.key(['delete'])
+  const fileIds = await upload(3)
+  await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })
+  const calls = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+  expect(calls).toMatchObject([{ operation: 'delete', status: 'success', file_id: null }])
+  for (const fileId of fileIds)
+    expect(itemsOf(await tenant.admin.get(`/audit-logs/entity/file/${fileId}`))[0]).toMatchObject({
+      action: 'deleted',
+      performed_by_id: key.id,
+    })
+})
+
+test('only with the scope delete', async () => {
+  const [fileId] = await upload(1)
+  const key = await tenant.key(['upload', 'download', 'metadata'])
+  expect(refusal(await key.post('/files/delete', { file_ids: [fileId] }))).toEqual([403, 'forbidden'])
+  expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
+})
+
+test.each([
+  ['none', []],
+  ['more than a hundred', Array.from({ length: 101 }, () => 'file_x')],
+  ['what is no id', ['x'.repeat(256)]],
+  ['numbers', [1]],
+  ['no list', 'file_x'],
+])('%s is refused, naming file_ids', async (_, fileIds) => {
+  expect(faultyFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
+})
+
+test('the same in GraphQL, and by the client', async () => {
+  const [first, second] = await upload(2)
+  const { body } = await tenant.admin.graphql(
+    'mutation ($ids: [ID!]!) { deleteFiles(fileIds: $ids) { fileId deleted error { code message } } }',
+    { ids: [first, 'x'] },
+  )
+  expect(body.data.deleteFiles).toEqual([
+    { fileId: first, deleted: true, error: null },
+    { fileId: 'x', deleted: false, error: { code: 'not_found', message: "No file 'x'." } },
+  ])
+  const client = createClient({ baseUrl: world.url, apiKey: tenant.admin.credential! })
+  expect(await client.files.deleteMany([second!, first!])).toEqual([gone(second!), unknown(first!)])
+})
