@@ -12,7 +12,7 @@ export interface Draining {
 
 /**
  * Makes a server able to end without failing a call; the function that is given ends it. No new connections first; each answer then says
- * that its connection closes with it, and what nobody used for a while is closed.
+ * that its connection closes with it, and what was not used for a while is closed.
  */
 export function drainable(server: Server): (how: Draining) => Promise<void> {
   const underWay = new Set<ServerResponse>()

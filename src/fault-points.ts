@@ -18,10 +18,8 @@ export const faultPoints = [
   'part.stored',
   'part.kept',
   'part.decided',
-  // A delete, which goes through `commit.` as well.
   'delete.found',
   'delete.committed',
-  // A sweep of what is due.
   'sweep.taken',
   'bucket.removing',
   'bucket.removed',

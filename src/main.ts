@@ -90,7 +90,6 @@ function fail(logger: Logger, message: string, error?: unknown): never {
 
 let isFailing = false
 
-/** One sentence for what an operator can mend; the whole of it for what is our own fault. */
 function tell(error: unknown) {
   const known = error instanceof ConfigError || (error instanceof Error && error.constructor === Error)
   console.error(known ? error.message : error)
@@ -121,7 +120,7 @@ function onSignal(signal: NodeJS.Signals) {
   }
 }
 
-// A balancer hears of the end by readiness alone, and late: until then it goes on sending. At a terminal nobody does.
+// A balancer hears of the end by readiness alone, and late: until then it goes on sending. At a terminal there is none.
 async function end(signal: NodeJS.Signals): Promise<void> {
   const delayMs = signal === 'SIGTERM' ? (serving?.delayMs ?? 0) : 0
   serving?.announceStop()

@@ -122,7 +122,6 @@ export class Metrics {
     })
   }
 
-  /** Counts what was committed. */
   recorded({ call, blocked, upload, download }: Entry): void {
     if (call) this.calls.inc({ operation: call.operation, status: call.status, reason: call.errorCode ?? '' })
     if (blocked) this.blocked.inc({ reason: blocked.reason })

@@ -5,5 +5,4 @@ const breaks = /[\t-\r\u0085\u2028\u2029]+/g
 /** Without characters that make a name look like another one. */
 export const withoutInvisible = (text: string): string => text.replace(invisible, '')
 
-/** The same, in one line. */
 export const plainLine = (text: string): string => withoutInvisible(text).replace(breaks, ' ').trim()

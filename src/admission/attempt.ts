@@ -20,7 +20,6 @@ export class Attempt {
     return this.call.requireActor()
   }
 
-  /** What the log is to name. */
   involve(facts: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
     if (facts.fileId) this.#fileId = facts.fileId
     if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }

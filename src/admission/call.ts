@@ -30,17 +30,14 @@ export class Call {
   readonly origin: Origin
   readonly actor: Actor | undefined
   readonly refusal: Refusal | undefined
-  /** Aborted when the client has gone. */
   readonly signal: AbortSignal
   /** Faults that the edge found while coercing the input: answered together with those that validation finds. */
   inputFaults: FieldFault[] = []
   /** The caller's own spelling of an argument's path: REST says `page_size` where the schema says `pageSize`. */
   spelling: (path: string) => string = (path) => path
-  /** From the Idempotency-Key header. */
   idempotencyKey: string | undefined
   /** Headers that the answer is to carry, such as what is left of a rate limit. */
   readonly answerHeaders: Record<string, string> = {}
-  /** Data loaders and the like, by their owner. */
   readonly memo = new Map<unknown, unknown>()
   // TypeScript's private and not JavaScript's: Apollo Server copies its context value, and a copy has no #fields. The map is shared.
   private readonly attempts = new Map<string | typeof ahead, Attempt>()
@@ -68,7 +65,6 @@ export class Call {
     return attempt
   }
 
-  /** What the root field begins that `key` names. */
   attemptOf(key: string): Attempt | undefined {
     return this.attempts.get(key)
   }

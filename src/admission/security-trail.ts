@@ -1,7 +1,6 @@
 import { type Actor, type Origin, systemActor } from '../auth/actor.js'
 import type { Entry } from '../ledger/entry.js'
 
-/** Why something was refused. */
 export const securityReasons = ['sign_in_failed', 'credential_refused', 'scope_refused', 'limit_reached'] as const
 export type SecurityReason = (typeof securityReasons)[number]
 
@@ -75,7 +74,6 @@ export class SecurityTrail {
   }
 }
 
-/** The oldest gives way. */
 function remember<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key)
   map.set(key, value)

@@ -6,7 +6,6 @@ export class TenantSlots {
   readonly #most: { inAll: number; byTenant: number }
   readonly #running = new Map<string, number>()
 
-  /** `what`: their name, for who is refused. */
   constructor(what: string, most: { inAll: number; byTenant: number }) {
     this.#what = what
     this.#most = most

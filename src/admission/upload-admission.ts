@@ -8,12 +8,10 @@ const multipartSlack = 128 * 1024
 
 export interface UploadLimits {
   maxUploadMb: number
-  /** How long a client may send nothing. */
   idleMs: number
   slots: UploadSlots
   /** True where the database has no room to spare. */
   isDiskFull(): boolean
-  /** What the tenant's quota leaves, in bytes. */
   tenantRemaining(actor: Actor): Promise<number>
 }
 
@@ -65,7 +63,6 @@ export class UploadAdmission {
 
 interface Holder {
   tenantId: string
-  /** The credential. */
   id: string
 }
 
@@ -84,7 +81,6 @@ export class UploadSlots {
     this.#most = { all, tenant: Math.ceil(all / 2), quarter: Math.ceil(all / 4), credential: Math.ceil(all / 4) }
   }
 
-  /** How many are taken. */
   get taken(): number {
     return this.#all
   }

@@ -20,7 +20,6 @@ export class ApiKeyService {
   readonly #contexts: FileContextService
   /** Called with every change once it is committed: this process forgets at once what others forget by NOTIFY. */
   readonly #forget: (apiKeyId: string) => void
-  /** The latest use that is not written yet. */
   readonly #lastUse: (apiKeyId: string) => Date | undefined
 
   constructor(parts: {
@@ -111,10 +110,8 @@ export class ApiKeyService {
     )
   }
 
-  /** Throws 409 where the key is not disabled. */
   enable = (actor: Actor, apiKeyId: string) =>
     this.#move(actor, apiKeyId, { to: 'active', from: ['disabled'], action: 'enabled' })
-  /** Throws 409 where the key is not active. */
   disable = (actor: Actor, apiKeyId: string) =>
     this.#move(actor, apiKeyId, { to: 'disabled', from: ['active'], action: 'disabled' })
   /** Final. Throws 409 where it is revoked already. */

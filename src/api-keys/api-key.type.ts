@@ -68,7 +68,6 @@ export class ApiKey {
   createdAt!: Date
   @Field(() => Date, { description: 'When it was last changed.' })
   updatedAt!: Date
-  /** Null where it is not restricted. */
   contextIds!: string[] | null
 }
 

@@ -62,7 +62,6 @@ export class AuditLogService {
     return rows[0]
   }
 
-  /** Newest first. */
   async list(actor: Actor, { page, pageSize, after, ...filter }: AuditFilter & PageArgs): Promise<Page<AuditLog>> {
     const place = placeOf('aud', { page, pageSize, after })
     if (isImpossible(filter)) return pageOf<AuditLog>([], 0, place)

@@ -12,7 +12,7 @@ export interface KnownCaller {
   id: string
   name: string
   email: string | null
-  /** False where the credential names somebody, and proves nothing. */
+  /** False where the credential names its holder, and proves nothing. */
   isProven: boolean
 }
 

@@ -32,5 +32,4 @@ export const recoveryCodeHash = (code: string): Buffer =>
 
 const secretOf = (bytes: Buffer) => new Secret({ buffer: new Uint8Array(bytes).buffer })
 
-/** What binds the encrypted secret to its user. */
 export const totpLabel = (userId: string) => `second factor of ${userId}`

@@ -24,7 +24,6 @@ export interface RateLimitsOptions {
   failedCredentialsPerMinute?: number
   /** Where replicas add up what they count. Without it, and without Redis, each counts for itself. */
   pool?: Pool
-  /** REDIS_URL: counts there instead. */
   redisUrl?: string | undefined
   onError?(error: Error): void
 }

@@ -9,7 +9,6 @@ interface Sealed {
   secret: Buffer
 }
 
-/** Everything that is encrypted under MASTER_KEY: where it is read, and how it is put back. */
 const places = [
   {
     read: 'select key_id as id, purpose as label, secret_encrypted as secret from signing_keys',

@@ -12,7 +12,6 @@ export const sessionSeconds = 12 * 60 * 60
 
 export interface SessionsOptions {
   keys: StoredSigningSecrets
-  /** The session with its user as they are now; null where there is none. */
   load(sessionId: string): Promise<SessionRecord | null>
 }
 

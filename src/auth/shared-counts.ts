@@ -44,7 +44,6 @@ export class SharedCounts {
     await this.#running
   }
 
-  /** Notes what was counted in this process. */
   added(counter: ProcessCounter, key: string, window: number, points: number): void {
     const id = `${counter.name}:${key}`
     let entry = this.#entries.get(id)

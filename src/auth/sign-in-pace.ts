@@ -9,11 +9,8 @@ export const signInWindowSeconds = 300
 
 /** Failures in five minutes that cost nothing; each further one doubles the wait. */
 export interface FreeFailures {
-  /** On one account from one address. */
   pair: number
-  /** On one account, from any address. */
   account: number
-  /** From one address, on any account. */
   address: number
 }
 

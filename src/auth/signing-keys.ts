@@ -1,4 +1,3 @@
-/** A key that signs something of ours. */
 export interface SigningSecret {
   /** Travels with the signature, so that keys can rotate without breaking what is out. */
   id: string
@@ -7,7 +6,6 @@ export interface SigningSecret {
 
 /** Keys of one purpose, kept encrypted in the database, known in the process. */
 export interface SigningSecrets {
-  /** The one that signs now. */
   current(): Promise<SigningSecret>
   /** A current or retired one that may still verify; undefined where there is none of that id. */
   find(id: string): Promise<SigningSecret | undefined>

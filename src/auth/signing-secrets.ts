@@ -6,7 +6,6 @@ import { announce } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 import type { SigningPurpose, SigningSecret, SigningSecrets } from './signing-keys.js'
 
-/** A key as it is known in the process. */
 export interface KnownSigningKey extends SigningSecret {
   publicJwk: Record<string, unknown> | null
   current: boolean
@@ -26,7 +25,6 @@ export interface StoredSigningSecretsOptions {
   masterKey: MasterKey
   trust: Trust
   purpose: SigningPurpose
-  /** Makes a new key. */
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
   /** For how long a retired key must still verify: the lifetime of what it signs. */
   lifetimeSeconds: number

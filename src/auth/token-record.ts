@@ -21,13 +21,11 @@ export interface SessionRecord {
   user: UserRecord
 }
 
-/** What a verified token stands for. */
 export interface TokenRecord {
   user: UserRecord
   sessionId?: string
   /** Who vouched: 'assay', or the outside provider's issuer. */
   issuer: string
-  /** In milliseconds; skew is allowed for already. */
   validUntil: number
 }
 
@@ -55,7 +53,7 @@ export interface TokenOwner {
 /** A token that is not accepted; its message may be shown. What else goes wrong (a database away) is thrown as itself. */
 export class RefusedToken extends Error {
   override readonly name = 'RefusedToken'
-  /** Asks the database, so that whoever calls it bounds how often. */
+  /** Asks the database, so that its caller bounds how often. */
   findOwner: () => Promise<TokenOwner | null> = async () => null
 
   constructor(

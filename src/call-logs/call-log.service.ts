@@ -117,7 +117,6 @@ export class CallLogService {
     return [...rows, ...(await select(this.#db.pool, tenantId, filter, rest))]
   }
 
-  /** The newest calls of several keys, for relations: two statements, whatever their number. */
   async recentByKeys(tenantId: string, apiKeyIds: readonly string[], most: number): Promise<Map<string, CallLog[]>> {
     const byKey = new Map<string, CallLog[]>(apiKeyIds.map((id) => [id, []]))
     const oldest = await this.#counts.newestDays(tenantId, apiKeyIds, most)

@@ -29,7 +29,7 @@ export async function openDashboard(parts: SessionDoorParts): Promise<(app: Expr
   return (app) => {
     app.all('/session', session)
     app.get(views, (request, response, next) => {
-      // `/` is the page for everybody; at the others a program is told, as ever, that there is no such endpoint.
+      // `/` is the page for all; at the others a program is answered that there is no such endpoint.
       if (request.path !== '/' && request.accepts(['json', 'html']) !== 'html') return next()
       response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
       files.send('index.html', request, response)

@@ -34,7 +34,7 @@ export function sessionDoor(parts: SessionDoorParts): RequestHandler {
 async function begin({ signIns, welcomes, callOf }: SessionDoorParts, request: Request, response: Response, secure: boolean) {
   const call = await callOf(request)
   wantBody(request, response)
-  // A form can send neither JSON nor what readJson takes for it: no foreign page signs anybody in.
+  // A form can send neither JSON nor what readJson takes for it: no foreign page signs a user in.
   const given = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const begun =
     'welcome' in given

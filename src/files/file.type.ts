@@ -224,8 +224,7 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     contentType?: string | null
     @Field(() => String, {
       nullable: true,
-      description:
-        'Only files whose name begins so, whatever the case of its letters A to Z; sorted by name unless told otherwise.',
+      description: 'Only files whose name begins so, whatever the case of its letters A to Z; sorted by name by default.',
     })
     @Optional()
     @Text(1, 255)
@@ -244,12 +243,12 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => FileSort, {
       nullable: true,
       description:
-        'What the list is sorted by: created_at unless told otherwise. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers.',
+        'What the list is sorted by: created_at by default. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers.',
     })
     sort?: FileSort | null
     @Field(() => SortOrder, {
       nullable: true,
-      description: 'In which order: names from A on unless told otherwise, all else from the newest or largest on.',
+      description: 'In which order: by default names from A on, all else from the newest or largest on.',
     })
     order?: SortOrder | null
   }

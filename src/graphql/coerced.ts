@@ -21,7 +21,7 @@ const toldFaults = 10
 const longestName = 100
 
 /**
- * Throws what is wrong with an operation's variables, up to ten faults in one error. Told here and not by graphql-js's execution, which
+ * Throws what is wrong with an operation's variables, up to ten faults in one error. Here and not in graphql-js's execution, which
  * words fifty of them, each with the whole value at fault, before anything else is served; or by graphql-query-complexity, which words
  * them all.
  */
@@ -54,7 +54,6 @@ function faultsOf(
 ): string[] {
   const name = variable.name.value
   const type = typeFromAST(schema, node as never)
-  // Validation tells it.
   if (!isInputType(type)) return []
   if (value === undefined)
     return isNonNullType(type) && !defaultValue ? [`Variable "$${name}" of required type "${print(node)}" was not provided.`] : []

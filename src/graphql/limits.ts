@@ -27,7 +27,6 @@ const mostDirectives = 50
 const mostNesting = 100
 /** Objects and values that an answer may have, as far as the document tells: nested lists of 100 multiply. A field may name a price of its own. */
 const mostCost = 50_000
-/** What is long belongs into variables. */
 const mostCharacters = 50_000
 /** Tokens of a document: what a parser may be given to chew on. */
 export const mostTokens = 4_000
@@ -55,7 +54,6 @@ export function screenDocument(text: string): {
   }
 }
 
-/** Its recursion may be trusted with what is left. */
 function faultOfTokens(text: string): ReturnType<typeof tooMuch> | undefined {
   if (text.length > mostCharacters)
     return tooMuch(`must have at most ${mostCharacters} characters; give what is long as a variable`)
@@ -72,9 +70,7 @@ function faultOfTokens(text: string): ReturnType<typeof tooMuch> | undefined {
       if (nesting > mostNesting) return tooMuch(`must be nested at most ${mostNesting} deep`)
       if (directives > mostDirectives) return tooMuch(`must have at most ${mostDirectives} directives`)
     }
-  } catch {
-    // A syntax error: the parser tells it.
-  }
+  } catch {}
   return undefined
 }
 

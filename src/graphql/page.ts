@@ -4,7 +4,6 @@ import { type IdPrefix, isId } from '../ids.js'
 import { Optional, Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
 
-/** The highest number that a page has. */
 export const mostPages = 2_147_483_647
 
 /** Which page (spec §2): 1-indexed, of 1 to 100 items. */
@@ -90,7 +89,7 @@ export function stretchOf<Place>(
   }
 }
 
-/** How many a connection gives unless told otherwise. */
+/** How many a connection gives by default. */
 export const connectionItems = 20
 
 @ObjectType({ simpleResolvers: true, description: 'Where a page stands in its list.' })
@@ -135,7 +134,6 @@ export function pageOf<T>(
   }
 }
 
-/** The GraphQL type of a page of `item`. */
 export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
   @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of a list of ${name} items.` })
   class PageOfItems {
@@ -166,7 +164,6 @@ export interface Connection<T> {
   totalCount: () => Promise<number | null>
 }
 
-/** The GraphQL type of a connection over `item`. */
 export function connectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
   @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A ${name} and its place in the list.` })
   class Edge {

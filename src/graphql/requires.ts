@@ -35,8 +35,6 @@ export const CurrentAttempt = () =>
     return context.attemptOf(String(path.key))
   })
 
-/** Who performs. */
 export const By = () => createParameterDecorator<Call>(({ context }) => context.requireActor())
 
-/** The whole request. */
 export const CurrentCall = () => createParameterDecorator<Call>(({ context }) => context)

@@ -7,14 +7,11 @@ import { plainLine, withoutInvisible } from '../plain-text.js'
 type Judge = (value: unknown) => boolean
 
 interface FieldRules {
-  /** First to last as they are written above the field. */
   rules: { judge: Judge; message: string }[]
-  /** What is made of the value before it is judged. */
   clean?: (value: unknown) => unknown
   isLeftOut: (value: unknown) => boolean
 }
 
-// By the prototype of the class that declares the field.
 const declared = new WeakMap<object, Map<string, FieldRules>>()
 
 function rulesOf(target: object, key: string | symbol): FieldRules {
@@ -29,7 +26,6 @@ function rulesOf(target: object, key: string | symbol): FieldRules {
 export const Rule =
   (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
   (target, key) => {
-    // Decorators run from the last to the first.
     rulesOf(target, key).rules.unshift({ judge, message })
     Extensions({ jsonSchema })(target, key as string)
   }

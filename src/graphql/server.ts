@@ -15,7 +15,6 @@ import { logUnreached } from './unreached.js'
 
 export interface GraphqlParts {
   schema: GraphQLSchema
-  /** Introspection and Apollo Sandbox. */
   explorer: boolean
   onFault(error: unknown, call: Call): void
 }

@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 
 // Some milliseconds of making them, and of graphql-js's work on each.
 const atOnce = 200
-// A year of days is made at once.
 const short = 366
 
 // One for the whole process: several long lists, of one document or of many, take their turns one after another.

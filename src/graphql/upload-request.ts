@@ -16,7 +16,6 @@ const mostMapBytes = 10_000
 
 interface UploadRequestOptions {
   spool: Spool
-  /** Bytes that no file may exceed, whatever its context. */
   ceiling: number
   idleMs: number
 }

@@ -7,7 +7,6 @@ import type { KnownCaller } from '../auth/authenticate.js'
 import { forbidden, unauthenticated } from '../errors.js'
 import type { EdgeParts } from './edge.js'
 
-/** A request that has its id. */
 export interface Known extends Request {
   callId: string
 }

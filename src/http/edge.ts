@@ -35,7 +35,7 @@ export interface EdgeParts {
   exports: RequestHandler | undefined
   /** Where it is on. */
   dashboard: ((app: Express) => void) | undefined
-  /** Uploads in several requests, and what they say of themselves to whoever asks by OPTIONS. */
+  /** Uploads in several requests, and what they answer to OPTIONS. */
   resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
   documentation: (app: Express) => void
   jwks(): Promise<unknown>

@@ -5,7 +5,7 @@ import type { Entry } from './entry.js'
 import { ensurePartitionsOn } from './partitions.js'
 import { Unwritable } from './statement.js'
 
-/** An entry and whoever waits for it. */
+/** An entry and the call that waits for it. */
 export interface Waiting {
   entry: Entry
   resolve: () => void

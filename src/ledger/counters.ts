@@ -33,7 +33,7 @@ export const dayOf = (moment: Date): Date => new Date(Math.floor(moment.getTime(
 /** Older hours are dropped: their days stay. */
 export const hoursKeptDays = 400
 
-/** From here on there are hours: before, what breaks a day is told by rows. */
+/** From here on there are hours: before, what breaks a day is counted by rows. */
 export const hoursSince = (now: Date): Date => new Date(dayOf(now).getTime() - hoursKeptDays * 86_400_000)
 
 /** What one delta counts for: the tenant, its key, its context; and in the hour, its day and the total. */

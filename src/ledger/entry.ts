@@ -61,7 +61,7 @@ export interface IdempotentAnswer {
   tenantId: string
   actorId: string
   key: string
-  /** Of whoever holds the key. */
+  /** Of the key's holder. */
   token: string
   response: unknown
 }

@@ -13,7 +13,7 @@ const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${co
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// What nobody else folds just now: a tenant that is being deleted waits until this is over, or has been deleted and is not there.
+// What no other process folds just now: a tenant that is being deleted waits until this is over, or has been deleted and is not there.
 const mine = `mine AS MATERIALIZED (SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))
   ORDER BY tenant_id FOR KEY SHARE SKIP LOCKED),
 gone AS (SELECT id AS tenant_id FROM unnest($1::text[]) AS asked(id) WHERE NOT EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = id)),

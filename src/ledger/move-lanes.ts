@@ -20,7 +20,7 @@ type Group = (Waiting & { since: number })[]
 interface Lane {
   tenantId: string
   jobs: Job[]
-  /** Somebody outside holds the tenant's lock. */
+  /** Another process holds the tenant's lock. */
   locked: boolean
 }
 
@@ -39,7 +39,7 @@ const mostTenants = 64
 
 /**
  * What takes a tenant's lock, in a lane for each tenant. Small groups of several tenants share a commit. A change, a large group, and
- * the group of a tenant that is busy with another ledger go alone. A tenant whose lock somebody holds leaves its slot to the others and
+ * the group of a tenant that is busy with another ledger go alone. A tenant whose lock another process holds leaves its slot to the others and
  * is tried beside them, for at most ten seconds.
  */
 export class MoveLanes {

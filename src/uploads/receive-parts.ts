@@ -37,7 +37,7 @@ export class TooLong extends Error {
 
 /**
  * Keeps a body in parts as it comes, each while the next is received. One that ends early, because the client went away, stalled or
- * was overtaken, leaves all that came: what it is told is thrown when that is kept.
+ * was overtaken, leaves all that came: its answer is thrown when that is kept.
  */
 export async function receiveParts(request: IncomingMessage, reception: Reception): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception
@@ -128,6 +128,6 @@ function refuseMismatch({ hash, digest }: Checksum, cut: AssayError | undefined)
 // By a status after which clients of the protocol look how far they have come, and go on.
 const resumable = (error: AssayError): AssayError => conflict(`${error.message} What came is kept.`, error.details)
 
-/** What is told of bytes beyond a length that was declared. */
+/** The answer to bytes beyond a length that was declared. */
 export const beyondLength = (left: number) =>
   badUserInput([{ field: 'body', message: `must be at most the ${left} bytes that the upload has left` }])

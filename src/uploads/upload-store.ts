@@ -81,7 +81,7 @@ export class UploadStore extends DataStore {
     })
     this.#upload = made
     this.#lock.renew()
-    // Before anybody may ask for it: nothing more is to come.
+    // Before it may be asked for: nothing more is to come.
     if (made.sizeBytes === 0) await this.#decide(made)
     return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
   }
@@ -168,7 +168,7 @@ export class UploadStore extends DataStore {
     return this.#judge(upload, (limit) => spool.take(assembled(storage, parts), limit))
   }
 
-  /** Larger than its context allows: what an upload by one request is told that is cut off there. */
+  /** Larger than its context allows: what an upload by one request is answered that is cut off there. */
   #refuseSize(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
     return this.#judge(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
@@ -184,7 +184,7 @@ export class UploadStore extends DataStore {
           file: new IncomingFile(filename, receive),
           context: contextKey,
           metadata,
-          // The row that guards it: whoever judges it once more is given the first file.
+          // The row that guards it: a second judgement is given the first file.
           idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
         }),
       )

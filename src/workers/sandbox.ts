@@ -64,7 +64,7 @@ function removeDeadBoxes(): void {
 export async function openSandbox(contents: string): Promise<Sandbox> {
   removeDeadBoxes()
   const box = join(realpathSync(tmpdir()), `${boxPrefix}${runName()}`)
-  // Fails where somebody else has made it.
+  // Fails where another process has made it.
   mkdirSync(box, { mode: 0o700 })
   const [root, temporary] = [join(box, 'root'), join(box, 'tmp')]
   mkdirSync(root)

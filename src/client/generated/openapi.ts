@@ -4017,15 +4017,15 @@ export interface operations {
                 uploaded_by?: string;
                 /** @description Only files of this type; image/* stands for all of a kind. */
                 content_type?: string;
-                /** @description Only files whose name begins so, whatever the case of its letters A to Z; sorted by name unless told otherwise. */
+                /** @description Only files whose name begins so, whatever the case of its letters A to Z; sorted by name by default. */
                 name_prefix?: string;
                 /** @description Only files uploaded then or later: ISO 8601, inclusive. */
                 start_date?: string;
                 /** @description Only files uploaded then or before: ISO 8601, inclusive; a date without a time includes that whole day. */
                 end_date?: string;
-                /** @description What the list is sorted by: created_at unless told otherwise. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers. */
+                /** @description What the list is sorted by: created_at by default. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers. */
                 sort?: components["schemas"]["FileSort"];
-                /** @description In which order: names from A on unless told otherwise, all else from the newest or largest on. */
+                /** @description In which order: by default names from A on, all else from the newest or largest on. */
                 order?: components["schemas"]["SortOrder"];
                 /** @description Which page, from 1. */
                 page?: number;

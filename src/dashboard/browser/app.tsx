@@ -10,7 +10,7 @@ import { beginSession, hasEnded, me, startFault } from './session.js'
 import { texts } from './texts.js'
 import { viewOf } from './views.js'
 
-/** Everything: who is nobody sees the sign-in, who is somebody the view that the address names. */
+/** Everything: without a session the sign-in, with one the view that the address names. */
 export function App() {
   const who = me.value
   if (who === undefined)

@@ -13,7 +13,7 @@ const meDocument = graphql(`
 type Me = NonNullable<ResultOf<typeof meDocument>['me']>
 export type Scope = Me['scopes'][number]
 
-/** Undefined until it is known; null where nobody is signed in. */
+/** Undefined until it is known; null where no user is signed in. */
 export const me = signal<Me | null | undefined>(undefined)
 
 /** A session that was open here has ended: the page stays as it is below the sign-in. */
