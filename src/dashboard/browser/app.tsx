@@ -4,9 +4,10 @@ import { FaultNotice } from './components/notices.js'
 import { Page } from './components/page.js'
 import { Navigation } from './navigation.js'
 import { isOnline } from './online.js'
+import { SecondFactor } from './pages/second-factor.js'
 import { SignInDialog, SignInPage } from './pages/sign-in.js'
 import { path } from './router.js'
-import { beginSession, hasEnded, me, startFault } from './session.js'
+import { beginSession, hasEnded, me, signOut, startFault } from './session.js'
 import { texts } from './texts.js'
 import { viewOf } from './views.js'
 
@@ -21,6 +22,7 @@ export function App() {
       </div>
     ) : null
   if (who === null) return <SignInPage />
+  if (who.secondFactorDue) return <SecondFactorFirst />
   return <Shell shown={viewOf(path.value)} />
 }
 
@@ -44,6 +46,15 @@ function Shell({ shown }: { shown: ReturnType<typeof viewOf> }) {
     </div>
   )
 }
+
+/** What a tenant that requires a second factor lets a user without one do. */
+const SecondFactorFirst = () => (
+  <main class="alone" id="main">
+    <p class="notice warn">{texts.account.factorDue}</p>
+    <SecondFactor />
+    <Button onClick={signOut}>{texts.nav.signOut}</Button>
+  </main>
+)
 
 const NotHere = () => (
   <Page title={texts.faults.notHere}>

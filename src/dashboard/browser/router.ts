@@ -11,13 +11,9 @@ export const path = computed(() => new URL(here.value, location.origin).pathname
 /** The view's filters: they stand in the address, so that a link shares them. */
 export const query = computed(() => new URL(here.value, location.origin).searchParams)
 
-/** Whether the page before is the list's page before, where Back leads. */
-export const isTurned = (): boolean => history.state === turned
-const turned = 'turned'
-
-export function go(address: string, { replace = false, state = null as string | null } = {}): void {
-  if (replace) history.replaceState(history.state, '', address)
-  else history.pushState(state, '', address)
+export function go(address: string, { replace = false } = {}): void {
+  if (replace) history.replaceState(null, '', address)
+  else history.pushState(null, '', address)
   here.value = address
   if (!replace) scrollTo(0, 0)
 }
@@ -25,13 +21,19 @@ export function go(address: string, { replace = false, state = null as string | 
 /** Changes some filters; what is empty leaves the address. A list then begins anew, unless its place is what changes. */
 export function setQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
   const next = new URLSearchParams(query.value)
-  if (!('after' in changes)) next.delete('after')
+  for (const cursor of ['after', 'before']) next.delete(cursor)
   for (const [name, value] of Object.entries(changes)) {
     if (value) next.set(name, value)
     else next.delete(name)
   }
   const text = next.toString()
-  go(text ? `${path.value}?${text}` : path.value, { replace, state: changes.after ? turned : null })
+  go(text ? `${path.value}?${text}` : path.value, { replace })
+}
+
+/** The part of a list that the address names. */
+export function placeInList(size = 25) {
+  const [after, before] = [query.value.get('after'), query.value.get('before')]
+  return before ? { last: size, before } : { first: size, after }
 }
 
 /** Links to our own views change the view; everything else is the browser's. */

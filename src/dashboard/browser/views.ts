@@ -1,6 +1,17 @@
 import type { ComponentType } from 'preact'
 import type { IconName } from './components/icon.js'
+import { Account } from './pages/account.js'
+import { Audit } from './pages/audit.js'
+import { Calls } from './pages/calls.js'
+import { ContextPage } from './pages/context.js'
+import { Contexts } from './pages/contexts.js'
+import { FilePage } from './pages/file.js'
 import { Files } from './pages/files.js'
+import { Health } from './pages/health.js'
+import { Keys } from './pages/keys.js'
+import { Overview } from './pages/overview.js'
+import { TryFile } from './pages/try-file.js'
+import { Users } from './pages/users.js'
 import { may, type Scope } from './session.js'
 import { texts } from './texts.js'
 
@@ -9,22 +20,36 @@ interface View {
   name: '' | 'files' | 'try' | 'contexts' | 'keys' | 'calls' | 'audit' | 'users' | 'health' | 'account'
   title: string
   icon: IconName
-  /** Who lacks it is not shown the way there. */
-  scope?: Scope
+  /** Who has none of them is not shown the way there. */
+  scopes?: readonly Scope[]
   Page: ComponentType<{ id: string }>
   /** Of one thing, by its id or key. */
   Detail?: ComponentType<{ id: string }>
 }
 
-const all: readonly View[] = [{ name: 'files', title: texts.nav.files, icon: 'files', scope: 'metadata', Page: Files }]
+const all: readonly View[] = [
+  { name: '', title: texts.nav.overview, icon: 'overview', scopes: ['metadata'], Page: Overview },
+  { name: 'files', title: texts.nav.files, icon: 'files', scopes: ['metadata', 'upload'], Page: Files, Detail: FilePage },
+  { name: 'try', title: texts.nav.try, icon: 'try', scopes: ['upload'], Page: TryFile },
+  { name: 'contexts', title: texts.nav.contexts, icon: 'contexts', Page: Contexts, Detail: ContextPage },
+  { name: 'keys', title: texts.nav.keys, icon: 'keys', scopes: ['admin'], Page: Keys },
+  { name: 'calls', title: texts.nav.calls, icon: 'calls', scopes: ['metadata'], Page: Calls },
+  { name: 'audit', title: texts.nav.audit, icon: 'audit', scopes: ['admin'], Page: Audit },
+  { name: 'users', title: texts.nav.users, icon: 'users', scopes: ['admin'], Page: Users },
+  { name: 'health', title: texts.nav.health, icon: 'health', Page: Health },
+]
+
+const account: View = { name: 'account', title: texts.nav.account, icon: 'person', Page: Account }
 
 /** Those that the user may see, in the order of the navigation. */
-export const views = (): View[] => all.filter(({ scope }) => !scope || may(scope))
+export const views = (): View[] => all.filter(({ scopes }) => !scopes || scopes.some(may))
 
 /** What an address shows: a view, or one thing in it. */
 export function viewOf(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
   const [, name = '', id, ...rest] = path.split('/')
-  const view = views().find((each) => each.name === name)
+  const seen = views()
+  // Who may not see the overview begins with what comes first.
+  const view = [...seen, account].find((each) => each.name === name) ?? (path === '/' ? seen[0] : undefined)
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }
   return view.Detail && { View: view.Detail, id: decodeURIComponent(id) }

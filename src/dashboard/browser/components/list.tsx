@@ -1,15 +1,22 @@
 import type { ComponentChildren } from 'preact'
 import type { Answer } from '../api/use-query.js'
-import { isTurned, query, setQuery } from '../router.js'
+import { setQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 import { FaultNotice, Skeleton } from './notices.js'
 
 export interface Column<Item> {
   title: string
-  /** Numbers stand on the right; `wide` takes what is left; what is `extra` goes first on a narrow screen. */
-  kind?: 'number' | 'wide' | 'extra'
+  /** Numbers stand on the right; `wide` takes what is left; what is `extra` goes first on a narrow screen; `acts` has the buttons. */
+  kind?: 'number' | 'wide' | 'extra' | 'acts'
   cell: (item: Item) => ComponentChildren
+}
+
+interface PageInfo {
+  hasNextPage: boolean
+  hasPreviousPage: boolean
+  startCursor: string | null
+  endCursor: string | null
 }
 
 interface Props<Item> {
@@ -21,17 +28,19 @@ interface Props<Item> {
   empty: ComponentChildren
   caption: string
   /** What leads on, in a list of pages. */
-  next?: { hasNext: boolean; cursor: string | null | undefined } | undefined
+  pageInfo?: PageInfo | undefined
+  /** Items in the whole list, where it is known. */
+  total?: number | null | undefined
 }
 
 /** A table that becomes cards on a narrow screen, with its states: asked for, at fault, empty. */
-export function List<Item>({ answer, items, columns, keyOf, empty, caption, next }: Props<Item>) {
+export function List<Item>({ answer, items, columns, keyOf, empty, caption, pageInfo, total }: Props<Item>) {
   if (!items) return answer.fault ? <FaultNotice fault={answer.fault} again={answer.again} /> : <Skeleton />
   return (
     <>
       {answer.fault && <FaultNotice fault={answer.fault} again={answer.again} />}
       {items.length === 0 ? empty : <Table {...{ items, columns, keyOf, caption }} />}
-      {next && <Pager {...next} />}
+      {pageInfo && <Pager pageInfo={pageInfo} total={total ?? null} shown={items.length} />}
     </>
   )
 }
@@ -69,18 +78,19 @@ const Table = <Item,>({
   </div>
 )
 
-/** Pages by cursor: the place stands in the address, so that Back leads to the page before. */
-const Pager = ({ hasNext, cursor }: { hasNext: boolean; cursor: string | null | undefined }) =>
-  hasNext || query.value.has('after') ? (
-    <nav class="pager" aria-label={texts.pages}>
-      <Button disabled={!query.value.has('after')} onClick={() => setQuery({ after: null })}>
-        {texts.firstPage}
-      </Button>
-      <Button disabled={!isTurned()} onClick={() => history.back()}>
-        {texts.previousPage}
-      </Button>
-      <Button disabled={!hasNext} onClick={() => setQuery({ after: cursor })}>
-        {texts.nextPage}
-      </Button>
-    </nav>
-  ) : null
+/** Pages by cursor: the place stands in the address. */
+const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number | null; shown: number }) => (
+  <nav class="pager" aria-label={texts.pages}>
+    <span class="dim">{total === null ? null : texts.ofTotal(shown, total)}</span>
+    {(pageInfo.hasPreviousPage || pageInfo.hasNextPage) && (
+      <>
+        <Button disabled={!pageInfo.hasPreviousPage} onClick={() => setQuery({ before: pageInfo.startCursor })}>
+          {texts.previousPage}
+        </Button>
+        <Button disabled={!pageInfo.hasNextPage} onClick={() => setQuery({ after: pageInfo.endCursor })}>
+          {texts.nextPage}
+        </Button>
+      </>
+    )}
+  </nav>
+)

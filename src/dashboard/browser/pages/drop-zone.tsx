@@ -36,11 +36,11 @@ export function DropZone() {
   )
 }
 
-const NoContext = () => (
+export const NoContext = () => (
   <Empty icon="contexts" title={t.noContextTitle}>
     <p>{t.noContext}</p>
     {may('admin') && (
-      <a class="button primary" href="/contexts/new">
+      <a class="button primary" href="/contexts/new-context">
         {t.makeContext}
       </a>
     )}

@@ -14,11 +14,38 @@ import { FileFilters, fileFilters } from './file-filters.js'
 
 const t = texts.files
 
-const filesDocument = graphql(`
-  query Files($first: Int!, $after: String, $context: String, $uploadedBy: ID) {
-    filesConnection(first: $first, after: $after, context: $context, uploadedBy: $uploadedBy) {
+export const filesDocument = graphql(`
+  query Files(
+    $first: Int
+    $after: String
+    $last: Int
+    $before: String
+    $context: String
+    $uploadedBy: ID
+    $namePrefix: String
+    $contentType: String
+    $startDate: String
+    $endDate: String
+    $sort: FileSort
+    $order: SortOrder
+  ) {
+    filesConnection(
+      first: $first
+      after: $after
+      last: $last
+      before: $before
+      context: $context
+      uploadedBy: $uploadedBy
+      namePrefix: $namePrefix
+      contentType: $contentType
+      startDate: $startDate
+      endDate: $endDate
+      sort: $sort
+      order: $order
+    ) {
       edges { node { id originalFilename sizeBytes contentType contextKey createdAt downloadCount uploader { id name type } } }
-      pageInfo { hasNextPage endCursor }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+      totalCount
     }
   }
 `)
@@ -37,21 +64,26 @@ const columns: Column<FileLine>[] = [
 
 /** The tenant's files, and where new ones are dropped. */
 export function Files() {
-  const answer = useQuery(filesDocument, { first: 25, ...fileFilters() })
+  const answer = useQuery(filesDocument, fileFilters(), { when: may('metadata') })
   const found = answer.data?.filesConnection
   return (
     <Page title={t.title} about={t.about}>
       {may('upload') && <DropZone />}
-      <FileFilters />
-      <List
-        answer={answer}
-        items={found?.edges.map(({ node }) => node)}
-        columns={columns}
-        keyOf={({ id }) => id}
-        caption={t.caption}
-        next={found ? { hasNext: found.pageInfo.hasNextPage, cursor: found.pageInfo.endCursor } : undefined}
-        empty={<NoFiles />}
-      />
+      {may('metadata') && (
+        <>
+          <FileFilters />
+          <List
+            answer={answer}
+            items={found?.edges.map(({ node }) => node)}
+            columns={columns}
+            keyOf={({ id }) => id}
+            caption={t.caption}
+            pageInfo={found?.pageInfo}
+            total={found?.totalCount}
+            empty={<NoFiles />}
+          />
+        </>
+      )}
     </Page>
   )
 }

@@ -1,0 +1,32 @@
+import type { Scope } from '../session.js'
+import { texts } from '../texts.js'
+import { Badge } from './badge.js'
+import { Check } from './field.js'
+
+export const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const satisfies readonly Scope[]
+
+/** What a credential may do, in words. */
+export const ScopeBadges = ({ scopes }: { scopes: readonly Scope[] }) => (
+  <span class="row tight">
+    {allScopes
+      .filter((scope) => scopes.includes(scope))
+      .map((scope) => (
+        <Badge key={scope}>{texts.scopes[scope][0]}</Badge>
+      ))}
+  </span>
+)
+
+export const ScopeChoice = ({ chosen, onChange }: { chosen: readonly Scope[]; onChange: (scopes: Scope[]) => void }) => (
+  <fieldset>
+    <legend>{texts.scopesTitle}</legend>
+    {allScopes.map((scope) => (
+      <Check
+        key={scope}
+        label={texts.scopes[scope][0]}
+        hint={texts.scopes[scope][1]}
+        checked={chosen.includes(scope)}
+        onChange={(isChosen) => onChange(isChosen ? [...chosen, scope] : chosen.filter((each) => each !== scope))}
+      />
+    ))}
+  </fieldset>
+)

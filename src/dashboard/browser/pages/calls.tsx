@@ -1,0 +1,180 @@
+import { useSignal } from '@preact/signals'
+import type { Fault } from '../api/fault.js'
+import { graphql, type ResultOf, type VariablesOf } from '../api/graphql.js'
+import { saveExport } from '../api/save-export.js'
+import { useQuery } from '../api/use-query.js'
+import { Badge } from '../components/badge.js'
+import { Button } from '../components/button.js'
+import { Field, Select } from '../components/field.js'
+import { type Column, List } from '../components/list.js'
+import { Empty, FaultNotice } from '../components/notices.js'
+import { Page } from '../components/page.js'
+import { Report } from '../components/report.js'
+import { Time } from '../components/time.js'
+import { placeInList, query, setQuery } from '../router.js'
+import { texts } from '../texts.js'
+
+const t = texts.calls
+
+const callsDocument = graphql(`
+  query Calls(
+    $first: Int
+    $after: String
+    $last: Int
+    $before: String
+    $apiKeyId: ID
+    $operation: Operation
+    $status: CallStatus
+    $startDate: String
+    $endDate: String
+  ) {
+    callLogsConnection(
+      first: $first
+      after: $after
+      last: $last
+      before: $before
+      apiKeyId: $apiKeyId
+      operation: $operation
+      status: $status
+      startDate: $startDate
+      endDate: $endDate
+    ) {
+      edges {
+        node {
+          id createdAt operation status apiKeyId apiKeyName contextKey fileId errorCode errorMessage ipAddress userAgent
+          validation { checks { check outcome message durationMs } }
+        }
+      }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+      totalCount
+    }
+  }
+`)
+
+type CallLine = NonNullable<ResultOf<typeof callsDocument>['callLogsConnection']>['edges'][number]['node']
+type Variables = VariablesOf<typeof callsDocument>
+
+const filters = () => ({
+  apiKeyId: query.value.get('key'),
+  operation: query.value.get('operation') as Variables['operation'],
+  status: query.value.get('status') as Variables['status'],
+  startDate: query.value.get('from'),
+  endDate: query.value.get('to'),
+})
+
+const columns: Column<CallLine>[] = [
+  { title: t.when, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: t.operation, cell: ({ operation }) => t.operations[operation] },
+  { title: t.outcome, cell: ({ status }) => <Badge tone={status === 'success' ? 'good' : 'bad'}>{t.statuses[status]}</Badge> },
+  {
+    title: t.key,
+    cell: ({ apiKeyId, apiKeyName }) => <a href={`/calls?key=${apiKeyId}`}>{apiKeyName}</a>,
+  },
+  {
+    title: t.context,
+    kind: 'extra',
+    cell: ({ contextKey }) => (contextKey ? <span class="mono">{contextKey}</span> : texts.none),
+  },
+  { title: t.reason, kind: 'wide', cell: (call) => <Details of={call} /> },
+]
+
+const Details = ({ of: { errorCode, errorMessage, fileId, ipAddress, userAgent, validation } }: { of: CallLine }) => (
+  <details class="more">
+    <summary>{errorMessage ?? texts.details}</summary>
+    <div class="stack">
+      {validation && <Report checks={validation.checks} />}
+      <dl class="facts">
+        {errorCode && (
+          <>
+            <dt>{t.reason}</dt>
+            <dd class="mono">{errorCode}</dd>
+          </>
+        )}
+        {fileId && (
+          <>
+            <dt>{t.file}</dt>
+            <dd>
+              <a class="mono" href={`/files/${fileId}`}>
+                {fileId}
+              </a>
+            </dd>
+          </>
+        )}
+        <dt>{t.address}</dt>
+        <dd>{ipAddress}</dd>
+        <dt>{t.agent}</dt>
+        <dd>{userAgent || texts.none}</dd>
+      </dl>
+    </div>
+  </details>
+)
+
+/** The log of calls by key. */
+export function Calls() {
+  const answer = useQuery(callsDocument, { ...placeInList(), ...filters() }, { everyMs: 15_000 })
+  const found = answer.data?.callLogsConnection
+  return (
+    <Page title={t.title} about={t.about} actions={<Export />}>
+      <Filters />
+      <List
+        answer={answer}
+        items={found?.edges.map(({ node }) => node)}
+        columns={columns}
+        keyOf={({ id }) => id}
+        caption={t.caption}
+        pageInfo={found?.pageInfo}
+        total={found?.totalCount}
+        empty={
+          <Empty
+            icon="calls"
+            title={query.value.size > 0 ? texts.noneTitle : t.emptyTitle}
+            curl={`curl -H "Authorization: Bearer $ASSAY_KEY" ${location.origin}/api/v1/files`}
+          >
+            <p>{query.value.size > 0 ? texts.loosen : t.empty}</p>
+          </Empty>
+        }
+      />
+    </Page>
+  )
+}
+
+function Filters() {
+  const value = (name: string) => query.value.get(name) ?? ''
+  const all = ['', texts.all] as const
+  return (
+    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      <Select
+        label={t.operation}
+        value={value('operation')}
+        options={[all, ...Object.entries(t.operations)]}
+        onChange={(operation) => setQuery({ operation })}
+      />
+      <Select
+        label={t.outcome}
+        value={value('status')}
+        options={[all, ...Object.entries(t.statuses)]}
+        onChange={(status) => setQuery({ status })}
+      />
+      <Field label={t.key} placeholder={t.keyHint} value={value('key')} onInput={(key) => setQuery({ key }, { replace: true })} />
+      <Field label={texts.from} type="date" value={value('from')} onInput={(from) => setQuery({ from }, { replace: true })} />
+      <Field label={texts.to} type="date" value={value('to')} onInput={(to) => setQuery({ to }, { replace: true })} />
+    </form>
+  )
+}
+
+function Export() {
+  const fault = useSignal<Fault | undefined>(undefined)
+  const save = async () => {
+    const { apiKeyId: api_key_id, operation, status, startDate: start_date, endDate: end_date } = filters()
+    const given = { api_key_id, operation: operation ?? null, status: status ?? null, start_date, end_date }
+    fault.value = await saveExport('/stats/logs/export', given, 'calls.csv')
+  }
+  return (
+    <>
+      <FaultNotice fault={fault.value} />
+      <Button icon="download" onClick={save}>
+        {texts.exportCsv}
+      </Button>
+    </>
+  )
+}

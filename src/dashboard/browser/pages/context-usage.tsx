@@ -1,0 +1,40 @@
+import { graphql } from '../api/graphql.js'
+import { useQuery } from '../api/use-query.js'
+import { FaultNotice, Skeleton } from '../components/notices.js'
+import { texts } from '../texts.js'
+import { Quota } from './quota.js'
+
+const t = texts.overview
+
+const usageDocument = graphql(`
+  query ContextUsage {
+    contexts(pageSize: 100) { data { id contextKey displayName storageQuotaMb storageUsedBytes } }
+  }
+`)
+
+/** What each context holds of its quota, the fullest first. */
+export function ContextUsage() {
+  const { data, fault } = useQuery(usageDocument, {}, { everyMs: 30_000 })
+  const list = data?.contexts?.data
+  const fullest = list
+    ?.toSorted((a, b) => b.storageUsedBytes / b.storageQuotaMb - a.storageUsedBytes / a.storageQuotaMb)
+    .slice(0, 6)
+  return (
+    <section class="card">
+      <header>
+        <h2>{t.contexts}</h2>
+        <a href="/contexts">{texts.all}</a>
+      </header>
+      <FaultNotice fault={fault} />
+      {!fullest && !fault && <Skeleton lines={3} />}
+      <ul class="stack">
+        {fullest?.map(({ id, contextKey, displayName, storageQuotaMb, storageUsedBytes }) => (
+          <li key={id}>
+            <a href={`/contexts/${contextKey}`}>{displayName}</a>
+            <Quota used={storageUsedBytes} quota={storageQuotaMb * 1024 * 1024} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

@@ -1,0 +1,15 @@
+import { bytes } from '../api/format.js'
+import { texts } from '../texts.js'
+
+/** Bytes against a quota; amber from 80 %, red from 95. */
+export function Quota({ used, quota }: { used: number; quota: number }) {
+  const share = Math.min(100, (used / quota) * 100)
+  return (
+    <div class="quota">
+      <div class={`meter ${share >= 95 ? 'bad' : share >= 80 ? 'warn' : ''}`}>
+        <span style={{ width: `${used > 0 ? Math.max(1, share) : 0}%` }} />
+      </div>
+      <span class="dim">{texts.overview.ofQuota(bytes(used), bytes(quota))}</span>
+    </div>
+  )
+}
