@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { freePort, Service } from '../support/service.js'
+import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+
+// The world is the replica at which a client repeats what it sent to another, which stops in the middle of it.
+let world: World
+let other: Service
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  other = await Service.start({
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, 'frozen'),
+    STORAGE_URL: world.config.storageUrl,
+    SCANNER_URL: 'none:',
+    PORT: await freePort(),
+  })
+})
+afterAll(async () => {
+  await other?.stop('SIGKILL')
+  await world.close()
+})
+beforeEach(async () => {
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+  // Both have paths at hand.
+  for (const caller of [tenant.admin, elsewhere()]) expect((await upload(caller, 'first')).status).toBe(201)
+})
+
+const elsewhere = () => new Caller(other.url, tenant.admin.credential)
+const upload = (caller: Caller, text: string, headers: Record<string, string> = {}) =>
+  caller.upload('notes', `${text}.txt`, text, { headers })
+const query = (text: string, values: unknown[] = []) => world.database.pool.query(text, values)
+const named = async (text: string): Promise<number> =>
+  (await query('SELECT 1 FROM files WHERE tenant_id = $1 AND original_filename = $2', [tenant.tenantId, `${text}.txt`])).rowCount!
+const facts = ({ status, body }: Answer) => [status, body.data?.file_id]
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+
+/** A transaction that has run `statement` for the tenant, until it is ended. */
+async function holding(statement: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: world.databaseUrl })
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query(statement, [tenant.tenantId])
+  return () => client.query('COMMIT').then(() => client.end())
+}
+const lockedHead = 'SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE'
+
+async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await find()
+    if (found !== undefined) return found
+  }
+}
+/** The backend of a move that waits for a lock. */
+const waiting = async (): Promise<number | undefined> =>
+  (
+    await query(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%ledger_move%'`,
+    )
+  ).rows[0]?.pid
+
+test('a replica that is frozen for longer than its lease of an Idempotency-Key, while the client repeats elsewhere: one file', async () => {
+  const headers = { 'idempotency-key': 'frozen' }
+  const release = await holding(lockedHead)
+  const first = upload(elsewhere(), 'frozen', headers)
+  await until(waiting)
+  other.child.kill('SIGSTOP')
+  // PostgreSQL gives the move up after a second; the replica would try again.
+  await until(async () => ((await waiting()) === undefined ? true : undefined))
+  await release()
+  // Waits until the lease is over, which nobody renews.
+  const second = await upload(tenant.admin, 'frozen', headers)
+  expect(second.status).toBe(201)
+  other.child.kill('SIGCONT')
+  expect(facts(await first)).toEqual(facts(second))
+  expect(await named('frozen')).toBe(1)
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+}, 120_000)
+
+test('what a frozen replica left pending is moved by another, whose client is given that answer', async () => {
+  const headers = { 'idempotency-key': 'pending' }
+  const release = await holding('SELECT ledger_leads_2($1)')
+  const first = upload(elsewhere(), 'pending', headers)
+  await until(async () => (await query('SELECT 1 FROM pending_moves')).rows[0])
+  other.child.kill('SIGSTOP')
+  await release()
+  expect((await upload(tenant.admin, 'another')).status).toBe(201)
+  const second = await upload(tenant.admin, 'pending', headers)
+  expect(second.status).toBe(201)
+  other.child.kill('SIGCONT')
+  expect(facts(await first)).toEqual(facts(second))
+  expect(await named('pending')).toBe(1)
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+}, 120_000)
+
+test('a backend of PostgreSQL that is frozen in a move holds up its own tenant alone, and a repetition makes no second file', async () => {
+  const headers = { 'idempotency-key': 'backend' }
+  const neighbour = await world.tenant()
+  await neighbour.context('notes', { scan_for_viruses: false })
+  const release = await holding(lockedHead)
+  const first = upload(elsewhere(), 'backend', headers)
+  // A frozen one is shown as it was: one that had just been given up is let go again.
+  const pid = await until(async () => {
+    const found = await until(waiting)
+    process.kill(found, 'SIGSTOP')
+    if ((await waiting()) === found) return found
+    process.kill(found, 'SIGCONT')
+    return undefined
+  })
+  try {
+    await release()
+    for (let round = 0; round < 5; round++) expect((await upload(neighbour.admin, `of ${round}`)).status).toBe(201)
+    const second = upload(tenant.admin, 'backend', headers)
+    await until(async () => (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'backend' AND response IS NULL`)).rows[0])
+    process.kill(pid, 'SIGCONT')
+    expect(facts(await first)).toEqual(facts(await second))
+    expect((await first).status).toBe(201)
+    expect(await named('backend')).toBe(1)
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+}, 120_000)
