@@ -26,6 +26,8 @@ export async function announce(
 export const trustMs = 800
 const beatMs = 250
 const connectMs = 2_000
+// Where echoes are answered and never heard: a pooler that has given the LISTEN to another.
+const longestSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 
 export interface IdentityListenerOptions {
@@ -108,12 +110,17 @@ export class IdentityListener implements Trust {
     this.#beat(client)
   }
 
-  #beat(client: Client): void {
+  #beat(client: Client, hasRead = false): void {
     if (this.#client !== client) return
     const now = performance.now()
-    if (now - Math.max(this.#connectedAt, this.#provenUntil) > trustMs) {
-      this.#lost(client, new Error('the connection went silent'))
-      return
+    const silentMs = now - Math.max(this.#connectedAt, this.#provenUntil)
+    if (silentMs > trustMs) {
+      // Timers come before the network: a loop that was held has yet to read what came in time.
+      if (!hasRead) return void setImmediate(() => this.#beat(client, true))
+      if (this.#echoing === client || silentMs > longestSilenceMs) {
+        this.#lost(client, new Error('the connection went silent'))
+        return
+      }
     }
     this.#echo(client, now)
     this.#timer = setTimeout(() => this.#beat(client), beatMs).unref()

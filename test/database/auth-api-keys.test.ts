@@ -151,6 +151,18 @@ describe('two replicas', () => {
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
   })
 
+  test('that was held up for seconds reads what came meanwhile, and keeps its connection', async () => {
+    const lost: Error[] = []
+    const there = await world.replica({ onError: (error) => lost.push(error) })
+    const nothing = new Int32Array(new SharedArrayBuffer(4))
+    for (let times = 0; times < 3; times++) {
+      await until(() => there.listener.trusted())
+      Atomics.wait(nothing, 0, 0, 3 * trustMs)
+    }
+    await until(() => there.listener.trusted())
+    expect(lost).toEqual([])
+  })
+
   test('with its connection dead without a word it notices within a second', async () => {
     expect(trustMs).toBeLessThan(1_000)
     const link = await world.link()
