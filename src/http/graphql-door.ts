@@ -65,9 +65,13 @@ function receive({ spool }: EdgeParts, request: Request, response: Response, cal
   return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }
 
+// https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types: the first where a client takes anything.
+const answerTypes = ['application/json', 'application/graphql-response+json']
+
 /** Answers a fault that comes before Apollo Server has the call, as it would. */
 export function sendGraphqlError(request: Request, response: Response, error: PublicError): void {
   response
+    .type(request.accepts(answerTypes) || answerTypes[0]!)
     .status(httpStatus[error.code])
     .set(errorHeaders(error, request.headers.authorization))
     .json({ errors: [graphqlError(error)] })

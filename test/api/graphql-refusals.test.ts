@@ -229,3 +229,50 @@ describe('refusals have REST’s codes', () => {
     expect(variable.body.errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', details: { fields: [{ field: 'p' }] } })
   })
 })
+
+describe('a refusal comes in the type that the client accepts', () => {
+  const json = 'application/json; charset=utf-8'
+  const graphql = 'application/graphql-response+json; charset=utf-8'
+  const accepts: [string, string | undefined, string][] = [
+    ['nothing in particular', undefined, json],
+    ['anything', '*/*', json],
+    ['JSON', 'application/json', json],
+    ['a GraphQL response', 'application/graphql-response+json', graphql],
+    ['a GraphQL response rather than JSON', 'application/graphql-response+json, application/json;q=0.9', graphql],
+    ['JSON rather than a GraphQL response', 'application/json, application/graphql-response+json;q=0.5', json],
+  ]
+  const post = (body: string | FormData, headers: Record<string, string>, caller: Caller = user) =>
+    caller.raw('/graphql', { method: 'POST', headers, body })
+  const query = JSON.stringify({ query: '{ files { data { fileId } } }' })
+  const form = () => {
+    const parts = new FormData()
+    parts.append('operations', query)
+    return parts
+  }
+  const ofJson = { 'content-type': 'application/json' }
+  /** Before anything of the document runs: by the document, the body, its type, its size, its upload's credential. */
+  const refused: Record<string, [number, (headers: Record<string, string>) => Promise<Answer>]> = {
+    'a document that is none': [400, (headers) => post(JSON.stringify({ query: '{' }), { ...ofJson, ...headers })],
+    'a document that is too long': [
+      400,
+      (headers) => post(JSON.stringify({ query: `{ ${'a '.repeat(30_000)} }` }), { ...ofJson, ...headers }),
+    ],
+    'a body that is none': [400, (headers) => post('{', { ...ofJson, ...headers })],
+    'a body of another type': [415, (headers) => post('x', { 'content-type': 'text/csv', ...headers })],
+    'a body that is too large': [400, (headers) => post(`"${'x'.repeat(3_000_000)}"`, { ...ofJson, ...headers })],
+    'an upload without a credential': [
+      401,
+      (headers) => post(form(), { 'apollo-require-preflight': 'true', ...headers }, world.stranger),
+    ],
+  }
+  test.each(Object.keys(refused))('%s', async (name) => {
+    const [status, send] = refused[name]!
+    for (const [, accept, type] of accepts) {
+      const answer = await send(accept === undefined ? {} : { accept })
+      expect([accept, answer.status, answer.headers.get('content-type')]).toEqual([accept, status, type])
+      expect(answer.body).toEqual({
+        errors: [expect.objectContaining({ extensions: expect.objectContaining({ code: expect.any(String) }) })],
+      })
+    }
+  })
+})
