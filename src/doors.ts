@@ -143,6 +143,7 @@ function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): E
     describe: describeProtocol(maxUploadBytes),
     exposedHeaders,
     handle: createResumableUploads({
+      prefix: new URL(config.publicUrl).pathname.replace(/\/$/, ''),
       rows: services.resumableUploads,
       uploads,
       storage: { put: uploadStorage.put, open: services.storage.open.bind(services.storage) },

@@ -1,5 +1,6 @@
 import type { components, operations } from './generated/openapi.js'
-import { openSource, type UploadSource } from './source.js'
+import { resumableFrom, uploadResumable } from './resumable.js'
+import { type OpenedSource, openSource, type UploadSource } from './source.js'
 import { type ClientOptions, type Request, Transport, withQuery } from './transport.js'
 import { formOf, type Progress } from './upload.js'
 
@@ -20,10 +21,17 @@ export interface UploadOptions {
   signal?: AbortSignal
   /** Made by the client unless given: a repeated upload is kept once. */
   idempotencyKey?: string
+  /** Whether it goes in several requests, so that it can be resumed; unless said otherwise, beyond 16 MB. Not for a stream. */
+  resumable?: boolean
 }
 
 const api = '/api/v1'
 const segment = encodeURIComponent
+
+const fieldsOf = ({ context, metadata }: UploadOptions): Record<string, string> => ({
+  context,
+  ...(metadata && { metadata: JSON.stringify(metadata) }),
+})
 
 /** A client of one service, for one credential. */
 export class AssayClient {
@@ -35,11 +43,10 @@ export class AssayClient {
 
   readonly files = {
     /** Uploads a file. Throws AssayError with the check that refused it. A stream is sent once, anything else again after an outage. */
-    upload: async (source: UploadSource, options: UploadOptions): Promise<Schemas['File']> =>
-      this.#sendFile('/files/upload', source, options, { 'Idempotency-Key': options.idempotencyKey ?? crypto.randomUUID() }),
+    upload: (source: UploadSource, options: UploadOptions): Promise<Schemas['File']> => this.#upload(source, options),
     /** The report that an upload would get; nothing is kept. */
     validate: async (source: UploadSource, options: UploadOptions): Promise<Schemas['ValidationReport']> =>
-      this.#sendFile('/files/validate', source, options, {}),
+      this.#sendFile('/files/validate', await openSource(source, options.filename), options, {}),
     list: (query: Query<'listFiles'> = {}) => this.#get<Page<Schemas['FileItem']>>('/files', query),
     /** Every file that the filters leave, newest first, page by page. */
     each: (query: Query<'listFiles'> = {}) => this.#each<Schemas['FileItem']>('/files', query),
@@ -98,9 +105,19 @@ export class AssayClient {
     update: (body: Schemas['UpdateTenantBody']) => this.#call<Schemas['Tenant']>('PATCH', '/tenant', body),
   }
 
-  async #sendFile<T>(path: string, source: UploadSource, options: UploadOptions, headers: Record<string, string>): Promise<T> {
+  async #upload(source: UploadSource, options: UploadOptions): Promise<Schemas['File']> {
     const opened = await openSource(source, options.filename)
-    const fields = { context: options.context, ...(options.metadata && { metadata: JSON.stringify(options.metadata) }) }
+    const { content, filename } = opened
+    const { idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
+    if (content instanceof Blob && (options.resumable ?? content.size > resumableFrom)) {
+      const metadata = { filename, ...fieldsOf(options) }
+      return uploadResumable(this.#transport, { content, metadata, idempotencyKey, onProgress, signal })
+    }
+    return this.#sendFile('/files/upload', opened, options, { 'Idempotency-Key': idempotencyKey })
+  }
+
+  async #sendFile<T>(path: string, opened: OpenedSource, options: UploadOptions, headers: Record<string, string>): Promise<T> {
+    const fields = fieldsOf(options)
     const form = formOf(opened, fields, options.onProgress)
     return this.#transport.data<T>({
       method: 'POST',

@@ -24,6 +24,12 @@ export interface Request {
   repeatable: boolean
 }
 
+/** One request, as it goes out. */
+export interface Exchange extends Pick<Request, 'method' | 'headers' | 'signal'> {
+  url: string
+  body?: Body | Uint8Array<ArrayBuffer> | null | undefined
+}
+
 /** Sends calls: credential, query, repetition of what is safe to repeat, and failures as errors. */
 export class Transport {
   readonly #options: ClientOptions
@@ -58,10 +64,21 @@ export class Transport {
     return response
   }
 
-  async #attempt({ method, path, body, headers, signal }: Request): Promise<Response> {
+  /** The whole URL of a path. */
+  urlOf(path: string): string {
+    return this.#options.baseUrl + path
+  }
+
+  /** The path of a whole URL of the service. */
+  pathOf(url: string): string {
+    return url.startsWith(this.#options.baseUrl) ? url.slice(this.#options.baseUrl.length) : new URL(url).pathname
+  }
+
+  /** One request, never repeated; its answer, whatever that is. */
+  async exchange({ method, url, headers, body, signal }: Exchange): Promise<Response> {
     const { apiKey } = this.#options
-    const sent = body?.()
-    return (this.#options.fetch ?? fetch)(this.#options.baseUrl + path, {
+    const sent = body ?? undefined
+    return (this.#options.fetch ?? fetch)(url, {
       method,
       headers: { Authorization: `Bearer ${typeof apiKey === 'function' ? await apiKey() : apiKey}`, ...headers },
       redirect: 'error',
@@ -69,6 +86,10 @@ export class Transport {
       ...(sent instanceof ReadableStream && ({ duplex: 'half' } as object)),
       ...(signal && { signal }),
     })
+  }
+
+  #attempt({ path, body, ...request }: Request): Promise<Response> {
+    return this.exchange({ ...request, url: this.urlOf(path), body: body?.() })
   }
 }
 

@@ -126,7 +126,8 @@ function refuseMismatch({ hash, digest }: Checksum, cut: AssayError | undefined)
 }
 
 // By a status after which clients of the protocol look how far they have come, and go on.
-const resumable = (error: AssayError): AssayError => conflict(`${error.message} What came is kept.`, error.details)
+const resumable = (error: AssayError): AssayError =>
+  conflict(`${error.message} What came is kept: ask for the offset by HEAD, and go on from there.`, { resumable: true })
 
 /** The answer to bytes beyond a length that was declared. */
 export const beyondLength = (left: number) =>

@@ -28,6 +28,8 @@ const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
 interface Parts extends StoreParts {
+  /** What stands before this service's paths, where it is reached below one. */
+  prefix: string
   /** Who calls: the edge's own way of finding out. */
   callOf(request: Request): Promise<Call>
   /** Called with what is not the caller's fault. */
@@ -128,7 +130,7 @@ async function speak(parts: Parts, { request, response, call, method, uploadId }
     path,
     datastore: store,
     locker: lock,
-    relativeLocation: true,
+    generateUrl: () => `${parts.prefix}${path}/${id}`,
     namingFunction: () => id,
     getFileIdFromRequest: () => id,
     onResponseError: (_request, error) => {
@@ -170,7 +172,10 @@ async function translated({ rows }: Parts, request: IncomingMessage, call: Call,
   if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
   const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)
   if (status === 413) return beyondLength((sizeBytes ?? 0) - offsetBytes)
-  return conflict(`The upload has ${offsetBytes} bytes; send what comes after them.`, { upload_offset: offsetBytes })
+  return conflict(`The upload has ${offsetBytes} bytes; send what comes after them.`, {
+    upload_offset: offsetBytes,
+    resumable: true,
+  })
 }
 
 function fail({ onFault }: Parts, turn: Turn, error: unknown): void {

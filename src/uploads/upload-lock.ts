@@ -68,4 +68,4 @@ export class UploadLock implements Locker, Lock {
 
 /** What a request is answered that another one has taken over from. */
 export const interruption = () =>
-  conflict('Another request took this upload over; ask for its offset by HEAD, and go on from there.')
+  conflict('Another request took this upload over; ask for its offset by HEAD, and go on from there.', { resumable: true })
