@@ -6,6 +6,7 @@ import type { ValidationReport, Validator } from '../validation/checks/check.js'
 import { extensionOf } from '../validation/file-under-test.js'
 import { openLocalContent } from '../validation/local-content.js'
 import { createValidator } from '../validation/validator.js'
+import { type Labelled, rate, readLabels } from './error-rates.js'
 
 export interface CommandIo {
   out: (line: string) => void
@@ -20,9 +21,11 @@ export interface CommandParts {
 }
 
 const usage = `npm run validate -- [--no-scan] PATH…
+npm run validate -- [--no-scan] --labels=MANIFEST.csv
 
 Prints the validation report of each file as JSON; of a folder a table of all files below it, with a summary.
 Folders called node_modules and .git are left out, unless one is named.
+With labels, a CSV of the columns path and label (valid, encrypted, broken), it prints the files that are judged otherwise and both error rates.
 Every file may have its own extension, any size up to 1 TB, and all checks are on; --no-scan leaves the virus scanner out.`
 
 const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => console.error(line) }
@@ -32,14 +35,16 @@ export async function validateCommand(argv: string[], parts: CommandParts): Prom
   const io = parts.io ?? consoleIo
   const flags = argv.filter((arg) => arg.startsWith('--'))
   const paths = argv.filter((arg) => !arg.startsWith('--'))
-  const unknown = flags.find((flag) => flag !== '--no-scan' && flag !== '--help')
-  if (unknown) return failed(io, `Unknown option '${unknown}'; known is --no-scan.`)
-  if (flags.includes('--help') || paths.length === 0) return failed(io, usage)
+  const labels = flags.find((flag) => flag.startsWith('--labels='))?.slice('--labels='.length)
+  const unknown = flags.find((flag) => flag !== '--no-scan' && flag !== '--help' && !flag.startsWith('--labels='))
+  if (unknown) return failed(io, `Unknown option '${unknown}'; known are --no-scan and --labels=FILE.`)
+  if (flags.includes('--help') || (paths.length === 0 && !labels)) return failed(io, usage)
   const scan = !flags.includes('--no-scan')
   const scanner = !scan ? unused : typeof parts.scanner === 'function' ? await parts.scanner() : parts.scanner
   const validator = createValidator({ scanner, ...(parts.workers && { workers: parts.workers }) })
   try {
     let allAccepted = true
+    if (labels) allAccepted = await printRates(await readLabels(labels), validator, scan, io)
     for (const path of paths) {
       const accepted = (await stat(path)).isDirectory()
         ? await printFolder(path, validator, scan, io)
@@ -86,6 +91,23 @@ async function printFolder(folder: string, validator: Validator, scan: boolean, 
     `${total} ${total === 1 ? 'file' : 'files'}, ${(bytes / megabyte).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'nothing to look at'}`,
   )
   return total === (counts.get('accepted') ?? 0)
+}
+
+async function printRates(files: Labelled[], validator: Validator, scan: boolean, io: CommandIo): Promise<boolean> {
+  let [sound, refused, broken, passed] = [0, 0, 0, 0]
+  for (const file of files) {
+    const report = await validateFile(file.path, validator, scan)
+    const accepted = report.outcome === 'accepted'
+    if (file.sound) sound++
+    else broken++
+    if (accepted === file.sound) continue
+    if (file.sound) refused++
+    else passed++
+    io.out([file.path, report.outcome, report.reason ?? '-', decisive(report)].join('\t'))
+  }
+  io.out(`sound files refused: ${rate(refused, sound)}`)
+  io.out(`broken files accepted: ${rate(passed, broken)}`)
+  return refused + passed === 0
 }
 
 /** The message of the check that decided or, for accepted files, of the one that opened the file. */

@@ -65,6 +65,20 @@ test('packages and git’s own files are left out of a folder, and looked at whe
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
+test('with labels: what is judged otherwise, and both error rates with their confidence', async () => {
+  const manifest = join(folder, 'manifest.csv')
+  const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
+  await writeFile(manifest, lines.join('\n'))
+  const { status, out } = await run('--no-scan', `--labels=${manifest}`)
+  await rm(manifest)
+  expect(out.map((line) => line.split('\t')[0])).toEqual([
+    join(folder, 'below', 'wrong.jpg'),
+    'sound files refused: 1 of 2: 50.00 %, with 95 % confidence 1.26 % to 98.74 %',
+    'broken files accepted: 0 of 1: 0.00 %, with 95 % confidence 0.00 % to 97.50 %',
+  ])
+  expect(status).toBe(1)
+})
+
 test('--no-scan asks no scanner', async () => {
   const { out, scanner } = await run('--no-scan', join(folder, 'good.png'))
   expect([scanner.scanned, JSON.parse(out.join('\n')).engine]).toEqual([0, null])
