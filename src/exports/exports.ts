@@ -36,8 +36,6 @@ interface Exported<Args extends object> {
 
 // Some milliseconds of work each, between which other calls have their turn.
 const rowsAtOnce = 200
-// A client that takes nothing for so long holds a connection for nothing.
-const stalledMs = 60_000
 
 /** The exports of the logs: streams of whole lists, in constant memory, each on a database connection of its own. */
 export function createExports(parts: Parts): RequestHandler {
@@ -108,7 +106,7 @@ async function send<Args extends object>(
       'Cache-Control': 'no-store',
     })
     if (request.method === 'HEAD') return void response.end()
-    await stream(response, Readable.from(texts(list, format, first, rows), { objectMode: true, highWaterMark: 1 }))
+    await pipeline(Readable.from(texts(list, format, first, rows), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
     // Only the log can tell it; a client that went away is no fault.
@@ -117,12 +115,6 @@ async function send<Args extends object>(
   } finally {
     await connection.end().catch(() => {})
   }
-}
-
-async function stream(response: Response, source: Readable): Promise<void> {
-  const stalled = () => response.destroy()
-  response.setTimeout(stalledMs, stalled)
-  await pipeline(source, response).finally(() => response.setTimeout(0).off('timeout', stalled))
 }
 
 async function* texts<Args extends object>(

@@ -1,18 +1,16 @@
-import type { RequestHandler, Response } from 'express'
+import type { RequestHandler } from 'express'
 import { overloaded, rateLimited } from '../errors.js'
 
 export interface DownloadLimits {
   /** At once, of one URL and in all: each holds a file, a socket and what was read ahead of its client. */
   byUrl: number
   inAll: number
-  /** A client that takes nothing for so long is dropped. */
-  stalledMs: number
 }
 
-const usual: DownloadLimits = { byUrl: 32, inAll: 512, stalledMs: 60_000 }
+const usual: DownloadLimits = { byUrl: 32, inAll: 512 }
 
-/** Stands before what serves files: bounds how many are served at once, and drops clients that stop reading. */
-export function guardDownloads({ byUrl, inAll, stalledMs }: DownloadLimits = usual): RequestHandler<{ fileId: string }> {
+/** Stands before what serves files: bounds how many are served at once. */
+export function guardDownloads({ byUrl, inAll }: DownloadLimits = usual): RequestHandler<{ fileId: string }> {
   const served = new Map<string, number>()
   let all = 0
   return (request, response, next) => {
@@ -23,7 +21,6 @@ export function guardDownloads({ byUrl, inAll, stalledMs }: DownloadLimits = usu
     if (all >= inAll) throw overloaded(`${all} downloads are under way, the most there may be; try again in a moment.`)
     all++
     served.set(url, same + 1)
-    dropStalled(response, stalledMs)
     response.once('close', () => {
       all--
       const left = served.get(url)! - 1
@@ -32,16 +29,4 @@ export function guardDownloads({ byUrl, inAll, stalledMs }: DownloadLimits = usu
     })
     next()
   }
-}
-
-function dropStalled(response: Response, stalledMs: number): void {
-  const { socket } = response
-  if (!socket) return
-  // What the client took makes room for what is written next, so that nothing written is nothing taken.
-  let written = socket.bytesWritten
-  const watch = setInterval(() => {
-    if (socket.bytesWritten === written) response.destroy()
-    written = socket.bytesWritten
-  }, stalledMs)
-  response.once('close', () => clearInterval(watch))
 }

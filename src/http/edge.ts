@@ -21,6 +21,7 @@ import { isLingering, settleEarlyAnswers } from './early-answers.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
+import { dropWhereStalled } from './stalled-answers.js'
 import { targetOf } from './target.js'
 
 export interface EdgeParts {
@@ -119,6 +120,7 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
     // Sent after a request whose answer ended the connection.
     if (isLingering(request.socket)) return void request.resume()
     settleEarlyAnswers(request, response)
+    dropWhereStalled(response)
     const known = request as Known
     known.callId = newId('req')
     response.setHeader('X-Request-Id', known.callId)

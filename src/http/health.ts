@@ -4,7 +4,7 @@ import { publicError } from '../public-error.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 
-type Condition = { status: 'up' | 'down' | 'off'; reason?: string } & Record<string, unknown>
+type Condition = { status: 'up' | 'degraded' | 'down' | 'off'; reason?: string } & Record<string, unknown>
 
 const freshMs = 5_000
 const timeoutMs = 8_000
@@ -52,7 +52,8 @@ export class Health {
         const { aheadMs, uncertainMs } = time
         if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }
         const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
-        return { status: 'down', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
+        // Not down: the service goes by the database's clock, and a wrong one there would take every replica away at once.
+        return { status: 'degraded', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
       },
       storage: async () => {
         if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are refused, files can be deleted' }
@@ -100,11 +101,11 @@ export class Health {
   async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
       const condition = await inTime(check())
-      this.#down.delete(name)
+      if (condition.status === 'up' || condition.status === 'off') this.#down.delete(name)
+      else this.#noteDown(name, new Error(condition.reason))
       return condition
     } catch (error) {
-      if (!this.#down.has(name)) this.#onDown(name, error)
-      this.#down.add(name)
+      this.#noteDown(name, error)
       const told = publicError(error)
       const reason =
         error instanceof Late
@@ -114,6 +115,11 @@ export class Health {
             : told.message
       return { status: 'down', reason }
     }
+  }
+
+  #noteDown(name: string, error: unknown): void {
+    if (!this.#down.has(name)) this.#onDown(name, error)
+    this.#down.add(name)
   }
 }
 

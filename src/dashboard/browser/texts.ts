@@ -391,7 +391,7 @@ export const texts = {
     title: 'Health',
     about: 'What the service stands on, really used at every look.',
     names: { database: 'Database', storage: 'Store', scanner: 'Virus scanner', clock: 'Clock', disk: 'Disk' },
-    statuses: { up: 'up', down: 'down', off: 'off' },
+    statuses: { up: 'up', degraded: 'degraded', down: 'down', off: 'off' },
     ready: 'The service is ready.',
     notReady: 'The service is not ready.',
     scannerNote: 'Proved on the EICAR test string just now.',

@@ -14,7 +14,7 @@ import { texts } from '../texts.js'
 
 const t = texts.health
 
-type Condition = { status: 'up' | 'down' | 'off' } & Record<string, unknown>
+type Condition = { status: 'up' | 'degraded' | 'down' | 'off' } & Record<string, unknown>
 interface Ready {
   status: 'ready' | 'not_ready'
   checks: Record<string, Condition>
@@ -65,7 +65,7 @@ export function Health() {
   )
 }
 
-const tones: Record<Condition['status'], Tone> = { up: 'good', down: 'bad', off: 'plain' }
+const tones: Record<Condition['status'], Tone> = { up: 'good', degraded: 'warn', down: 'bad', off: 'plain' }
 
 const Part = ({ name, condition: { status, ...facts } }: { name: string; condition: Condition }) => (
   <section class="card">

@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, expect, test } from '@jest/globals'
+import { dropWhereStalled } from '../../src/http/stalled-answers.js'
+
+let server: Server
+const clients: Socket[] = []
+afterEach(() => {
+  for (const client of clients.splice(0)) client.destroy()
+  server.closeAllConnections()
+  server.close()
+})
+
+/** Answers by `answer`; gives a client that has sent its request, and the answer's end. */
+async function ask(answer: (response: ServerResponse) => void, stalledMs = 200) {
+  let closed: Promise<unknown> = Promise.resolve()
+  server = createServer((_request, response) => {
+    dropWhereStalled(response, stalledMs)
+    closed = once(response, 'close')
+    answer(response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  clients.push(client)
+  client.on('error', () => {})
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(server, 'request')
+  return { client, ended: () => closed }
+}
+
+// More than the buffers of any kernel between the two.
+const large = Buffer.alloc(32 * 1_048_576)
+
+test('a client that stops reading is dropped', async () => {
+  const { client, ended } = await ask((response) => response.end(large))
+  await once(client, 'readable')
+  await ended()
+  expect(server.listening).toBe(true)
+})
+
+test('a slow answer is not taken for a slow client', async () => {
+  const { client, ended } = await ask(async (response) => {
+    response.write('one ')
+    await pause(700)
+    response.end('two')
+  })
+  let text = ''
+  client.on('data', (chunk) => {
+    text += chunk
+  })
+  await ended()
+  while (!text.includes('two')) await once(client, 'data')
+  expect(text).toContain('one')
+})
