@@ -40,6 +40,8 @@ export interface App {
   descriptions: { storage: string; scanner: string }
   services: Services
   slots: UploadSlots
+  /** Before it listens: the first GraphQL documents take ten times as long as later ones. Tests need not wait for it. */
+  warm(): Promise<void>
   /** Begins what the service does by itself: sweeps, partitions, retention. Tests do each of them when they want it. */
   startMaintenance(): void
   /** Readiness says no, and everything else goes on. */
@@ -79,6 +81,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       maintenance.start()
       services.fold.start()
     },
+    warm: doors.warm,
     announceStop: doors.announceStop,
     close: async () => {
       await maintenance.close()

@@ -36,8 +36,15 @@ interface DoorParts extends AppParts {
   scanner: VirusScanner & { url: string }
 }
 
+interface Doors {
+  express: Express
+  warm(): Promise<void>
+  announceStop(): void
+  close(): Promise<void>
+}
+
 /** The ways in: GraphQL, REST, downloads and exports, on one Express application. */
-export async function openDoors(parts: DoorParts): Promise<{ express: Express; announceStop(): void; close(): Promise<void> }> {
+export async function openDoors(parts: DoorParts): Promise<Doors> {
   const { config, services, metrics, spool, logger } = parts
   const { identity, limits, contexts } = services
   const onFault = (what: string) => (error: unknown) => logger.error({ err: error }, what)
@@ -84,7 +91,7 @@ export async function openDoors(parts: DoorParts): Promise<{ express: Express; a
     explorer: config.graphqlExplorer,
     logger,
   })
-  return { express, announceStop: () => health.announceStop(), close: () => graphql.close() }
+  return { express, warm: graphql.warm, announceStop: () => health.announceStop(), close: () => graphql.close() }
 }
 
 const isHttps = (url: string): boolean => url.startsWith('https:')

@@ -43,6 +43,7 @@ async function start(lifecycle: Lifecycle): Promise<void> {
     () => createApp({ config, database, databaseUrl: opened.directUrl, isDiskFull: opened.isDiskFull, logger }),
     (open) => open.close(),
   )
+  await app.warm()
   app.startMaintenance()
   if (app.firstRun && app.firstRun.apiKey.length < 32)
     logger.warn('BOOTSTRAP_API_KEY is short enough to be guessed; rotate the first key, or choose 32 random characters or more.')

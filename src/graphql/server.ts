@@ -23,7 +23,9 @@ export interface GraphqlParts {
 export type GraphqlHandler = (request: Request, response: Response, call: Call, body: unknown) => Promise<void>
 
 /** Apollo Server on the one schema. */
-export async function openGraphql(parts: GraphqlParts): Promise<{ handle: GraphqlHandler; close: () => Promise<void> }> {
+export async function openGraphql(
+  parts: GraphqlParts,
+): Promise<{ handle: GraphqlHandler; warm: () => Promise<void>; close: () => Promise<void> }> {
   const server = new ApolloServer<Call>({
     schema: parts.schema,
     introspection: parts.explorer,
@@ -50,13 +52,13 @@ export async function openGraphql(parts: GraphqlParts): Promise<{ handle: Graphq
     ],
   })
   await server.start()
-  await warm(server)
   return {
     handle: async (request, response, call, body) => {
       await refuseBombs(parts.schema, call, body)
       await pause(body as { query?: unknown })
       await answer(server, request, response, call, body)
     },
+    warm: () => warm(server),
     close: () => server.stop(),
   }
 }
