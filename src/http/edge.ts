@@ -19,6 +19,7 @@ import { callOf, clientAddress, type Known } from './caller.js'
 import { guardDownloads } from './download-guard.js'
 import { isLingering, settleEarlyAnswers } from './early-answers.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
+import { mountGraphqlPage } from './graphql-page.js'
 import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
 import { dropWhereStalled } from './stalled-answers.js'
@@ -102,6 +103,7 @@ export function createEdge(parts: EdgeParts): Express {
   parts.dashboard?.(app)
   parts.documentation(app)
   app.all('/graphql', graphqlDoor(parts))
+  if (parts.explorer) mountGraphqlPage(app)
   if (parts.exports) app.use(parts.exports)
   app.use(parts.resumable.handle)
   app.use('/api/v1', restDoor(parts))

@@ -8,6 +8,7 @@ import { readUploadRequest } from '../graphql/upload-request.js'
 import { errorHeaders, graphqlError } from '../public-error.js'
 import { callOf } from './caller.js'
 import type { EdgeParts } from './edge.js'
+import { sendGraphqlPage } from './graphql-page.js'
 import { targetOf } from './target.js'
 
 // What Apollo Sandbox needs of a browser; everything else stays shut.
@@ -23,11 +24,12 @@ const sandboxPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** /graphql: the body of a call, which Apollo Server then answers; in a browser its Sandbox. */
+/** /graphql: the body of a call, which Apollo Server then answers; in a browser a page, or Apollo’s Sandbox. */
 export function graphqlDoor(parts: EdgeParts): RequestHandler {
-  return async (request, response) => {
+  return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
       if (!parts.explorer) throw notFound('page', '/graphql')
+      if (!targetOf(request).query.has('sandbox')) return sendGraphqlPage(request, response, next)
       response.setHeader('Content-Security-Policy', sandboxPolicy)
       response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
     }

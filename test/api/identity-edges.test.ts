@@ -53,7 +53,7 @@ describe('edges', () => {
   })
 
   test('the Sandbox has a policy under which it lives', async () => {
-    const page = await world.stranger.raw('/graphql', { headers: { accept: 'text/html' } })
+    const page = await world.stranger.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
     expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
     const policy = page.headers.get('content-security-policy')!
     for (const [, host] of String(page.body).matchAll(/(?:src|href)="(https:\/\/[^/"]+)/g)) expect(policy).toContain(host)

@@ -225,8 +225,8 @@ test.each(['br', 'gzip'])('what /docs is made of comes compressed by %s to whom 
   }
 })
 
-test('a browser is given Apollo Sandbox at /graphql, under a policy that names its hosts', async () => {
-  const page = await world.stranger.raw('/graphql', { headers: { accept: 'text/html' } })
+test('a browser is given Apollo Sandbox at /graphql?sandbox, under a policy that names its hosts', async () => {
+  const page = await world.stranger.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!
   for (const host of ['embeddable-sandbox.cdn', 'sandbox.embed']) expect(policy).toContain(`https://${host}.apollographql.com`)

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { Browser, Page } from 'playwright-core'
+import { itemsOf } from '../support/answers.js'
+import { openBrowser, pageOf } from '../support/browser.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('in a browser without the internet', () => {
+  let world: World
+  let tenant: TestTenant
+  let browser: Browser
+  beforeAll(async () => {
+    world = await World.open()
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    browser = await openBrowser()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await world.close()
+  })
+
+  /** Waits until the answer has it. */
+  const result = (page: Page, text: string) =>
+    page.waitForFunction(`document.querySelector('#result').value.includes(${JSON.stringify(text)})`)
+
+  test('/graphql writes a document for a field, and runs it', async () => {
+    await tenant.admin.upload('notes', 'shown.txt', 'text')
+    const { page, strays, complaints } = await pageOf(browser, world.url)
+    await page.goto(`${world.url}/graphql`)
+    await page.fill('#credential', tenant.admin.credential!)
+    await page.fill('#find', 'query files:')
+    await page.click('summary:visible')
+    await page.click('details:visible button')
+    expect(await page.inputValue('#query')).toMatch(/^query \{\n {2}files \{\n {4}data \{/)
+    await page.press('#query', 'Control+Enter')
+    await result(page, '{')
+    const { data } = JSON.parse(await page.inputValue('#result'))
+    expect(data.files.data).toEqual([expect.objectContaining({ originalFilename: 'shown.txt' })])
+    expect([strays, complaints]).toEqual([[], []])
+    expect(await page.getAttribute('a[href$="sandbox"]', 'href')).toBe('graphql?sandbox')
+    await page.close()
+  })
+
+  test('/graphql shows a refusal as it comes, and says what is no JSON', async () => {
+    const { page } = await pageOf(browser, world.url)
+    await page.goto(`${world.url}/graphql`)
+    await page.click('#run')
+    await result(page, 'UNAUTHENTICATED')
+    await page.fill('#variables', '{')
+    await page.click('#run')
+    await result(page, 'SyntaxError')
+    await page.close()
+  })
+
+  test('/docs uploads a file with its metadata from “Try it out”', async () => {
+    const { page, strays } = await pageOf(browser, world.url)
+    await page.goto(`${world.url}/docs`)
+    await page.click('button.authorize')
+    await page.fill('.auth-container input', tenant.admin.credential!)
+    await page.click('.auth-btn-wrapper button[type=submit]')
+    await page.click('.auth-btn-wrapper .btn-done')
+    const operation = page.locator('#operations-files-uploadFile')
+    await operation.locator('.opblock-summary-control').click()
+    await operation.locator('.try-out__btn').click()
+    await operation
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'tried.txt', mimeType: 'text/plain', buffer: Buffer.from('tried') })
+    await operation.locator('tr[data-property-name=context] input, [data-property-name=context] input').first().fill('notes')
+    await operation.locator('[data-property-name=metadata] textarea').first().fill('{"order": 4711}')
+    const answered = page.waitForResponse((response) => response.url().endsWith('/files/upload'))
+    await operation.locator('button.execute').click()
+    expect((await answered).status()).toBe(201)
+    const [file] = itemsOf(await tenant.admin.get('/files?name_prefix=tried'))
+    const kept = await tenant.admin.get(`/files/${file.file_id}/metadata`)
+    expect(kept.body.data.metadata).toEqual({ order: 4711 })
+    expect(strays).toEqual([])
+    await page.close()
+  })
+})

@@ -1,0 +1,23 @@
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { partPath } from './real-parts.js'
+
+/** Debian's Chromium, driven by a test. */
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'] })
+
+/** A page that reaches nothing but one service; gives what it asked of others, and what its console complained of. */
+export async function pageOf(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
+  const page = await browser.newPage()
+  const strays: string[] = []
+  const complaints: string[] = []
+  await page.route(
+    (asked) => asked.origin !== new URL(url).origin,
+    (route) => {
+      strays.push(route.request().url())
+      return route.abort()
+    },
+  )
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return { page, strays, complaints }
+}
