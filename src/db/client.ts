@@ -2,6 +2,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
+import { statementNames } from './statement-names.js'
 import { TenantShares } from './tenant-shares.js'
 
 export interface PoolLogger {
@@ -42,6 +43,7 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number
 }
 
+const prismaNames = statementNames('prisma')
 const connectTimeoutMs = 4000
 // Five groups or changes of different tenants, two more of tenants that are locked, two that only add, and the fold.
 const mostWriters = 10
@@ -77,7 +79,7 @@ export function createDatabase(
   for (const each of [pool, writes]) each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
 
   const adapter = new PrismaPg(withTransactionsOn(pool, writes), {
-    ...(!behindPooler && { statementNameGenerator: statementNames() }),
+    ...(!behindPooler && { statementNameGenerator: ({ sql }) => prismaNames(sql) }),
     onConnectionError: lost,
   })
   const prisma = new PrismaClient({ adapter })
@@ -149,20 +151,4 @@ function exactNumber(value: string): number {
   if (!Number.isSafeInteger(number))
     throw new RangeError(`The database holds ${value}, which is beyond the exact numbers of JavaScript (2^53).`)
   return number
-}
-
-// Prepared statements stay on the server for a connection's life, so that their number must have an end.
-const mostStatements = 500
-
-function statementNames(): (query: { sql: string }) => string {
-  const names = new Map<string, string>()
-  return ({ sql }) => {
-    let name = names.get(sql)
-    if (name === undefined && names.size < mostStatements) {
-      name = `prisma_${names.size}`
-      names.set(sql, name)
-    }
-    // An empty name is PostgreSQL's unnamed statement: parsed each time, kept nowhere.
-    return name ?? ''
-  }
 }
