@@ -84,18 +84,12 @@ export class FileList {
   async #placeOf(filter: FileFilter, offset: number): Promise<{ total: number; untilId: string | null; passed: number }> {
     const values: unknown[] = []
     const total = totalOf(filter, values)
-    // The ranges of several contexts have no bounds in common.
-    const ranged = offset > 0 && (filter.contextIds === null || filter.contextIds.length === 1)
-    const place = ranged
-      ? `LEFT JOIN (
-          SELECT until_id, reached - files AS passed FROM (
-            SELECT from_id, files, sum(files::int) OVER newer AS reached, lag(from_id) OVER newer AS until_id FROM file_ranges
-            WHERE tenant_id = $${values.push(filter.tenantId)} AND context_id = $${values.push(filter.contextIds?.[0] ?? '')} AND uploaded_by = $${values.push(filter.uploadedBy ?? '')}
-            WINDOW newer AS (ORDER BY from_id DESC)) ranges
-          WHERE reached > $${values.push(offset)}::bigint ORDER BY from_id DESC LIMIT 1) place ON true`
-      : 'CROSS JOIN (VALUES (NULL, 0)) place(until_id, passed)'
+    const place =
+      offset > 0
+        ? `LEFT JOIN (${placeBehind(filter, offset, values)}) place ON true`
+        : 'CROSS JOIN (VALUES (NULL, 0)) place(until_id, passed)'
     const [row] = await this.#select<{ total: number; untilId: string | null; passed: number | null }>(
-      `place-${shapeOf(filter)}${ranged ? 'r' : ''}`,
+      `place-${shapeOf(filter)}${offset > 0 ? 'r' : ''}`,
       `SELECT t.total, place.until_id AS "untilId", place.passed FROM (SELECT (${total}) AS total) t ${place}`,
       values,
     )
@@ -117,6 +111,23 @@ const shapeOf = ({ contextIds, uploadedBy }: FileFilter): string =>
 function totalOf({ tenantId, contextIds, uploadedBy }: FileFilter, values: unknown[]): string {
   return `SELECT coalesce(sum(files), 0)::bigint FROM file_ranges
     WHERE tenant_id = $${values.push(tenantId)} AND context_id = ANY($${values.push(contextIds ?? [''])}) AND uploaded_by = $${values.push(uploadedBy ?? '')}`
+}
+
+/**
+ * The last bound of a range with no more than `offset` files that are newer, and how many are. Ranges of several contexts have bounds of
+ * their own: what others have on the newer side of one, within their range, is counted.
+ */
+function placeBehind({ tenantId, contextIds, uploadedBy }: FileFilter, offset: number, values: unknown[]): string {
+  const tenant = `$${values.push(tenantId)}`
+  const uploader = `$${values.push(uploadedBy ?? '')}`
+  const within = `(SELECT count(*) FROM files f WHERE f.tenant_id = ${tenant} AND f.context_id = r.context_id ${uploadedBy === null ? '' : `AND f.uploaded_by = ${uploader}`}
+    AND f.file_id >= b.until_id AND f.file_id < coalesce(r.until_id, 'g'))`
+  return `WITH r AS (
+      SELECT context_id, from_id, files, lag(from_id) OVER (PARTITION BY context_id ORDER BY from_id DESC) AS until_id FROM file_ranges
+      WHERE tenant_id = ${tenant} AND context_id = ANY($${values.push(contextIds ?? [''])}) AND uploaded_by = ${uploader}),
+    bounds AS (SELECT until_id, sum(files) OVER (ORDER BY until_id DESC RANGE UNBOUNDED PRECEDING EXCLUDE GROUP) AS most FROM r)
+    SELECT b.until_id, (SELECT sum(CASE WHEN r.from_id >= b.until_id THEN r.files WHEN r.until_id <= b.until_id THEN 0 ELSE ${contextIds ? within : '0'} END) FROM r)::bigint AS passed
+    FROM (SELECT until_id FROM bounds WHERE until_id IS NOT NULL AND most <= $${values.push(offset)}::bigint ORDER BY until_id LIMIT 1) b`
 }
 
 /** The ids alone, which an index holds in their order: one of its own for each of several contexts, merged. */

@@ -111,21 +111,25 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
   })
 })
 
-test('no page reads more rows than a page and two ranges hold', async () => {
-  const asked: { text: string; values: unknown[] }[] = []
-  const watched = {
-    query: (statement: { name: string; text: string; values: unknown[] }) => {
-      asked.push(statement)
-      return books.database.pool.query(statement)
-    },
-  } as unknown as Queries
-  const page = Math.floor(all.length / 5)
-  await new FileList(watched).page({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page, pageSize: 5 })
-  expect(asked).toHaveLength(2)
-  const { rows } = await books.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${asked[1]!.text}`, asked[1]!.values)
-  const read = rowsRead(rows[0]['QUERY PLAN'][0].Plan)
-  expect(Math.max(...read)).toBeLessThanOrEqual(2 * rangeSize + 5)
-})
+test.each(['no filter', 'several contexts'])(
+  'no page of %s reads more rows than a page and two ranges of each context hold',
+  async (name) => {
+    const filter = { tenantId: books.tenantId, ...filters[name]!() }
+    const asked: { text: string; values: unknown[] }[] = []
+    const watched = {
+      query: (statement: { name: string; text: string; values: unknown[] }) => {
+        asked.push(statement)
+        return books.database.pool.query(statement)
+      },
+    } as unknown as Queries
+    const page = Math.floor(matching(filter).length / 5)
+    await new FileList(watched).page(filter, { page, pageSize: 5 })
+    expect(asked).toHaveLength(2)
+    const { rows } = await books.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${asked[1]!.text}`, asked[1]!.values)
+    const read = rowsRead(rows[0]['QUERY PLAN'][0].Plan)
+    expect(Math.max(...read)).toBeLessThanOrEqual((filter.contextIds?.length ?? 1) * 2 * rangeSize + 5)
+  },
+)
 
 test('a page far behind the end asks for the total alone', async () => {
   const asked: string[] = []
