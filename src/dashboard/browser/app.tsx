@@ -64,6 +64,8 @@ const NotHere = () => (
   </Page>
 )
 
+const searchIn = (place: string) => document.querySelector<HTMLInputElement>(`${place} input[type=search]`)
+
 /** `/` goes to the search, as people expect of such pages. */
 function useSearchKey() {
   useEffect(() => {
@@ -72,7 +74,7 @@ function useSearchKey() {
       const isTyping = target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable], dialog')
       if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
       event.preventDefault()
-      const search = document.querySelector<HTMLInputElement>('main input[type=search], .sidebar input[type=search]')
+      const search = searchIn('main') ?? searchIn('.sidebar')
       search?.focus()
       search?.select()
     }

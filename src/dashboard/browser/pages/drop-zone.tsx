@@ -4,6 +4,7 @@ import { Button } from '../components/button.js'
 import { Select } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { Empty } from '../components/notices.js'
+import { query } from '../router.js'
 import { may } from '../session.js'
 import { texts } from '../texts.js'
 import { addUploads, uploads } from '../uploads.js'
@@ -17,7 +18,9 @@ export function DropZone() {
   const contexts = useContexts()
   const open = contexts.list.filter(({ status }) => status === 'active')
   const chosen = useSignal('')
-  const context = open.find(({ contextKey }) => contextKey === chosen.value) ?? open[0]
+  // The context that the list shows, unless another is chosen.
+  const wanted = chosen.value || query.value.get('context')
+  const context = open.find(({ contextKey }) => contextKey === wanted) ?? open[0]
   if (contexts.isFirst) return null
   if (!context) return <NoContext />
   return (

@@ -88,17 +88,18 @@ export function Files() {
   )
 }
 
+/** In one context that is empty, or of filters that nothing fits. */
 function NoFiles() {
-  if (query.value.size > 0)
+  const names = [...query.value.keys()]
+  const context = query.value.get('context')
+  if (names.some((name) => name !== 'context'))
     return (
       <Empty icon="search" title={t.noneTitle}>
         <p>{t.none}</p>
-        <Button onClick={() => setQuery(Object.fromEntries([...query.value.keys()].map((name) => [name, null])))}>
-          {t.clearFilters}
-        </Button>
+        <Button onClick={() => setQuery(Object.fromEntries(names.map((name) => [name, null])))}>{t.clearFilters}</Button>
       </Empty>
     )
-  const curl = `curl -H "Authorization: Bearer $ASSAY_KEY" -F context=CONTEXT -F file=@FILE ${location.origin}/api/v1/files/upload`
+  const curl = `curl -H "Authorization: Bearer $ASSAY_KEY" -F context=${context ?? 'CONTEXT'} -F file=@FILE ${location.origin}/api/v1/files/upload`
   return (
     <Empty icon="files" title={t.emptyTitle} curl={curl}>
       <p>{t.empty}</p>

@@ -1,0 +1,394 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { choose, Dashboard } from '../support/dashboard.js'
+import { eicar } from '../support/eicar.js'
+import { describeWith } from '../support/real-parts.js'
+import { gz, png, tar, wav } from '../support/samples/basic.js'
+import { avif, gif, jpeg, tiff, webp } from '../support/samples/image.js'
+import { docx, epub, openDocument, packed } from '../support/samples/office.js'
+import { pdf } from '../support/samples/pdf.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('the dashboard in a browser', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+
+  beforeAll(async () => {
+    world = await World.open()
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('notes')
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await world.close()
+  })
+  afterEach(async () => {
+    await Promise.all(dashboard.browser.contexts().map((context) => context.close()))
+    expect(dashboard.problems.splice(0)).toEqual([])
+  })
+
+  const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true })
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const dialog = (page: Page) => page.getByRole('dialog')
+  const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+
+  test('a first visit: the link signs in, a context is made, a file is dropped and seen judged', async () => {
+    const page = await (await dashboard.visitor()).newPage()
+    await page.goto(`/#welcome=${world.app.firstRun!.welcome}`)
+    await page.getByRole('link', { name: 'Make a context' }).click()
+    expect(page.url()).not.toContain('welcome')
+    await page.getByLabel('Key', { exact: true }).fill('first_files')
+    await page.getByLabel('Name', { exact: true }).fill('First files')
+    await page.getByLabel('Allowed extensions').fill('txt, png')
+    await button(page, 'Make the context').click()
+    await heading(page, 'Files').waitFor()
+    expect(await page.locator('.empty code').textContent()).toContain('curl -H')
+    await choose(page, { name: 'hello.txt', content: 'hello' })
+    await page.locator('.upload.kept').waitFor()
+    await page.locator('.upload summary').click()
+    expect(await page.locator('.upload .report li.passed').count()).toBe(5)
+    await page.getByRole('cell', { name: 'hello.txt' }).waitFor()
+  })
+
+  test('twenty real files at once are each kept, with a report', async () => {
+    const extensions = [
+      'txt',
+      'csv',
+      'json',
+      'png',
+      'jpg',
+      'gif',
+      'webp',
+      'avif',
+      'tiff',
+      'pdf',
+      'docx',
+      'odt',
+      'epub',
+      'gz',
+      'tar',
+      'wav',
+    ]
+    await tenant.context('real', { allowed_extensions: extensions })
+    const page = await dashboard.signedIn(tenant, { at: '/files?context=real' })
+    const files = [
+      { name: 'letter.txt', content: 'Dear all' },
+      { name: 'table.csv', content: 'a,b\n1,2\n' },
+      { name: 'data.json', content: '{"a":1}' },
+      { name: 'small.png', content: png() },
+      { name: 'large.png', content: png(400, 300) },
+      { name: 'photo.jpg', content: await jpeg() },
+      { name: 'moving.gif', content: await gif() },
+      { name: 'web.webp', content: await webp() },
+      { name: 'new.avif', content: await avif() },
+      { name: 'scan.tiff', content: await tiff() },
+      { name: 'paper.pdf', content: pdf() },
+      { name: 'letter.docx', content: packed(docx()) },
+      { name: 'letter.odt', content: packed(openDocument('odt')) },
+      { name: 'book.epub', content: packed(epub()) },
+      { name: 'log.gz', content: gz() },
+      { name: 'all.tar', content: tar() },
+      { name: 'beep.wav', content: wav() },
+      { name: 'ümlaut und Blank.txt', content: 'ä' },
+      { name: 'long.txt', content: 'word '.repeat(100_000) },
+      { name: '文書.txt', content: '文書' },
+    ]
+    await choose(page, ...files)
+    await page.locator('.uploads header', { hasText: '20 kept' }).waitFor()
+    expect(await page.locator('.uploads .upload.refused, .uploads .upload.failed').count()).toBe(0)
+    await page.locator('.pager', { hasText: '20 of 20' }).waitFor()
+    for (const { name } of files) expect(await page.getByRole('cell', { name, exact: true }).count()).toBe(1)
+  })
+
+  test.each([
+    ['invalid_extension', { name: 'setup.exe', content: 'MZ' }, 'Type', 'does not take that type'],
+    ['size_exceeded', { name: 'big.txt', content: 'x'.repeat(6 * 1024 * 1024) }, 'Size', 'larger than this context allows'],
+    ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'nothing in this file'],
+    ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'Can be opened', 'programs cannot open'],
+    ['virus_detected', { name: 'eicar.txt', content: eicar }, 'No virus', 'found a virus'],
+  ])('what is refused for %s says which check did, why, and what to do', async (_reason, file, check, advice) => {
+    const kept = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
+    const before = await kept()
+    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    await page.getByLabel('They are tested against the rules of').selectOption('notes')
+    await choose(page, file)
+    const refused = page.locator('.upload.refused')
+    await refused.waitFor()
+    expect(await refused.locator('.report li.failed strong').textContent()).toBe(check)
+    expect(await refused.locator('.report li.failed p').textContent()).not.toBe('')
+    expect(await refused.locator('.advice').textContent()).toContain(advice)
+    // The same in the report of a dry run, by the service itself.
+    await page.goto('/try?context=notes')
+    await choose(page, file)
+    await page.locator('.notice.bad, .advice').first().waitFor()
+    expect(await page.locator('.advice').textContent()).toContain(advice)
+    expect(await kept()).toBe(before)
+  })
+
+  test('a dry run shows the whole report and keeps nothing', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/try' })
+    await page.getByLabel('Against the rules of').selectOption('notes')
+    await choose(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
+    await page.getByText('This file would be kept.').waitFor()
+    expect(await page.locator('.report li.passed').count()).toBe(5)
+    expect((await tenant.admin.get('/files?context=notes')).body.data.pagination.total_items).toBe(0)
+  })
+
+  test('a file’s page has its facts, a preview, its content and a way to delete it', async () => {
+    await tenant.context('kept')
+    const { body } = await tenant.admin.upload('kept', 'poem.txt', 'Shall I compare thee', { metadata: { page: 18 } })
+    const page = await dashboard.signedIn(tenant, { at: `/files/${body.data.file_id}` })
+    await heading(page, 'poem.txt').waitFor()
+    expect(await page.locator('.facts').textContent()).toMatch(/kept[\s\S]*text\/plain[\s\S]*20 B[\s\S]*sha256:[\s\S]*"page": 18/)
+    expect(await page.locator('.facts time').first().getAttribute('title')).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
+    await button(page, 'Show a preview').click()
+    expect(await page.locator('pre.preview').textContent()).toBe('Shall I compare thee')
+    const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download').click()])
+    expect([download.suggestedFilename(), await readFile(await download.path(), 'utf8')]).toEqual([
+      'poem.txt',
+      'Shall I compare thee',
+    ])
+    await button(page, 'Copy link').click()
+    await page.getByText('Copied. The link is good for').waitFor()
+    const link = await page.evaluate<string>('navigator.clipboard.readText()')
+    expect(await (await fetch(link)).text()).toBe('Shall I compare thee')
+    await button(page, 'Delete').click()
+    expect(await dialog(page).textContent()).toContain('cannot be taken back')
+    await dialog(page).getByRole('button', { name: 'Delete' }).click()
+    await heading(page, 'Files').waitFor()
+    expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
+  })
+
+  test('a picture is shown, and what could run something never is', async () => {
+    await tenant.context('shown', { allowed_extensions: ['png', 'svg', 'html'], scan_for_viruses: false })
+    const drawn = await tenant.admin.upload('shown', 'a.png', png(20, 20))
+    const svg = await tenant.admin.upload('shown', 'a.svg', '<svg xmlns="http://www.w3.org/2000/svg"><rect/></svg>')
+    const page = await dashboard.signedIn(tenant, { at: `/files/${drawn.body.data.file_id}` })
+    await button(page, 'Show a preview').click()
+    await page.waitForFunction("document.querySelector('img.preview')?.naturalWidth === 20")
+    await page.goto(`/files/${svg.body.data.file_id}`)
+    await heading(page, 'a.svg').waitFor()
+    expect(await button(page, 'Show a preview').count()).toBe(0)
+  })
+
+  test('10,000 files are searched, sorted and paged, and each view has its address', async () => {
+    const crowd = await world.tenant()
+    const { context_id } = await crowd.context('many')
+    await world.database.pool.query(
+      `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+       SELECT 'file_01kb0000' || lpad(n::text, 18, '0'), $1, $2, 'row-' || lpad(n::text, 5, '0') || '.csv', 'text/csv', n, repeat('0', 64), n::text, 'system', now(), now()
+       FROM generate_series(1, 10000) n`,
+      [crowd.tenantId, context_id],
+    )
+    const page = await dashboard.signedIn(crowd, { at: '/files' })
+    await page.getByRole('cell', { name: 'row-10000.csv' }).waitFor()
+    await button(page, 'Next').click()
+    await page.getByRole('cell', { name: 'row-09975.csv' }).waitFor()
+    expect(await page.getByRole('row').count()).toBe(26)
+    await page.reload()
+    await page.getByRole('cell', { name: 'row-09975.csv' }).waitFor()
+    await button(page, 'Previous').click()
+    await page.getByRole('cell', { name: 'row-10000.csv' }).waitFor()
+    await page.goBack()
+    await page.getByRole('cell', { name: 'row-09975.csv' }).waitFor()
+    await page.getByLabel('Sort by').selectOption('Smallest first')
+    await page.getByRole('cell', { name: 'row-00001.csv' }).waitFor()
+    await page.locator('body').press('/')
+    await page.keyboard.type('ROW-0777')
+    await page.getByRole('cell', { name: 'row-07770.csv' }).waitFor()
+    expect(await page.getByRole('row').count()).toBe(11)
+    expect(new URL(page.url()).searchParams.get('name')).toBe('ROW-0777')
+    await page.getByLabel('Name', { exact: true }).fill('nothing like it')
+    await page.getByText('No file fits these filters').waitFor()
+    await button(page, 'Clear filters').click()
+    await page.getByRole('cell', { name: 'row-10000.csv' }).waitFor()
+  })
+
+  test('a context is changed, keeps what was typed where it is refused, is disabled, and deleted by its name', async () => {
+    await tenant.context('letters')
+    const page = await dashboard.signedIn(tenant, { at: '/contexts' })
+    await page.getByRole('link', { name: 'letters' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Letters to us')
+    await page.getByLabel('Allowed extensions').fill('txt, not-one!')
+    await button(page, 'Save changes').first().click()
+    await page.locator('.field .fault').waitFor()
+    expect(await page.getByLabel('Allowed extensions').inputValue()).toBe('txt, not-one!')
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Letters to us')
+    await page.getByLabel('Allowed extensions').fill('.TXT md')
+    await button(page, 'Save changes').first().click()
+    await heading(page, 'Letters to us').waitFor()
+    await page.getByLabel('Refuse active content').check()
+    await button(page, 'Save changes').last().click()
+    await page.getByText('Saved.').last().waitFor()
+    const { body } = await tenant.admin.get('/contexts/letters')
+    expect(body.data).toMatchObject({ display_name: 'Letters to us', allowed_extensions: ['txt', 'md'] })
+    expect((await tenant.admin.get('/contexts/letters/policy')).body.data.reject_active_content).toBe(true)
+    await button(page, 'Disable').click()
+    await dialog(page).getByRole('button', { name: 'Disable' }).click()
+    await button(page, 'Enable').click()
+    await button(page, 'Disable').waitFor()
+    await button(page, 'Delete').click()
+    const act = dialog(page).getByRole('button', { name: 'Delete' })
+    expect(await act.isDisabled()).toBe(true)
+    await dialog(page).getByLabel('Type letters to confirm').fill('letters')
+    await act.click()
+    await heading(page, 'Contexts').waitFor()
+    expect((await tenant.admin.get('/contexts/letters')).status).toBe(404)
+  })
+
+  test('a key’s secret is shown once; it is rotated, disabled and revoked', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/keys' })
+    await button(page, 'New key').click()
+    await dialog(page).getByLabel('Name').fill('Shop')
+    await dialog(page).getByLabel('Read').check()
+    await dialog(page).getByLabel('Expires after days').fill('30')
+    await dialog(page).getByLabel('notes').check()
+    await button(page, 'Create the key').click()
+    const secret = (await dialog(page).locator('code').first().textContent())!
+    const key = world.as(secret)
+    expect((await key.get('/files')).status).toBe(200)
+    expect((await key.get('/contexts')).body.data.data.map((each: { context_key: string }) => each.context_key)).toEqual([
+      'notes',
+    ])
+    await dialog(page).getByRole('button', { name: 'Copy' }).first().click()
+    expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(secret)
+    await button(page, 'I have copied it').click()
+    await row(page, 'Shop').waitFor()
+    expect(await page.content()).not.toContain(secret)
+
+    const act = async (name: string) => {
+      await button(page, 'Actions for Shop').click()
+      await button(page, name).click()
+    }
+    await act('Rotate')
+    await dialog(page).getByRole('button', { name: 'Rotate' }).click()
+    await dialog(page).locator('code').first().waitFor()
+    const next = (await dialog(page).locator('code').first().textContent())!
+    await button(page, 'I have copied it').click()
+    for (const each of [secret, next]) expect((await world.as(each).get('/files')).status).toBe(200)
+    await act('Disable')
+    await dialog(page).getByRole('button', { name: 'Disable' }).click()
+    await row(page, 'Shop').getByText('disabled').waitFor()
+    expect((await world.as(next).get('/files')).status).toBe(401)
+    await act('Enable')
+    await row(page, 'Shop').getByText('active').waitFor()
+    await act('Revoke')
+    await dialog(page).getByLabel('Type Shop to confirm').fill('Shop')
+    await dialog(page).getByRole('button', { name: 'Revoke' }).click()
+    await row(page, 'Shop').getByText('revoked').waitFor()
+    expect(await button(page, 'Actions for Shop').count()).toBe(0)
+  })
+
+  test('a key that has done nothing for 90 days stands out', async () => {
+    const { id } = await tenant.key(['metadata'], { name: 'Forgotten' })
+    await world.database.pool.query(`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE api_key_id = $1`, [id])
+    const page = await dashboard.signedIn(tenant, { at: '/keys' })
+    await row(page, 'Forgotten').getByText('unused for 90 days').waitFor()
+  })
+
+  test('the log of calls has its reasons, its filters in the address, and a CSV of them', async () => {
+    const caller = await tenant.key(['upload', 'metadata'], { name: 'Caller' })
+    await caller.upload('notes', 'setup.exe', 'MZ')
+    await caller.get('/files')
+    const page = await dashboard.signedIn(tenant, { at: `/calls?key=${caller.id}` })
+    await page.locator('.pager', { hasText: '2 of 2' }).waitFor()
+    await page.getByLabel('Outcome').selectOption('failure')
+    await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
+    await page.locator('details.more summary', { hasText: "'exe'" }).click()
+    expect(await page.locator('.more .report li.failed').count()).toBe(1)
+    expect(new URL(page.url()).search).toBe(`?key=${caller.id}&status=failure`)
+    const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Export CSV').click()])
+    const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n')
+    expect([download.suggestedFilename(), lines.length]).toEqual(['calls.csv', 2])
+    expect(lines[1]).toContain("Extension 'exe'")
+  })
+
+  test('the audit trail tells who did what, by kind', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/audit' })
+    await page.getByLabel('Kind').selectOption('api_key')
+    await page.getByLabel('Action').selectOption('revoked')
+    const entry = row(page, 'Shop').filter({ hasText: 'revoked' })
+    await entry.locator('summary').click()
+    expect(await entry.textContent()).toMatch(/Ada Lovelace[\s\S]*revoked[\s\S]*new_status/)
+  })
+
+  test('users are made with a password that is shown once, changed, signed out and disabled', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/users' })
+    await button(page, 'New user').click()
+    await dialog(page).getByLabel('Name').fill('Grace')
+    await dialog(page).getByLabel('E-mail').fill('grace@example.com')
+    await button(page, 'Make the user').click()
+    const password = (await dialog(page).locator('code').textContent())!
+    await button(page, 'I have copied it').click()
+    const visitor = await dashboard.visitor()
+    const signIn = () => visitor.request.post('/session', { data: { email: 'grace@example.com', password } })
+    expect((await signIn()).status()).toBe(200)
+    const act = async (name: string, confirm = name) => {
+      await button(page, 'Actions for Grace').click()
+      await page.locator('.menu-list:popover-open').getByRole('button', { name, exact: true }).click()
+      await dialog(page).getByRole('button', { name: confirm, exact: true }).click()
+      await dialog(page).waitFor({ state: 'detached' })
+    }
+    await act('Sign out everywhere')
+    const asked = await visitor.request.post('/graphql', {
+      data: { query: '{ me { id } }' },
+      headers: { 'x-assay-request': 'dashboard' },
+    })
+    expect(await asked.text()).toContain('UNAUTHENTICATED')
+    await act('Disable')
+    await row(page, 'Grace').getByText('disabled').waitFor()
+    expect((await signIn()).status()).toBe(401)
+  })
+
+  test('health shows the scanner’s proof, and compares counters, rows and blobs', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/health' })
+    await page.getByText('The service is ready.').waitFor()
+    expect(await page.locator('.card', { hasText: 'Virus scanner' }).textContent()).toMatch(/YARA-X[\s\S]*UTC[\s\S]*EICAR/)
+    await button(page, 'Compare now').click()
+    await page.getByText('Contents that belong to no file').waitFor()
+    expect(await page.locator('.badge.good').allInnerTexts()).toContain('0')
+  })
+
+  test('the overview’s numbers are exact, follow what happens, and lead to their lists', async () => {
+    const busy = await world.tenant()
+    await busy.context('box')
+    const page = await dashboard.signedIn(busy)
+    await page.getByText('Your first file, in a minute').waitFor()
+    await busy.admin.upload('box', 'a.txt', 'some text')
+    await busy.admin.upload('box', 'b.exe', 'MZ')
+    const tile = (name: string) =>
+      page.locator('.tile', { has: page.getByRole('heading', { name, exact: true }) }).locator('.value')
+    await page.getByText('1 today, 0 yesterday').waitFor()
+    expect(await Promise.all(['Files', 'Storage', 'Files blocked'].map((name) => tile(name).textContent()))).toEqual([
+      '1',
+      '9 B',
+      '1',
+    ])
+    await page.locator('.u-over').first().waitFor()
+    expect(await page.locator('figure.chart').count()).toBe(3)
+    await button(page, 'Hours').click()
+    await tile('Files blocked').click()
+    await heading(page, 'Calls').waitFor()
+    await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
+  })
+
+  test('one’s own password and sessions', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/account' })
+    const { email, password } = page.user
+    await (await dashboard.visitor()).request.post('/session', { data: { email, password } })
+    await page.reload()
+    await button(page, 'End').click()
+    await button(page, 'End').waitFor({ state: 'detached' })
+    await page.getByLabel('Current password').fill('wrong')
+    await page.getByLabel('New password').fill('a-much-better-one')
+    await button(page, 'Change the password').click()
+    await page.getByText('The current password is wrong.').waitFor()
+    expect(await page.getByLabel('New password').inputValue()).toBe('a-much-better-one')
+    await page.getByLabel('Current password').fill(password)
+    await button(page, 'Change the password').click()
+    await page.getByText('The password is changed.').waitFor()
+  })
+})

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Scope } from '../../src/auth/actor.js'
+import { systemActor } from '../../src/auth/actor.js'
+import { partPath } from './real-parts.js'
+import type { TestTenant, World } from './world.js'
+
+export const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
+
+// A machine under load is slow, and no test measures time.
+const patienceMs = 30_000
+
+/** A browser with what its pages did that no page of ours may do. */
+export class Dashboard {
+  /** Console errors, uncaught faults, requests to anywhere else. */
+  readonly problems: string[] = []
+
+  private constructor(
+    readonly browser: Browser,
+    readonly world: World,
+  ) {}
+
+  static async open(world: World): Promise<Dashboard> {
+    const browser = await chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'] })
+    return new Dashboard(browser, world)
+  }
+
+  /** A browser of its own: its cookies are shared with no other. */
+  async visitor(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+    const context = await this.browser.newContext({
+      baseURL: this.world.url,
+      viewport: { width: 1280, height: 800 },
+      acceptDownloads: true,
+      permissions: ['clipboard-read', 'clipboard-write'],
+      ...options,
+    })
+    context.setDefaultTimeout(patienceMs)
+    context.on('page', (page) => this.#watch(page))
+    return context
+  }
+
+  #watch(page: Page): void {
+    page.on('pageerror', (error) => this.problems.push(error.message))
+    page.on('console', (message) => {
+      // The browser's own note of every answer of 400 and more, and of what an unplugged network did.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) this.problems.push(message.text())
+    })
+    page.on('request', (request) => {
+      const { protocol, origin } = new URL(request.url())
+      if (protocol !== 'blob:' && protocol !== 'data:' && origin !== this.world.url) this.problems.push(request.url())
+    })
+  }
+
+  /** A user who is signed in, at that address. */
+  async signedIn(
+    tenant: TestTenant,
+    { scopes = allScopes, at = '/', ...options }: { scopes?: Scope[]; at?: string } & BrowserContextOptions = {},
+  ): Promise<Page & { user: { userId: string; email: string; password: string } }> {
+    const user = await this.user(tenant, scopes)
+    const context = await this.visitor(options)
+    await context.request.post('/session', { data: { email: user.email, password: user.password } })
+    const page = await context.newPage()
+    await page.goto(at)
+    await page.locator('.sidebar').waitFor()
+    return Object.assign(page, { user })
+  }
+
+  async user(tenant: TestTenant, scopes: Scope[]): Promise<{ userId: string; email: string; password: string }> {
+    const password = randomBytes(9).toString('base64url')
+    const email = `${randomBytes(4).toString('hex')}@example.com`
+    const input = { email, name: 'Ada Lovelace', scopes: scopes as never, password }
+    const { user } = await this.world.app.services.users.create(systemActor(tenant.tenantId), input)
+    return { userId: user.userId, email, password }
+  }
+
+  close(): Promise<void> {
+    return this.browser.close()
+  }
+}
+
+/** Drops files where files are dropped. */
+export const choose = (page: Page, ...files: { name: string; content: Buffer | string }[]): Promise<void> =>
+  page
+    .locator('input[type=file]')
+    .setInputFiles(files.map(({ name, content }) => ({ name, mimeType: '', buffer: Buffer.from(content) })))
