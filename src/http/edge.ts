@@ -18,6 +18,7 @@ import type { RestHandler } from '../rest/router.js'
 import { callOf, clientAddress, type Known } from './caller.js'
 import { guardDownloads } from './download-guard.js'
 import { isLingering, settleEarlyAnswers } from './early-answers.js'
+import { framingFault } from './framing.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import type { Health } from './health.js'
@@ -145,11 +146,11 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
           ...(!response.writableFinished && { aborted: true }),
         })
     })
-    // RFC 9112 §3.2. Node's own check is off, because it answers with nothing at all.
-    const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length
-    if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1'))
-      return next(badUserInput([{ field: 'Host', message: hosts > 1 ? 'must be sent once' : 'must be sent' }]))
-    next()
+    const fault = framingFault(request)
+    if (!fault) return next()
+    // What follows on the connection may be part of this request, or may not.
+    response.shouldKeepAlive = false
+    next(badUserInput([fault]))
   }
 }
 

@@ -32,6 +32,8 @@ export function httpServer(app: RequestListener): Server {
     },
   )
   // Answered where the body is wanted, and only then (Expect: 100-continue).
+  // Node would leave out the headers beyond so many without a word, and with them a second Host; their bytes are bounded.
+  server.maxHeadersCount = 0
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   // Any other expectation may be ignored (RFC 9110 §10.1.1); Node would answer 417 in its own words.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))

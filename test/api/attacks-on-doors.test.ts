@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { RawClient } from '../support/raw-client.js'
+import { RawHttp } from '../support/raw-exchange.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -44,6 +45,34 @@ describe('what a client may say of itself', () => {
       400,
       { code: 'bad_user_input', details: { fields: [{ field: 'Host', message: 'must be sent once' }] } },
     ])
+  })
+
+  test('also where two thousand other headers stand between them', async () => {
+    const between = Array.from({ length: 2_100 }, () => 'a:b')
+    const answer = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
+    expect([answer.status, answer.body.error?.details]).toEqual([
+      400,
+      { fields: [{ field: 'Host', message: 'must be sent once' }] },
+    ])
+  })
+
+  test('chunks by HTTP/1.0 are refused, and end the connection', async () => {
+    const client = await RawHttp.open(world.url)
+    const chunked = [
+      'Transfer-Encoding: chunked',
+      'Connection: keep-alive',
+      'Content-Type: application/json',
+      '',
+      '2',
+      '{}',
+      '0',
+      '',
+      '',
+    ]
+    client.write(`${['POST /graphql HTTP/1.0', 'Host: x', ...chunked].join('\r\n')}GET /health/live HTTP/1.0\r\n\r\n`)
+    const whole = await client.whole()
+    expect(whole.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 400'])
+    expect(whole).toContain('must not be sent with HTTP/1.0')
   })
 
   test.each(['gzip', 'br', 'x'])('an upload with Content-Encoding %s is 415, by both doors', async (encoding) => {
