@@ -19,6 +19,7 @@ import { Metrics, measuredScanner, measuredStorage } from './metrics.js'
 import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import { openServices, type Services } from './services.js'
+import type { BlobStorage } from './storage/blob-storage.js'
 import { createValidator } from './validation/validator.js'
 import { openSandbox, type Sandbox } from './workers/sandbox.js'
 import { WorkerPool } from './workers/worker-pool.js'
@@ -68,13 +69,19 @@ export async function createApp(parts: AppParts): Promise<App> {
   const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
   const uploads = new UploadService({ ...services, validator, storage: uploadStorage, tenantRoom: services.tenants.room })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
+  const { ledger } = services
+  const { onCommitted } = ledger
+  ledger.onCommitted = (entry) => {
+    onCommitted(entry)
+    if (entry.deletion) maintenance.sweepSoon()
+  }
   const doors = await openDoors({ ...parts, services, uploads, uploadStorage, metrics, spool, slots, scanner })
   const firstRun = await bootstrap(config, database, services)
   return {
     httpServer: httpServer(doors.express),
     metricsServer: config.metricsPort === undefined ? undefined : httpServer(metricsApp(metrics, config.metricsToken)),
     firstRun,
-    descriptions: { storage: services.storage.description, scanner: await describeScanner(scanner) },
+    descriptions: { storage: await describeStorage(services.storage, logger), scanner: await describeScanner(scanner) },
     services,
     slots,
     startMaintenance: () => {
@@ -134,6 +141,17 @@ async function openMeasuredScanner(
 
 const yaraNote =
   'a handful of rules of our own for well-known tricks: no virus scanner. For one, run ClamAV and set SCANNER_URL=clamd://…'
+
+/** What is wrong with it from the start is said at the start, in its own words; the service starts all the same, for it may come. */
+async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
+  const fault = await storage.ready().then(
+    () => undefined,
+    (error: Error) => error,
+  )
+  if (fault === undefined) return storage.description
+  logger.error({ err: fault }, 'The store cannot be used as it is configured, or is away.')
+  return `${storage.description} (not usable: ${fault.message})`
+}
 
 async function describeScanner(scanner: VirusScanner & { url: string }): Promise<string> {
   const engine = await scanner.identity().catch(() => null)

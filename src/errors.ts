@@ -78,8 +78,8 @@ export const rateLimited = (message: string, retryAfter: number) =>
 
 const unavailable =
   (code: 'scanner_unavailable' | 'storage_unavailable' | 'database_unavailable' | 'overloaded') =>
-  (message: string, cause?: unknown) =>
-    new AssayError(code, message, { retryAfter: code === 'overloaded' ? 1 : 5, cause })
+  (message: string, cause?: unknown, retryAfter = code === 'overloaded' ? 1 : 5) =>
+    new AssayError(code, message, { retryAfter, cause })
 
 export const scannerUnavailable = unavailable('scanner_unavailable')
 export const storageUnavailable = unavailable('storage_unavailable')

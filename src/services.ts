@@ -68,6 +68,7 @@ async function openBase(parts: ServiceParts) {
   const storage = await openStorage(config.storageUrl, {
     publicUrl: config.publicUrl,
     signingSecrets: identity.signing.download_url,
+    hmac: config.storageHmac,
     deadlineMs: config.storageDeadlineSeconds * 1000,
     ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
   })

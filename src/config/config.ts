@@ -32,6 +32,8 @@ export interface Config {
   /** `gs://bucket` or `file:///directory`. */
   readonly storageUrl: string
   readonly storageEmulatorHost: string | undefined
+  /** Signs a bucket's download URLs without a call to IAM. */
+  readonly storageHmac: { accessId: string; secret: string } | undefined
   /** Unset: a running local clamd, else `yara:`. */
   /** How long a bucket may take over one call, with all its repetitions. */
   readonly storageDeadlineSeconds: number
@@ -109,6 +111,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
     storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
+    storageHmac: readHmac(read),
     storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
     scannerUrl: readScannerUrl(read),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
@@ -180,6 +183,19 @@ function readStorageUrl(read: EnvReader): string | undefined {
   if (/^gs:\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](\/[^?#]*)?$/.test(value)) return value
   if (/^file:\/\/\/./.test(value) && URL.canParse(value)) return value
   return read.fault('STORAGE_URL', value, 'gs://bucket or file:///directory')
+}
+
+function readHmac(read: EnvReader): Config['storageHmac'] {
+  const accessId = read.matching('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
+  const secret = read.matching('STORAGE_HMAC_SECRET', /^[A-Za-z0-9+/=]{40}$/, "an HMAC key's secret of 40 characters", 'secret')
+  if (accessId && secret) return { accessId, secret }
+  for (const [name, other] of [
+    ['STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET'],
+    ['STORAGE_HMAC_SECRET', 'STORAGE_HMAC_ACCESS_ID'],
+  ] as const)
+    if (read.text(name) === undefined && read.text(other) !== undefined && !read.hasFault(name))
+      read.fault(name, undefined, `set where ${other} is`)
+  return undefined
 }
 
 function readScannerUrl(read: EnvReader): string | undefined {

@@ -9,6 +9,7 @@ export const secretVariables = [
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
   'METRICS_TOKEN',
+  'STORAGE_HMAC_SECRET',
   'REDIS_URL',
 ] as const
 

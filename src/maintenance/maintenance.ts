@@ -18,6 +18,8 @@ import { isSweepPaused } from './sweep-pause.js'
 import { Sweeper } from './sweeper.js'
 
 const minute = 60_000
+// Deletions of a moment share one sweep.
+const sweepDelayMs = 100
 
 interface Parts {
   database: Database
@@ -41,6 +43,9 @@ export class Maintenance {
   readonly #timers: NodeJS.Timeout[] = []
   readonly #running = { done: Promise.resolve() as Promise<unknown> }
   readonly #reconciling = { done: Promise.resolve() as Promise<unknown> }
+  readonly #sweeping = { done: Promise.resolve() as Promise<unknown> }
+  #sweep: (() => Promise<unknown>) | undefined
+  #soon: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(parts: Parts) {
@@ -55,7 +60,8 @@ export class Maintenance {
       logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
     )
     const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
-    this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(() => sweeper.sweep(goOn)))
+    this.#sweep = () => sweeper.sweep(goOn)
+    this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(this.#sweep))
     this.#every(minute, 'file ranges', () => splitFileRanges(database.pool))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
@@ -68,12 +74,24 @@ export class Maintenance {
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
   }
 
+  /** After a deletion: what was signed for the blob dies with it, within a second. The turn of every half minute is the fallback. */
+  sweepSoon(): void {
+    if (!this.#sweep || this.#closed) return
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined
+      this.#sweeping.done = this.#sweeping.done
+        .then(() => (this.#closed ? undefined : this.#sweep?.()))
+        .catch((error) => this.#parts.logger.warn({ err: error }, 'A sweep failed; it is tried again within half a minute.'))
+    }, sweepDelayMs).unref()
+  }
+
   async close(): Promise<void> {
     this.#closed = true
+    clearTimeout(this.#soon)
     for (const timer of this.#timers) clearInterval(timer)
     this.#reconciler.stop()
     this.#parts.tenants.deletion.stop()
-    await Promise.all([this.#running.done, this.#reconciling.done])
+    await Promise.all([this.#running.done, this.#reconciling.done, this.#sweeping.done])
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 

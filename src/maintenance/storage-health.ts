@@ -159,9 +159,15 @@ export class StorageHealth {
 
   async #changed(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
     const digest = size === row.size_bytes && read ? await this.#digest(row.blob_path) : row.checksum
-    if (digest === undefined) return this.#missing(row)
+    if (digest === undefined) return this.#unreadable(row)
     const sound = size === row.size_bytes && digest === row.checksum
     return sound || !(await this.#isKept(row.blob_path)) ? undefined : findingOf('corrupted', row)
+  }
+
+  /** Listed, and not given to a reader: gone meanwhile, or a store that does not hold what it shows. */
+  async #unreadable(row: FileRow): Promise<Finding | undefined> {
+    if ((await this.#storage.size(row.blob_path)) === null) return this.#missing(row)
+    return (await this.#isKept(row.blob_path)) ? findingOf('corrupted', row) : undefined
   }
 
   async #digest(path: string): Promise<string | undefined> {

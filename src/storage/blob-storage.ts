@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Content } from '../body/content.js'
+import { AssayError } from '../errors.js'
 
 /** What a pre-signed download URL must carry. */
 export interface DownloadGrant {
@@ -23,11 +24,12 @@ export interface StoredBlob {
 }
 
 /** Nothing is ever overwritten: `put` found the path taken. Paths end in a new id, so this is a fault of the program. */
-export class BlobExists extends Error {
-  override readonly name = 'BlobExists'
-
+export class BlobExists extends AssayError {
   constructor(path: string) {
-    super(`There is a blob at '${path}' already, and blobs are never overwritten.`)
+    super('storage_unavailable', 'The store holds another blob at the place of this one; nothing was overwritten. Try again.', {
+      retryAfter: 1,
+      cause: new Error(`There is a blob at '${path}' already, and blobs are never overwritten.`),
+    })
   }
 }
 

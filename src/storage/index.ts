@@ -10,6 +10,8 @@ export interface OpenStorageOptions {
   publicUrl: string
   signingSecrets: SigningSecrets
   emulatorHost?: string
+  /** A key that signs download URLs of a bucket without a call to IAM. */
+  hmac?: { accessId: string; secret: string } | undefined
   /** How long a bucket may take over one call, with all its repetitions. */
   deadlineMs?: number
 }
@@ -36,6 +38,7 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
     bucket: parts[1],
     prefix: parts[2]?.replace(/^\/+|\/+$/g, ''),
     emulatorHost: options.emulatorHost,
+    ...(options.hmac && { hmac: options.hmac }),
     ...(options.deadlineMs && { limits: { callMs: options.deadlineMs } }),
   })
 }

@@ -57,7 +57,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
         ...Array.from({ length: bucket.connections }, () => 'connection'),
         ...Array.from({ length: bucket.busy }, () => 'request under way'),
         ...Array.from({ length: bucket.sessions.open }, () => 'session'),
-        ...bucket.objects.names.filter((name) => name.includes('.assay/')),
+        ...bucket.objects.names.filter((name) => name.includes('.assay/') && !name.endsWith('.assay/ready')),
       ]
     },
     close: () => bucket.stop(),

@@ -114,7 +114,7 @@ describe.each<[string, () => Promise<void>]>([
     expect(await get(url)).toEqual([200, true])
     expect(await get(url.replace('X-Goog-Expires=300', 'X-Goog-Expires=301'))).toEqual([403, false])
     await storage.remove('a/small')
-    expect(bucket.objects.names).toEqual(['a/large'])
+    expect(bucket.objects.names).toEqual(['.assay/ready', 'a/large'])
   })
 
   test('a bucket that knows no token of ours is unavailable, and says so', async () => {

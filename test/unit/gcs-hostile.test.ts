@@ -134,9 +134,11 @@ describe('a large upload', () => {
     expect(await kept('a/b', large)).toBe(true)
   })
 
-  test.each([404, 410])('whose session is gone (%i) in the middle is given up', async (status) => {
-    bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
-    bucket.faults.plan('chunk', { kind: 'status', status })
+  test.each([404, 410])('whose sessions are gone (%i) in the middle is given up', async (status) => {
+    for (const _session of [1, 2]) {
+      bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
+      bucket.faults.plan('chunk', { kind: 'status', status })
+    }
     await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual([])
   })

@@ -105,10 +105,47 @@ describe('uploads', () => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('a small upload may take as long as a whole call, not only as a small request', async () => {
+  test('a small upload may take longer than a small request', async () => {
     bucket.faults.plan('upload', { kind: 'slow', ms: hastyLimits.requestMs + 400 })
     await hasty.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)
+  })
+
+  test('half an answer is noticed at once, and asked after', async () => {
+    bucket.faults.plan('upload', { kind: 'half' })
+    await storage.put('a/small', inMemory(noise(1000)), type)
+    expect(bucket.calls).toEqual(['upload', 'upload', 'metadata'])
+  })
+
+  test.each([
+    ['upload', 100_000],
+    ['session', 9_000_000],
+  ] as const)('a 412 without an object (%s): once more, then unavailable', async (call, size) => {
+    bucket.faults.plan(call, { kind: 'status', status: 412 })
+    await storage.put('a/b', inMemory(noise(size)), type)
+    bucket.faults.plan(call, { kind: 'status', status: 412 }, 2)
+    await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual(['a/b'])
+  })
+
+  test.each([
+    ['upload', 400, 100_000],
+    ['chunk', 400, 9_000_000],
+    ['chunk', 404, 9_000_000],
+    ['chunk', 410, 9_000_000],
+  ] as const)('%s refused with %i: once more, from the start, then unavailable', async (call, status, size) => {
+    bucket.faults.plan(call, { kind: 'status', status })
+    await storage.put('a/b', inMemory(noise(size)), type)
+    expect((await readBack('a/b')).equals(noise(size))).toBe(true)
+    // The first session's end is refused as well.
+    bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
+    await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual(['a/b'])
+  })
+
+  test('what the bucket asks to wait is handed on to the caller', async () => {
+    bucket.faults.plan('upload', { kind: 'status', status: 503, headers: { 'Retry-After': '120' }, body: 'busy' }, 5)
+    await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject({ ...unavailable, retryAfter: 120 })
   })
 
   test('refused for good: told at once, without repetition', async () => {
@@ -157,11 +194,23 @@ describe('reads', () => {
     await expect(doing(impatient)).rejects.toMatchObject(unavailable)
   })
 
-  test('a probe that was written without an answer is well all the same, and removed', async () => {
+  test('readiness writes once in a while, under one name, and reads each time', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
-    await storage.ready()
-    expect(calls('upload')).toBe(2)
-    expect(bucket.objects.names).toEqual(['a/b'])
+    for (let asked = 0; asked < 5; asked++) await storage.ready()
+    expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
+    await hasty.ready()
+    expect(bucket.objects.names).toHaveLength(2)
+    expect((await storage.list().next()).value?.path).toBe('a/b')
+  })
+
+  test('an object without a size, as stand-ins made in Go describe empty ones, has none', async () => {
+    bucket.objects.keep({ name: 'a/empty' }, Buffer.alloc(0))
+    bucket.leavesOutZero = true
+    expect(await storage.size('a/empty')).toBe(0)
+    const listed = []
+    for await (const { path, size } of storage.list()) listed.push([path, size])
+    expect(listed).toContainEqual(['a/empty', 0])
+    await storage.put('a/another', inMemory(Buffer.alloc(0)), type)
   })
 
   test('one reader that leaves does not disturb the others', async () => {
@@ -171,6 +220,42 @@ describe('reads', () => {
     leaving.destroy()
     for (const bytes of await others) expect(bytes.equals(large)).toBe(true)
     expect(calls('media')).toBe(6)
+  })
+})
+
+describe('a bucket that is not ours to use', () => {
+  test('a wrong name and a missing permission are told in its own words', async () => {
+    const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
+    await expect(wrong.ready()).rejects.toMatchObject({
+      ...unavailable,
+      message: "The bucket 'blobz' refuses: The specified bucket does not exist.",
+    })
+    await wrong.close()
+    const body = JSON.stringify({ error: { code: 403, message: 'a@b does not have storage.objects.create access.' } })
+    bucket.faults.plan('upload', { kind: 'status', status: 403, headers: {}, body })
+    await expect(storage.ready()).rejects.toMatchObject({
+      message: "The bucket 'blobs' refuses: a@b does not have storage.objects.create access.",
+    })
+    await storage.ready()
+  })
+})
+
+describe('URLs signed with an HMAC key', () => {
+  const hmac = { accessId: 'GOOGTS7C7FUP3AIRVJTE2BCD', secret: 'bGoa+V7g/yqDXvKRqq+JTFn4uQZbPiQJo4pf9RzJ' }
+  const grant = { tenantId: 't', fileId: 'f', by: 'k', path: 'a/d é', filename: "o'd (1).pdf", contentType: 'application/pdf' }
+
+  test('are taken by the bucket that knows the key, need no call to IAM, and expire', async () => {
+    const keyed = await StandInBucket.start({ name: 'blobs', hmacKeys: { [hmac.accessId]: hmac.secret } })
+    const store = new GcsStorage({ bucket: 'blobs', prefix: 'p', emulatorHost: keyed.url, hmac, limits })
+    keyed.objects.keep({ name: 'p/a/d é' }, Buffer.from('content'))
+    const url = await store.signDownload({ ...grant, expiresInSeconds: 60 } as never)
+    const answer = await fetch(url)
+    expect([answer.status, await answer.text(), answer.headers.get('content-type')]).toEqual([200, 'content', 'application/pdf'])
+    expect((await fetch(url.replace('X-Goog-Expires=60', 'X-Goog-Expires=61'))).status).toBe(403)
+    const other = new GcsStorage({ bucket: 'blobs', emulatorHost: keyed.url, hmac: { ...hmac, secret: 'x'.repeat(40) }, limits })
+    expect((await fetch(await other.signDownload({ ...grant, expiresInSeconds: 60 } as never))).status).toBe(403)
+    await Promise.all([store.close(), other.close()])
+    await keyed.stop()
   })
 })
 

@@ -36,10 +36,12 @@ const values: Record<(typeof secretVariables)[number], string> = {
   MASTER_KEY: key,
   MASTER_KEY_PREVIOUS: key,
   METRICS_TOKEN: 'sixteen-characters',
+  STORAGE_HMAC_SECRET: 'bGoa+V7g/yqDXvKRqq+JTFn4uQZbPiQJo4pf9RzJ',
   REDIS_URL: 'redis://h:6379',
 }
 const without = (name: string) => ({
   ...(name !== 'MASTER_KEY' && { MASTER_KEY: key }),
+  ...(name === 'STORAGE_HMAC_SECRET' && { STORAGE_HMAC_ACCESS_ID: 'GOOGTS7C7FUP3AIRVJTE2BCD' }),
   ...(name === 'DATABASE_DIRECT_URL' && { DATABASE_URL: 'postgresql://u:p@pooler/d' }),
 })
 

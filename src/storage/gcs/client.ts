@@ -1,6 +1,7 @@
 import { Storage } from '@google-cloud/storage'
 import { type BucketConnection, idleConnections } from './connection.js'
 import type { GcsLimits } from './deadline.js'
+import type { HmacKey } from './hmac-url.js'
 
 export interface GcsOptions {
   bucket: string
@@ -13,6 +14,8 @@ export interface GcsOptions {
   keyFile?: string
   /** Another address of IAM's `…/serviceAccounts/`, which signs URLs where no key is at hand. */
   signingEndpoint?: string
+  /** Signs URLs without a key file and without IAM. */
+  hmac?: HmacKey
   limits?: Partial<GcsLimits>
 }
 

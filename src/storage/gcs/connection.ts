@@ -4,11 +4,13 @@ import { pipeline, type Readable, Transform } from 'node:stream'
 import { BucketAnswer, unavailable } from './deadline.js'
 
 export interface BucketRequest {
-  method: 'GET' | 'PUT' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   headers: Record<string, string | number>
   body?: Buffer
   signal?: AbortSignal
+  /** Another limit on silence, where the bucket has more to do than to answer. */
+  idleMs?: number
 }
 
 /** Connections of each kind that are kept for the next call; more are closed as soon as they have nothing to do. */
@@ -39,14 +41,14 @@ export class BucketConnection {
     const client = request.url.startsWith('https:') ? https : http
     const agent = this.agentFor(request.url)
     return new Promise((resolve, reject) => {
-      const { method, signal } = request
+      const { method, signal, idleMs = this.#idleMs } = request
       const headers = { ...request.headers, 'Content-Length': request.body?.byteLength ?? 0 }
       const outgoing = client.request(request.url, { method, headers, agent, signal }, (body) => {
         body.on('error', () => {})
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body })
       })
-      outgoing.setTimeout(this.#idleMs, () =>
-        outgoing.destroy(Object.assign(new Error(`silent for ${this.#idleMs} ms`), { code: 'ETIMEDOUT' })),
+      outgoing.setTimeout(idleMs, () =>
+        outgoing.destroy(Object.assign(new Error(`silent for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
       outgoing.end(request.body)

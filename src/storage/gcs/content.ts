@@ -14,7 +14,8 @@ export interface ObjectFacts {
 
 /** Half an answer, or a proxy's page with status 200, is none: the library hands on as text what it cannot parse. Asked again. */
 export function objectFacts(resource: unknown): ObjectFacts {
-  const { size, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
+  // Stand-ins made in Go leave out what is 0.
+  const { size = 0, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
   if (!/^\d+$/.test(String(size)) || !crc32c || !generation)
     throw new BucketAnswer(502, 'an answer that does not describe an object')
   const { upload } = (metadata ?? {}) as { upload?: unknown }

@@ -30,6 +30,9 @@ export class BucketAnswer extends Error {
   }
 }
 
+// What a caller is told to wait at most, whatever the bucket asks for.
+const longestPauseSeconds = 3600
+
 class NoAnswer extends Error {
   readonly code = 'ETIMEDOUT'
 }
@@ -133,6 +136,20 @@ const connectionFaults = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
 ])
 
+/** The status that the bucket refused with, where `error` was made of that by `repeated`. */
+export const refusalOf = (error: unknown): number | undefined =>
+  statusOf(((error as Error | undefined)?.cause as Error | undefined)?.cause)
+
+/** What the bucket said of its own accord: the message in its JSON, or the text. */
+export function wordsOf(error: unknown): string {
+  const text = error instanceof Error ? error.message.replace(/^\d{3}: /, '') : String(error)
+  try {
+    return String((JSON.parse(text) as { error: { message: string } }).error.message).slice(0, 300)
+  } catch {
+    return text.slice(0, 300)
+  }
+}
+
 /** The HTTP status that an error of the library or of ours carries. */
 export function statusOf(error: unknown): number | undefined {
   const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
@@ -145,8 +162,10 @@ export function statusOf(error: unknown): number | undefined {
 
 export function unavailable(doing: string, error: unknown): AssayError {
   const reason = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)
+  const pauseMs = askedPauseMs(error)
   return storageUnavailable(
     `The bucket cannot ${doing} at the moment.`,
     new Error(`Cannot ${doing}: ${reason}`, { cause: error }),
+    pauseMs > 0 ? Math.min(Math.ceil(pauseMs / 1000), longestPauseSeconds) : undefined,
   )
 }

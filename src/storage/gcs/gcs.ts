@@ -12,8 +12,13 @@ import { GcsAccess } from './access.js'
 import type { GcsOptions } from './client.js'
 import { contentOf, textOf } from './connection.js'
 import { objectFacts, readHashed } from './content.js'
-import { answerOf, BucketAnswer, statusOf } from './deadline.js'
+import { answerOf, BucketAnswer, type GcsLimits, refusalOf, statusOf, unavailable, wordsOf } from './deadline.js'
+import { type HmacKey, hmacUrl } from './hmac-url.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
+import { sendWhole } from './whole.js'
+
+const probeText = 'Assay writes this to see whether it can.'
+const probeEveryMs = 10 * 60_000
 
 /** Up to here one request carries the whole upload. */
 const singleRequestLimit = 8 * megabyte
@@ -25,11 +30,14 @@ export class GcsStorage implements BlobStorage {
   readonly #access: GcsAccess
   readonly #prefix: string
   readonly #signingEndpoint: string | undefined
+  readonly #hmac: HmacKey | undefined
+  #probedAt: number | undefined
 
   constructor(options: GcsOptions) {
     this.#access = new GcsAccess(options)
     this.#prefix = options.prefix ? `${options.prefix}/` : ''
     this.#signingEndpoint = options.signingEndpoint
+    this.#hmac = options.hmac
     const elsewhere = options.emulatorHost ?? options.endpoint
     this.description = `gs://${options.bucket}${options.prefix ? `/${options.prefix}` : ''}${elsewhere ? ` at ${this.#access.endpoint}` : ''}`
   }
@@ -90,7 +98,8 @@ export class GcsStorage implements BlobStorage {
         const path = name.slice(this.#prefix.length)
         // `startOffset` itself is part of what the bucket lists.
         if (path === after || path.startsWith(reservedPrefix) || path.endsWith('/')) continue
-        yield { path, size: Number(size), storedAt: new Date(timeCreated) }
+        // Stand-ins made in Go leave out a size of 0.
+        yield { path, size: Number(size ?? 0), storedAt: new Date(timeCreated) }
       }
       pageToken = page.nextPageToken
     } while (pageToken)
@@ -99,6 +108,7 @@ export class GcsStorage implements BlobStorage {
   async signDownload(grant: DownloadGrant): Promise<string> {
     // One moment for both, or rounding would take a second off the lifetime.
     const now = Date.now()
+    if (this.#hmac) return this.#signByHmac(this.#hmac, grant, new Date(now))
     const [url] = await this.#access.call({ doing: `sign a URL for '${grant.path}'` }, () =>
       this.#file(grant.path).getSignedUrl({
         version: 'v4',
@@ -113,24 +123,42 @@ export class GcsStorage implements BlobStorage {
     return url
   }
 
+  #signByHmac(key: HmacKey, grant: DownloadGrant, now: Date): string {
+    return hmacUrl(key, {
+      endpoint: this.#access.endpoint,
+      bucket: this.#access.bucket.name,
+      name: this.#prefix + grant.path,
+      expiresInSeconds: grant.expiresInSeconds,
+      now,
+      query: { 'response-content-disposition': attachment(grant.filename), 'response-content-type': grant.contentType },
+    })
+  }
+
   async ready(): Promise<void> {
-    const probe = randomUUID()
-    const file = this.#access.bucket.file(`${this.#prefix}${reservedPrefix}ready-${probe}`)
-    const limits = { ...this.#access.limits, callMs: Math.min(5000, this.#access.limits.callMs) }
-    await this.#access.call({ doing: 'write a probe', limits }, () =>
-      this.#save(file, Buffer.from(probe)).catch((error) => {
-        // It is there already: an attempt before this one, whose answer did not come in time.
-        if (statusOf(error) !== 412) throw error
-      }),
-    )
     try {
-      const text = await bytesOf(await this.#read(file, { path: 'a probe' }))
-      if (text.toString() !== probe) throw storageUnavailable('The bucket does not read what was written to it.')
-    } finally {
-      await this.#access.call({ doing: 'remove a probe', limits }, async () =>
-        this.#access.noteAgent((await file.delete({ ignoreNotFound: true }))[0]),
-      )
+      await this.#probe()
+    } catch (error) {
+      this.#probedAt = undefined
+      const status = refusalOf(error)
+      if (status === undefined || ![400, 401, 403, 404].includes(status)) throw error
+      // No outage that passes: the operator has to do something, and reads here what.
+      const words = wordsOf(((error as Error).cause as Error).cause)
+      throw storageUnavailable(`The bucket '${this.#access.bucket.name}' refuses: ${words}`, error)
     }
+  }
+
+  /** Written once in a while and read each time, always under one name: versions and soft deletion keep whatever is written. */
+  async #probe(): Promise<void> {
+    const file = this.#access.bucket.file(`${this.#prefix}${reservedPrefix}ready`)
+    const limits = { ...this.#access.limits, callMs: Math.min(5000, this.#access.limits.callMs) }
+    if (this.#probedAt === undefined || performance.now() - this.#probedAt > probeEveryMs) {
+      const resource = { contentType: 'text/plain' }
+      const object = { name: file.name, bytes: Buffer.from(probeText), resource }
+      await this.#access.call({ doing: 'write a probe', limits }, (signal) => sendWhole(this.#access, object, signal))
+      this.#probedAt = performance.now()
+    }
+    const text = await bytesOf(await this.#read(file, { path: 'a probe', limits }))
+    if (text.toString() !== probeText) throw storageUnavailable('The bucket does not read what was written to it.')
   }
 
   async close(): Promise<void> {
@@ -147,35 +175,28 @@ export class GcsStorage implements BlobStorage {
     const bytes = await readHashed(content, { start: 0, end: content.size, hashed: 0 }, crc32c)
     const expectedCrc32c = crc32c.toString()
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
-    // Giving up waits for the answer: the library cannot call a request back, and one that is left alone might still succeed.
+    const object = { name: file.name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
-    const attempts = {
-      doing: `keep '${path}'`,
-      limits: { ...limits, callMs: limits.callMs * 2 },
-      attemptMs: limits.callMs,
-    }
-    return this.#access.call(attempts, async () => {
+    let isSecond = false
+    // An attempt may take longer than small requests do, and leaves time for another. Giving up waits for the answer, which says what to
+    // remove: a request that is called back might still succeed.
+    const attempts = { doing: `keep '${path}'`, attemptMs: limits.callMs * 0.6 }
+    return this.#access.call(attempts, async (signal) => {
       try {
-        await this.#save(file, bytes, metadata)
+        return { ...(await sendWhole(this.#access, object, signal)), expectedCrc32c }
       } catch (error) {
-        if (statusOf(error) !== 412) throw error
-        const there = await this.#facts(file, path)
-        if (there?.upload !== upload.id) throw new BlobExists(path)
-        return { ...there, expectedCrc32c }
+        const status = statusOf(error)
+        const there = status === 412 ? await this.#facts(file, path) : null
+        if (there) {
+          if (there.upload !== upload.id) throw new BlobExists(path)
+          return { ...there, expectedCrc32c }
+        }
+        // Refused for an object that is not there, or for bytes that arrived as others: once more.
+        if (status !== 412 && status !== 400) throw error
+        if (isSecond) throw unavailable(`keep '${path}'`, error)
+        isSecond = true
+        throw new BucketAnswer(503, wordsOf(error))
       }
-      return { ...objectFacts(file.metadata), expectedCrc32c }
-    })
-  }
-
-  /** What the library's own `save` does, but for its repetition; and only the stream shows the answer. */
-  #save(file: File, bytes: Buffer, metadata: object = {}): Promise<void> {
-    return new Promise((resolve, reject) => {
-      file
-        .createWriteStream({ resumable: false, validation: false, preconditionOpts: { ifGenerationMatch: 0 }, metadata })
-        .on('response', (response) => this.#access.noteAgent(response))
-        .on('error', reject)
-        .on('finish', resolve)
-        .end(bytes)
     })
   }
 
@@ -193,11 +214,11 @@ export class GcsStorage implements BlobStorage {
     })
   }
 
-  async #read(file: File, read: { path: string; range?: { start: number; end: number } }): Promise<Readable> {
-    const { path, range } = read
-    const { bucket, endpoint, limits, connection } = this.#access
+  async #read(file: File, read: { path: string; range?: { start: number; end: number }; limits?: GcsLimits }): Promise<Readable> {
+    const { bucket, endpoint, connection } = this.#access
+    const { path, range, limits = this.#access.limits } = read
     const url = `${endpoint}/storage/v1/b/${bucket.name}/o/${encodeURIComponent(file.name)}?alt=media`
-    return this.#access.call({ doing: `read '${path}'`, attemptMs: limits.idleMs }, async (signal) => {
+    return this.#access.call({ doing: `read '${path}'`, attemptMs: limits.idleMs, limits }, async (signal) => {
       const headers = await this.#access.authorization(url)
       if (range) headers.Range = `bytes=${range.start}-${range.end}`
       const reply = await connection.send({ method: 'GET', url, headers, signal })
@@ -238,7 +259,7 @@ export class GcsStorage implements BlobStorage {
 
 /** A page of the bucket's objects: https://cloud.google.com/storage/docs/json_api/v1/objects/list */
 interface Page {
-  items?: { name: string; size: string; timeCreated: string }[]
+  items?: { name: string; size?: string; timeCreated: string }[]
   nextPageToken?: string
 }
 

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CRC32C, type File } from '@google-cloud/storage'
 import type { Content } from '../../body/content.js'
+import { AssayError } from '../../errors.js'
 import { faultPoint } from '../../fault-points.js'
 import { megabyte } from '../../units.js'
 import { BlobExists } from '../blob-storage.js'
 import type { GcsAccess } from './access.js'
 import { type BucketReply, textOf } from './connection.js'
 import { type ObjectFacts, objectFacts, readHashed } from './content.js'
-import { answerOf, statusOf, unavailable } from './deadline.js'
+import { answerOf, refusalOf, statusOf, unavailable } from './deadline.js'
 
 /** What the bucket says it keeps, and the CRC32C that we have sent. */
 export interface StoredObject extends ObjectFacts {
@@ -34,6 +35,18 @@ const maxStalls = 4
  * https://cloud.google.com/storage/docs/performing-resumable-uploads
  */
 export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
+  try {
+    return await uploadOnce(upload)
+  } catch (error) {
+    if (!(error instanceof AssayError) || !staleStatuses.has(refusalOf(error) ?? 0) || upload.signal?.aborted) throw error
+    return uploadOnce(upload)
+  }
+}
+
+// A checksum that did not fit, a session that is gone, an object in the way that is not there: a fresh session may do.
+const staleStatuses = new Set([400, 404, 410, 412])
+
+async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   const session = await openSession(upload)
   faultPoint('bucket.session')
   try {
@@ -45,7 +58,7 @@ export async function uploadResumable(upload: ResumableUpload): Promise<StoredOb
   }
 }
 
-async function openSession({ file, path, content, upload, access, signal }: ResumableUpload): Promise<string> {
+async function openSession({ file, path, content, upload, access, signal, facts }: ResumableUpload): Promise<string> {
   return access.call({ doing: `keep '${path}'`, signal }, async () => {
     try {
       const [uri] = await file.createResumableUpload({
@@ -54,7 +67,7 @@ async function openSession({ file, path, content, upload, access, signal }: Resu
       })
       return uri
     } catch (error) {
-      throw statusOf(error) === 412 ? new BlobExists(path) : error
+      throw statusOf(error) === 412 && (await facts()) !== null ? new BlobExists(path) : error
     }
   })
 }
@@ -92,19 +105,15 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<Answer> {
     const headers = sent ? { 'Content-Range': `bytes */${content.size}` } : headersOf(part, content.size)
     const body = sent ? undefined : part.chunk
     sent = true
-    return readAnswer(
-      await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }),
-      path,
-    )
+    return readAnswer(await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }))
   })
 }
 
 /** The last answer may have been lost, and the session forgotten since: then the object at the path is this very upload's. */
-async function ourOwn({ upload, facts }: ResumableUpload, error: Error): Promise<Answer> {
-  const status = statusOf((error.cause as Error | undefined)?.cause)
-  const there = error instanceof BlobExists || status === 404 || status === 410 ? await facts() : null
-  if (there === null || there.upload !== upload.id) throw error
-  return { stored: there }
+async function ourOwn({ upload, facts, path }: ResumableUpload, error: Error): Promise<Answer> {
+  const there = [404, 410, 412].includes(refusalOf(error) ?? 0) ? await facts() : null
+  if (there?.upload === upload.id) return { stored: there }
+  throw there !== null && refusalOf(error) === 412 ? new BlobExists(path) : error
 }
 
 interface Part {
@@ -128,13 +137,12 @@ async function cancel({ access }: ResumableUpload, session: string): Promise<voi
 
 type Answer = { stored: ObjectFacts } | { received: number }
 
-async function readAnswer(reply: BucketReply, path: string): Promise<Answer> {
+async function readAnswer(reply: BucketReply): Promise<Answer> {
   const text = await textOf(reply)
   if (reply.status === 308) {
     const range = /-(\d+)$/.exec(String(reply.headers.range ?? ''))
     return { received: range ? Number(range[1]) + 1 : 0 }
   }
-  if (reply.status === 412) throw new BlobExists(path)
   if (reply.status !== 200 && reply.status !== 201) throw answerOf(reply, text)
   return { stored: objectFacts(parsed(text)) }
 }

@@ -12,6 +12,8 @@ export interface BucketOptions {
   name: string
   /** Whose signatures are accepted, by account. */
   accounts?: Record<string, KeyObject>
+  /** HMAC keys whose signatures are accepted: secrets by access id. */
+  hmacKeys?: Record<string, string>
   /** Whose bearer tokens are accepted; without it nobody is asked for one, as by an emulator. */
   knowsToken?: (token: string) => boolean
   /** Speaks TLS with these. */
@@ -38,6 +40,8 @@ export class StandInBucket {
   readonly faults = new Faults()
   /** Calls as they came, for tests that count them. */
   readonly calls: BucketCall[] = []
+  /** As those made in Go do: a size of 0 is not told. */
+  leavesOutZero = false
   readonly #sockets = new Set<Socket>()
   readonly #underWay = new Set<ServerResponse>()
   #server?: http.Server
@@ -178,7 +182,7 @@ export class StandInBucket {
     const query = url.searchParams
     const fault = call.fault?.kind
     const wrong = fault === 'wrong-crc32c' || fault === 'wrong-size' ? fault : undefined
-    const told = (stored: StoredObject) => json(response, 200, resourceOf(stored, wrong), fault === 'half')
+    const told = (stored: StoredObject) => json(response, 200, this.#described(stored, wrong), fault === 'half')
     const doing: Record<BucketCall, () => void | Promise<void>> = {
       upload: () => told(keepMultipart(this.objects, request, body, query)),
       session: () =>
@@ -192,7 +196,7 @@ export class StandInBucket {
         json(
           response,
           200,
-          { kind: 'storage#objects', items: items.map((item) => resourceOf(item)), nextPageToken },
+          { kind: 'storage#objects', items: items.map((item) => this.#described(item)), nextPageToken },
           fault === 'half',
         )
       },
@@ -204,6 +208,11 @@ export class StandInBucket {
       },
     }
     await doing[call.kind]()
+  }
+
+  #described(stored: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') {
+    const { size, ...rest } = resourceOf(stored, wrong)
+    return this.leavesOutZero && size === '0' ? rest : { ...rest, size }
   }
 
   #chunk({ request, response, url }: Call, body: Buffer, told: (stored: StoredObject) => void): void {
@@ -222,7 +231,11 @@ export class StandInBucket {
     const { request, url } = call
     const headers = { ...(request.headers as Record<string, string>), host: url.hostname }
     const signed = { method: request.method ?? '', target: request.url ?? '', headers }
-    const problem = signatureProblem(signed, { keyOf: (email) => this.options.accounts?.[email], now: new Date() })
+    const problem = signatureProblem(signed, {
+      keyOf: (email) => this.options.accounts?.[email],
+      secretOf: (accessId) => this.options.hmacKeys?.[accessId],
+      now: new Date(),
+    })
     if (problem) throw new Refusal(403, `SignatureDoesNotMatch: ${problem}`)
     const query = url.searchParams
     return this.#send(call, {

@@ -1,4 +1,4 @@
-import { createHash, type KeyObject, verify } from 'node:crypto'
+import { createHash, createHmac, type KeyObject, verify } from 'node:crypto'
 
 /** A request as it came: what its signature must be about. */
 export interface SignedRequest {
@@ -11,24 +11,31 @@ export interface SignedRequest {
 
 export interface SignatureCheck {
   keyOf: (email: string) => KeyObject | undefined
+  /** Of HMAC keys, by access id. */
+  secretOf?: (accessId: string) => string | undefined
   now: Date
 }
 
 /** What is wrong with a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
-export function signatureProblem(request: SignedRequest, { keyOf, now }: SignatureCheck): string | null {
+export function signatureProblem(request: SignedRequest, { keyOf, secretOf, now }: SignatureCheck): string | null {
   const query = queryOf(request.target)
-  if (query.get('X-Goog-Algorithm') !== 'GOOG4-RSA-SHA256') return 'X-Goog-Algorithm is not GOOG4-RSA-SHA256'
+  const algorithm = query.get('X-Goog-Algorithm') ?? ''
+  if (!['GOOG4-RSA-SHA256', 'GOOG4-HMAC-SHA256'].includes(algorithm)) return `X-Goog-Algorithm is '${algorithm}'`
   const [email = '', ...scope] = (query.get('X-Goog-Credential') ?? '').split('/')
   const date = query.get('X-Goog-Date') ?? ''
   if (scope.join('/') !== `${date.slice(0, 8)}/auto/storage/goog4_request`) return 'the credential scope does not fit the date'
-  const key = keyOf(email)
+  const byHmac = algorithm === 'GOOG4-HMAC-SHA256'
+  const key = byHmac ? secretOf?.(email) : keyOf(email)
   if (!key) return `there is no account '${email}'`
   const expires = Number(query.get('X-Goog-Expires'))
   if (!Number.isInteger(expires) || expires < 1 || expires > 604800) return 'X-Goog-Expires is not within seven days'
   const signed = (query.get('X-Goog-SignedHeaders') ?? '').split(';')
   if (!signed.includes('host')) return 'the host is not signed'
   const signature = Buffer.from(query.get('X-Goog-Signature') ?? '', 'hex')
-  if (!verify('RSA-SHA256', Buffer.from(stringToSign(request)), key, signature)) return 'the signature does not match'
+  const text = stringToSign(request)
+  const right =
+    typeof key === 'string' ? hmacOf(key, scope, text).equals(signature) : verify('RSA-SHA256', Buffer.from(text), key, signature)
+  if (!right) return 'the signature does not match'
   const begins = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
   if (!(now.getTime() < begins + expires * 1000)) return 'it has expired'
   return now.getTime() < begins - 15 * 60_000 ? 'it is not valid yet' : null
@@ -38,7 +45,12 @@ export function stringToSign(request: SignedRequest): string {
   const query = queryOf(request.target)
   const scope = (query.get('X-Goog-Credential') ?? '').split('/').slice(1).join('/')
   const digest = createHash('sha256').update(canonicalRequest(request)).digest('hex')
-  return ['GOOG4-RSA-SHA256', query.get('X-Goog-Date'), scope, digest].join('\n')
+  return [query.get('X-Goog-Algorithm'), query.get('X-Goog-Date'), scope, digest].join('\n')
+}
+
+function hmacOf(secret: string, scope: string[], text: string): Buffer {
+  const mac = (key: Buffer, part: string) => createHmac('sha256', key).update(part).digest()
+  return mac(scope.reduce(mac, Buffer.from(`GOOG4${secret}`)), text)
 }
 
 export function canonicalRequest({ method, target, headers }: SignedRequest): string {

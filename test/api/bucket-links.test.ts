@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let bucketWorld: BucketWorld
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  bucketWorld = await openBucketWorld()
+  world = await World.open(bucketWorld.env)
+  // Without its turns of every half minute: what is swept here was asked for.
+  const { setInterval } = globalThis
+  globalThis.setInterval = (() => setTimeout(() => {}, 0)) as never
+  world.app.startMaintenance()
+  globalThis.setInterval = setInterval
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+})
+afterAll(async () => {
+  await world?.close()
+  await bucketWorld.close()
+})
+
+const upload = async () => (await tenant.admin.upload('notes', 'a.txt', 'some text')).body.data.file_id as string
+
+test('a link into the bucket dies with its file, and waits for no sweep of every half minute', async () => {
+  const id = await upload()
+  const { download_url } = (await tenant.admin.get(`/files/${id}`)).body.data
+  expect((await fetch(download_url)).status).toBe(200)
+  expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
+  while ((await fetch(download_url)).status === 200) await new Promise(setImmediate)
+  expect((await fetch(download_url)).status).toBe(404)
+})
+
+test('an object that is listed and cannot be read is found by verify --deep', async () => {
+  const id = await upload()
+  bucketWorld.bucket.faults.plan('media', { kind: 'status', status: 404 }, 50)
+  const found = await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
+  bucketWorld.bucket.faults.clear()
+  expect([id.startsWith('file_'), found]).toEqual([
+    true,
+    { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 1 },
+  ])
+})
+
+test('a bucket that is not there is told at the start, in readiness and in the log, in its own words', async () => {
+  const wrong = await World.open({ ...bucketWorld.env, STORAGE_URL: 'gs://blobz' })
+  const words = "The bucket 'blobz' refuses: The specified bucket does not exist."
+  expect(wrong.app.descriptions.storage).toContain(`(not usable: ${words})`)
+  expect(wrong.log.lines.some((line) => JSON.stringify(line).includes('The specified bucket does not exist.'))).toBe(true)
+  const { status, body } = await wrong.stranger.raw('/health/ready')
+  expect([status, body.checks.storage]).toEqual([503, { status: 'down', reason: words }])
+  await wrong.close()
+})
