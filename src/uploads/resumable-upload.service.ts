@@ -157,25 +157,34 @@ export class ResumableUploadService {
   }
 
   /**
-   * Adds a part, which takes the place of one with its start. False where the upload has other bytes by now, another request has its
-   * lock, it has expired, or the sweep has the part's path.
+   * Adds a part, which takes the place of one with its start. `overtaken`: the upload has other bytes by now, another request has its
+   * lock, or it has expired. `swept`: the sweep has the part's path.
    */
-  async addPart({ tenantId, uploadId, offsetBytes }: ResumableUpload, part: Part, token: string): Promise<boolean> {
-    const { rowCount } = await this.#db.query(
+  async addPart(
+    { tenantId, uploadId, offsetBytes }: ResumableUpload,
+    part: Part,
+    token: string,
+  ): Promise<'added' | 'overtaken' | 'swept'> {
+    const { rows } = await this.#db.query<{ leased: boolean; added: boolean }>(
       `WITH leased AS (UPDATE blob_garbage g SET due_at = u.expires_at + ${partLife} FROM resumable_uploads u
           WHERE u.tenant_id = $1 AND u.upload_id = $2 AND g.tenant_id = $1 AND g.blob_path = $6 AND NOT g.taken RETURNING g.blob_path),
         held AS (UPDATE resumable_uploads SET offset_bytes = $4::bigint + $5::bigint
           WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lock_token = $7 AND decided_at IS NULL AND expires_at > now()
           AND EXISTS (SELECT 1 FROM leased) RETURNING tenant_id),
         freed AS (UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1
-          AND blob_path IN (SELECT p.blob_path FROM upload_parts p, held WHERE p.tenant_id = $1 AND p.upload_id = $2 AND p.start_byte = $4))
-      INSERT INTO upload_parts (tenant_id, upload_id, start_byte, size_bytes, blob_path) SELECT $1, $2, $4, $5, $6 FROM held
-      ON CONFLICT (tenant_id, upload_id, start_byte) DO UPDATE SET size_bytes = excluded.size_bytes, blob_path = excluded.blob_path`,
+          AND blob_path IN (SELECT p.blob_path FROM upload_parts p, held WHERE p.tenant_id = $1 AND p.upload_id = $2 AND p.start_byte = $4)),
+        added AS (INSERT INTO upload_parts (tenant_id, upload_id, start_byte, size_bytes, blob_path) SELECT $1, $2, $4, $5, $6 FROM held
+          ON CONFLICT (tenant_id, upload_id, start_byte) DO UPDATE SET size_bytes = excluded.size_bytes, blob_path = excluded.blob_path RETURNING 1)
+      SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM added) AS added`,
       [tenantId, uploadId, offsetBytes, part.start, part.size, part.path, token],
     )
-    if (rowCount === 1) return true
-    await this.#db.query('UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path = $2', [tenantId, part.path])
-    return false
+    if (rows[0]!.added) return 'added'
+    // Also where a sweep was there before the blob was.
+    await this.#db.query(
+      'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()',
+      [tenantId, part.path],
+    )
+    return rows[0]!.leased ? 'overtaken' : 'swept'
   }
 
   /** Its answer, kept as long as an upload may take; its parts are garbage. The first answer stays. */

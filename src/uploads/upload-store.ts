@@ -5,7 +5,7 @@ import type { Actor } from '../auth/actor.js'
 import type { Content } from '../body/content.js'
 import { IncomingFile } from '../body/incoming-file.js'
 import type { Spool } from '../body/spool.js'
-import { AssayError, httpStatus, notFound } from '../errors.js'
+import { AssayError, httpStatus, notFound, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { File } from '../files/file.type.js'
 import type { UploadService } from '../files/upload.service.js'
@@ -39,6 +39,8 @@ export class Decided extends Error {
 
 // A part below it is rewritten together with what comes next, so that many small requests do not make many small parts.
 const smallPart = megabyte
+// A store that is so slow that the lease of a path runs out is not tried for ever.
+const mostPaths = 2
 
 /** Uploads as the protocol sees them, for one request of one caller: rows in the database, bytes as blobs. */
 export class UploadStore extends DataStore {
@@ -153,10 +155,18 @@ export class UploadStore extends DataStore {
   async #keep(content: Content, start: number): Promise<void> {
     const { rows, paths, storage } = this.#parts
     const upload = this.#upload!
-    const path = await paths.take(upload.tenantId, `${upload.tenantId}/_uploads`)
-    await storage.put(path, content, { contentType: 'application/octet-stream' })
-    faultPoint('part.stored')
-    if (!(await rows.addPart(upload, { start, size: content.size, path }, this.#lock.token))) throw interruption()
+    const place = `${upload.tenantId}/_uploads`
+    for (let tries = 1; ; tries++) {
+      const path = await paths.take(upload.tenantId, place)
+      await storage.put(path, content, { contentType: 'application/octet-stream' })
+      faultPoint('part.stored')
+      const result = await rows.addPart(upload, { start, size: content.size, path }, this.#lock.token)
+      if (result === 'added') break
+      if (result === 'overtaken') throw interruption()
+      // A sweep that came early, by a clock that was set, has taken what was leased ahead.
+      paths.forget(place)
+      if (tries === mostPaths) throw storageUnavailable('A part of the upload took too long and was given up.')
+    }
     faultPoint('part.kept')
     this.#upload = { ...upload, offsetBytes: start + content.size }
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AssayClient, AssayError, createClient } from '../../src/client/index.js'
+import { BrokenWay } from '../support/broken-way.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -15,60 +15,9 @@ beforeAll(async () => {
   way = await BrokenWay.open(world.url)
 })
 afterAll(async () => {
-  await way.close()
+  way.close()
   await world.close()
 })
-
-/** A way to the service that breaks after so many bytes, each time anew. */
-class BrokenWay {
-  #breaks: number[] = []
-  broken = 0
-  private constructor(
-    readonly server: Server,
-    readonly target: number,
-  ) {}
-
-  static async open(url: string): Promise<BrokenWay> {
-    const server = createServer()
-    const way = new BrokenWay(server, Number(new URL(url).port))
-    server.on('connection', (socket) => way.#lead(socket))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return way
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as { port: number }).port}`
-  }
-
-  breakAfter(...bytes: number[]): void {
-    this.#breaks = bytes
-    this.broken = 0
-  }
-
-  #lead(socket: Socket): void {
-    const onward = connect(this.target, '127.0.0.1')
-    let left = Number.POSITIVE_INFINITY
-    let seen = 0
-    socket.on('error', () => onward.destroy()).on('close', () => onward.destroy())
-    onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
-    onward.pipe(socket)
-    socket.on('data', (chunk: Buffer) => {
-      // Decided once a body is seen: small requests pass.
-      if (seen === 0 || left === Number.POSITIVE_INFINITY) left = this.#breaks[0] ?? Number.POSITIVE_INFINITY
-      seen += chunk.length
-      onward.write(chunk)
-      if (seen < left) return
-      this.#breaks.shift()
-      this.broken++
-      socket.destroy()
-      onward.destroy()
-    })
-  }
-
-  async close(): Promise<void> {
-    this.server.close()
-  }
-}
 
 const clientBy = (url: string): AssayClient => createClient({ baseUrl: url, apiKey: tenant.admin.credential! })
 const files = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number

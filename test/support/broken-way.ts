@@ -1,0 +1,64 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** A way to the service that breaks after so many bytes, each time anew. */
+export class BrokenWay {
+  #breaks: number[] = []
+  broken = 0
+  #held = Number.POSITIVE_INFINITY
+  readonly #sockets = new Set<Socket>()
+
+  private constructor(
+    private readonly server: Server,
+    /** Its port; another replica's, from the next connection on, where it is changed. */
+    public target: number,
+  ) {}
+
+  static async open(url: string): Promise<BrokenWay> {
+    const server = createServer()
+    const way = new BrokenWay(server, Number(new URL(url).port))
+    server.on('connection', (socket) => way.#lead(socket))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return way
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as { port: number }).port}`
+  }
+
+  breakAfter(...bytes: number[]): void {
+    this.#breaks = bytes
+    this.broken = 0
+  }
+
+  /** Lets so many bytes of each connection through, and then nothing. */
+  holdAfter(bytes: number): void {
+    this.#held = bytes
+  }
+
+  #lead(socket: Socket): void {
+    this.#sockets.add(socket.on('close', () => this.#sockets.delete(socket)))
+    const onward = connect(this.target, '127.0.0.1')
+    let left = Number.POSITIVE_INFINITY
+    let seen = 0
+    socket.on('error', () => onward.destroy()).on('close', () => onward.destroy())
+    onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
+    onward.pipe(socket)
+    socket.on('data', (chunk: Buffer) => {
+      // Decided once a body is seen: small requests pass.
+      if (seen === 0 || left === Number.POSITIVE_INFINITY) left = this.#breaks[0] ?? Number.POSITIVE_INFINITY
+      seen += chunk.length
+      onward.write(chunk)
+      if (seen >= this.#held) socket.pause()
+      if (seen < left) return
+      this.#breaks.shift()
+      this.broken++
+      socket.destroy()
+      onward.destroy()
+    })
+  }
+
+  close(): void {
+    this.server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}
