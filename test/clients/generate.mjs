@@ -1,6 +1,8 @@
-// node generate.mjs DOCUMENT FOLDER: makes a client with each of the three generators, as their own guides say.
+// node generate.mjs DOCUMENT FOLDER: makes a client with each of the three generators, and the types of the GraphQL documents in
+// sessions, as their own guides say.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { generate as generateGraphql } from '@graphql-codegen/cli'
 import { createClient } from '@hey-api/openapi-ts'
 import openapiTS, { astToString } from 'openapi-typescript'
 import { generate } from 'orval'
@@ -25,3 +27,23 @@ await generate({
   input: document,
   output: { target: join(folder, 'orval', 'api.ts'), client: 'fetch', baseUrl: process.env.ASSAY_URL },
 })
+await generateGraphql(
+  {
+    schema: `${process.env.ASSAY_URL}/graphql`,
+    documents: ['sessions/documents.ts'],
+    generates: {
+      [join(folder, 'graphql/')]: {
+        preset: 'client',
+        presetConfig: { fragmentMasking: false },
+        config: {
+          strictScalars: true,
+          // A file of the browser's, and not the schema's type of that name.
+          scalars: { DateTime: 'string', JSONObject: 'Record<string, unknown>', Long: 'number', Upload: 'globalThis.File' },
+        },
+      },
+    },
+    emitLegacyCommonJSImports: false,
+    silent: true,
+  },
+  true,
+)

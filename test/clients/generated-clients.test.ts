@@ -27,6 +27,9 @@ function run(program: string, args: string[], options: { cwd: string; env?: Node
   })
 }
 
+/** Three that generate clients of REST, and two clients of GraphQL whose documents graphql-codegen types. */
+const names = ['openapi-typescript', 'hey-api', 'orval', 'apollo', 'urql']
+
 describeWhere(existsSync(tools), 'their generators are not installed (npm ci --prefix test/clients)')('generated clients', () => {
   let world: World
   let tenant: TestTenant
@@ -46,7 +49,7 @@ describeWhere(existsSync(tools), 'their generators are not installed (npm ci --p
     expect(made).toMatchObject({ status: 0 })
     const strict = ['--strict', '--noUncheckedIndexedAccess', '--module', 'nodenext', '--moduleResolution', 'bundler']
     const options = [...strict, '--module', 'esnext', '--target', 'es2022', '--lib', 'es2023,dom,dom.iterable', '--skipLibCheck']
-    const sessions = ['openapi-typescript', 'hey-api', 'orval'].map((name) => `sessions/${name}.ts`)
+    const sessions = names.map((name) => `sessions/${name}.ts`)
     expect(await run(bin('tsc'), [...options, '--types', 'node', '--outDir', 'built', ...sessions], { cwd: folder })).toEqual({
       status: 0,
       said: '',
@@ -57,18 +60,15 @@ describeWhere(existsSync(tools), 'their generators are not installed (npm ci --p
     await rm(folder, { recursive: true, force: true })
   })
 
-  test.each(['openapi-typescript', 'hey-api', 'orval'])(
-    'a client made by %s uploads, lists, downloads and is refused',
-    async (name) => {
-      const own = await world.tenant()
-      await own.context('notes', { allowed_extensions: ['txt'] })
-      const session = await run(process.execPath, ['--experimental-specifier-resolution=node', `built/${name}.js`], {
-        cwd: folder,
-        env: { ...env, ASSAY_KEY: own.admin.credential },
-      })
-      expect(session).toEqual({ status: 0, said: 'done\n' })
-    },
-  )
+  test.each(names)('a client made by, or typed for, %s uploads, lists, downloads and is refused', async (name) => {
+    const own = await world.tenant()
+    await own.context('notes', { allowed_extensions: ['txt'] })
+    const session = await run(process.execPath, ['--experimental-specifier-resolution=node', `built/${name}.js`], {
+      cwd: folder,
+      env: { ...env, ASSAY_KEY: own.admin.credential },
+    })
+    expect(session).toEqual({ status: 0, said: 'done\n' })
+  })
 
   test('the types of our own client are those of the document (npm run client:types)', async () => {
     const program = `const { typesOf } = await import('./types.mjs'); const { readFileSync } = await import('node:fs')
