@@ -21,6 +21,7 @@ const base = [
   'db',
   'clock',
   'ids',
+  'cursors',
   'public-error',
   'config',
   'formats',
@@ -123,6 +124,14 @@ describe('who may import whom', () => {
   test('what runs in the browser imports nothing of the service, nor the service of it', () => {
     const isPage = (file: string) => file.startsWith('dashboard/browser/')
     expect(imports.filter(({ file, target }) => isPage(file) !== isPage(target))).toEqual([])
+  })
+
+  test('GraphQL and REST import nothing of each other: what both need is below them', () => {
+    const doors = ['graphql', 'rest']
+    const crossing = imports.filter(
+      ({ file, target }) => doors.includes(floorOf(file)) && doors.includes(floorOf(target)) && floorOf(file) !== floorOf(target),
+    )
+    expect(crossing).toEqual([])
   })
 
   test('every arrow is walked by somebody', () => {

@@ -1,4 +1,4 @@
-import type { Actor } from '../auth/actor.js'
+import type { Actor, Scope } from '../auth/actor.js'
 import type { PublicError } from '../errors.js'
 import { type CallRow, type Entry, failed, type Operation } from '../ledger/entry.js'
 import type { Call } from './call.js'
@@ -77,3 +77,25 @@ export class Attempt {
     }
   }
 }
+
+/** Who may: a scope, any valid credential, or none at all. */
+export type Access = Scope | 'any' | 'public'
+
+/** What an endpoint asks of its caller: declared once, at its resolver. */
+export interface Endpoint {
+  access: Access
+  /** It shows the whole tenant: not for a key that is restricted to some contexts. */
+  tenantWide?: boolean
+  /** Also for a user who must set up a second factor before anything else. */
+  beforeSecondFactor?: boolean
+  /** Without a credential its answer is null, and no refusal. */
+  orNull?: boolean
+  /** It keeps nothing, so that it uses no quota and blocks nothing. */
+  dryRun?: boolean
+  /** One of several requests that are one call together: no call by itself. */
+  step?: boolean
+}
+
+/** What the call log calls it; null where it is no call (contract §5). */
+export const operationOf = ({ access, step }: Endpoint): Operation | null =>
+  step || access === 'any' || access === 'public' || access === 'admin' ? null : access

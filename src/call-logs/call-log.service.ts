@@ -1,5 +1,6 @@
 import type { Actor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
+import { cursorOf, idAt } from '../cursors.js'
 import type { Database, Queries } from '../db/client.js'
 import { statementNames } from '../db/statement-names.js'
 import { notFound } from '../errors.js'
@@ -8,8 +9,6 @@ import {
   type Connection,
   type ConnectionArgs,
   connectionOf,
-  cursorOf,
-  idAt,
   type Page,
   type PageArgs,
   type PagePlace,

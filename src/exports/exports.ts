@@ -12,7 +12,7 @@ import type { CallLogService } from '../call-logs/call-log.service.js'
 import { CallLogsArgs } from '../call-logs/call-log.type.js'
 import type { Database, Queries } from '../db/client.js'
 import { AssayError } from '../errors.js'
-import { targetOf } from '../http/target.js'
+import { targetOf } from '../http/caller.js'
 import { writers } from './export-format.js'
 import { ExportList } from './export-list.js'
 

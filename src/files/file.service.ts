@@ -1,18 +1,15 @@
 import type { Attempt } from '../admission/attempt.js'
 import { maySeeContext } from '../auth/actor.js'
+import { badCursor, cursorOf, idAt, keyAt } from '../cursors.js'
 import type { Database } from '../db/client.js'
 import { badUserInput, notFound } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { windowOf } from '../graphql/dates.js'
 import {
-  badCursor,
   type Connection,
   type ConnectionArgs,
   connectionOf,
-  cursorOf,
-  idAt,
-  keyAt,
   type Page,
   type PageArgs,
   pageOf,

@@ -1,6 +1,5 @@
 import { Arg, Field, ID, InterfaceType, Query, Resolver } from 'type-graphql'
-import type { Endpoint } from '../admission/access.js'
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt, Endpoint } from '../admission/attempt.js'
 import { notFound } from '../errors.js'
 import { isId } from '../ids.js'
 import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'

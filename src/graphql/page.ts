@@ -1,10 +1,9 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
+import { idAt, mostPages } from '../cursors.js'
 import { badUserInput } from '../errors.js'
-import { type IdPrefix, isId } from '../ids.js'
+import type { IdPrefix } from '../ids.js'
 import { Optional, Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
-
-export const mostPages = 2_147_483_647
 
 /** Which page (spec §2): 1-indexed, of 1 to 100 items. */
 @ArgsType()
@@ -189,25 +188,6 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
   }
   return ConnectionOfItems
 }
-
-/** The cursor of an item: its id and, where the list is not sorted by ids, what it is sorted by. */
-export const cursorOf = (id: string, by?: { sort: string; key: string } | undefined): string =>
-  Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
-
-const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
-
-/** The id that a cursor stands for. */
-export function idAt(prefix: IdPrefix, cursor: string, field = 'after'): string {
-  const [id] = cursorText(cursor).split(' ', 1)
-  if (!isId(prefix, id)) throw badCursor(field)
-  return id
-}
-
-/** What the list is sorted by at that place; undefined where the cursor is of a list that is sorted otherwise. */
-export const keyAt = (cursor: string, sort: string): string | undefined =>
-  new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
-
-export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor that a page of this list gave' }])
 
 /** A connection of `rows`, which are in the list's order and one more than asked for where others are beyond them. */
 export function connectionOf<T>(

@@ -1,6 +1,6 @@
 import { createParameterDecorator, Extensions, type MiddlewareFn, type ResolverData, UseMiddleware } from 'type-graphql'
-import type { Access, Endpoint } from '../admission/access.js'
 import { requireAccess } from '../admission/admission.js'
+import type { Access, Endpoint } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
 
 /** What a root field asks instead where its arguments decide that. */

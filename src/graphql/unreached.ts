@@ -1,5 +1,5 @@
 import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
-import { type Endpoint, operationOf } from '../admission/access.js'
+import { type Endpoint, operationOf } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
 import type { PublicError } from '../errors.js'
 import { mostRootFields } from './limits.js'

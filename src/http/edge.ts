@@ -15,16 +15,14 @@ import type { Metrics } from '../metrics.js'
 import { publicError } from '../public-error.js'
 import { sendError } from '../rest/envelope.js'
 import type { RestHandler } from '../rest/router.js'
-import { callOf, clientAddress, type Known } from './caller.js'
+import { callOf, clientAddress, type Known, targetOf } from './caller.js'
 import { guardDownloads } from './download-guard.js'
-import { isLingering, settleEarlyAnswers } from './early-answers.js'
+import { dropWhereStalled, isLingering, settleEarlyAnswers } from './early-answers.js'
 import { framingFault } from './framing.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
-import { dropWhereStalled } from './stalled-answers.js'
-import { targetOf } from './target.js'
 
 export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>

@@ -1,15 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { Endpoint } from '../admission/access.js'
+import type { Endpoint } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
 import { readJson } from '../body/json.js'
 import { wantBody } from '../body/watch-body.js'
 import { AssayError, badUserInput, httpStatus, notFound, type PublicError } from '../errors.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
 import { errorHeaders, graphqlError } from '../public-error.js'
-import { callOf } from './caller.js'
+import { callOf, targetOf } from './caller.js'
 import type { EdgeParts } from './edge.js'
 import { sendGraphqlPage } from './graphql-page.js'
-import { targetOf } from './target.js'
 
 // What Apollo Sandbox needs of a browser; everything else stays shut.
 const sandboxPolicy = [

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
 import { errorBody } from '../public-error.js'
+import { originForm } from './caller.js'
 import { joinSmallChunks } from './small-chunks.js'
-import { originForm } from './target.js'
 
 const mostHeaderBytes = 16_384
 /** A client that sends its headers drop by drop is dropped (slow loris). */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { jsonInTurns } from '../body/json-in-turns.js'
+import { cursorOf, mostPages } from '../cursors.js'
 import { httpStatus, type PublicError } from '../errors.js'
-import { cursorOf, mostPages } from '../graphql/page.js'
 import { errorBody, errorHeaders, problemBody } from '../public-error.js'
 import type { Route } from './routes.js'
 

@@ -12,7 +12,7 @@ import {
   validate,
   visit,
 } from 'graphql'
-import type { Endpoint } from '../admission/access.js'
+import type { Endpoint } from '../admission/attempt.js'
 import { blockReasons, fieldOfReason } from '../block-reasons.js'
 
 export interface Operation {

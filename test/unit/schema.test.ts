@@ -12,7 +12,7 @@ import {
   isObjectType,
   isSpecifiedScalarType,
 } from 'graphql'
-import type { Endpoint } from '../../src/admission/access.js'
+import type { Endpoint } from '../../src/admission/attempt.js'
 import { buildSchema, schemaText } from '../../src/graphql/schema.js'
 import { resolversOf } from '../../src/resolvers.js'
 
