@@ -102,6 +102,7 @@ export class ResumableUploadService {
 
   /** True where the lock was free, or its holder is gone; else its holder is asked for it. Throws 404 as `find` does. */
   async lock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
+    if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
     const place = [actor.tenantId, uploadId, actor.id]
     const { rowCount } = await this.#db.query(
       `UPDATE resumable_uploads SET lock_token = $4, locked_until = now() + make_interval(secs => ${leaseSeconds}), lock_wanted = false

@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { refusal } from '../support/answers.js'
+import { Tus, tusHeaders, uploadMetadata } from '../support/tus.js'
+import { becomes, UploadWorld } from '../support/upload-world.js'
+
+let uploads: UploadWorld
+let tus: Tus
+beforeAll(async () => {
+  uploads = await UploadWorld.open()
+  tus = new Tus(uploads.tenant.admin)
+})
+afterEach(async () => expect(await uploads.settle()).toBe(true))
+afterAll(() => uploads.close())
+
+const auth = () => ({ Authorization: `Bearer ${uploads.tenant.admin.credential}` })
+const fileId = async (path: string) => (await tus.head(path)).headers.get('assay-file-id')
+const begun = () => tus.begin('raw', 'a.bin', 1_000_000)
+
+describe('what is no request of the protocol', () => {
+  test.each([
+    ['an offset that is not there', 5, {}, 409],
+    ['a negative offset', '-1', {}, 400],
+    ['an offset with a fraction', '0.5', {}, 400],
+    ['an offset beyond all numbers', '99999999999999999999', {}, 400],
+    ['an offset in another notation', '0x0', {}, 400],
+    ['no offset', 0, { 'upload-offset': undefined }, 400],
+    ['another content type', 0, { 'content-type': 'application/octet-stream' }, 415],
+    ['no content type', 0, { 'content-type': undefined }, 415],
+    ['another version', 0, { 'tus-resumable': '0.2.2' }, 412],
+    ['no version', 0, { 'tus-resumable': undefined }, 412],
+    ['a length that was declared', 0, { 'upload-length': '1000000' }, 400],
+    ['a length that is no number', 0, { 'upload-length': 'many' }, 400],
+    ['a compressed body', 0, { 'content-encoding': 'gzip' }, 415],
+    ['more bytes than are left', 0, { body: 'x'.repeat(1_000_001) }, 400],
+  ] as [string, number | string, Record<string, string | undefined>, number][])(
+    '%s is refused, and changes nothing',
+    async (_what, offset, { body = 'text', ...headers }, status) => {
+      const path = await begun()
+      const answer = await tus.patch(path, offset, body, headers)
+      expect(answer.status).toBe(status)
+      expect(answer.body).toMatchObject({ status: 'ERROR', error: { code: expect.any(String) } })
+      expect(answer.headers.get('tus-resumable')).toBe('1.0.0')
+      if (status === 412) expect(answer.headers.get('tus-version')).toBe('1.0.0')
+      expect(await tus.offset(path)).toBe(0)
+      expect((await tus.delete(path)).status).toBe(204)
+    },
+  )
+
+  test.each([
+    ['no length', { 'upload-length': undefined }],
+    ['a length and none', { 'upload-defer-length': '1' }],
+    ['a length that is deferred otherwise', { 'upload-length': undefined, 'upload-defer-length': '2' }],
+    ['a negative length', { 'upload-length': '-5' }],
+    ['a length beyond all numbers', { 'upload-length': '9007199254740993' }],
+    ['a concatenation', { 'upload-concat': 'final;/api/v1/uploads/a /api/v1/uploads/b' }],
+    ['metadata that is not base64', { 'upload-metadata': 'filename ???' }],
+    ['a key twice', { 'upload-metadata': 'filename YQ==,filename YQ==' }],
+    ['metadata that is no JSON', { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{' }) }],
+    [
+      'metadata that loses digits',
+      { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{"n":12345678901234567890}' }) },
+    ],
+    ['no metadata', { 'upload-metadata': undefined }],
+    ['an Idempotency-Key that is none', { 'idempotency-key': 'x'.repeat(256) }],
+  ] as [string, Record<string, string | undefined>][])('a creation with %s is refused', async (_what, headers) => {
+    expect(refusal(await tus.create('raw', 'a.bin', 10, headers))).toEqual([400, 'bad_user_input'])
+  })
+
+  test('metadata beyond what headers may have is refused before it is read', async () => {
+    const client = await uploads.connect()
+    await client.head('POST', '/api/v1/uploads', {
+      ...auth(),
+      'Tus-Resumable': '1.0.0',
+      'Upload-Metadata': `filename ${'A'.repeat(20_000)}`,
+    })
+    expect((await client.answer()).status).toBe(431)
+  })
+
+  test('another method is 405, and an id that is none is 404 whatever it holds', async () => {
+    expect((await uploads.tenant.admin.rest('PUT', '/uploads')).headers.get('allow')).toBe('OPTIONS, POST')
+    for (const id of ['x', '..%2f..%2fetc', '%00', 'upl_', `upl_${'0'.repeat(27)}`, "upl_'--", '%F0%9F%92%A9'])
+      expect([id, (await tus.patch(`/api/v1/uploads/${id}`, 0, 'text')).status]).toEqual([id, 404])
+    expect((await tus.patch('/api/v1/uploads/%ff', 0, 'text')).status).toBe(400)
+    expect((await uploads.tenant.admin.post('/uploads/', {})).status).toBe(404)
+  })
+})
+
+test('a POST stands for what its override says, and for nothing but PATCH and DELETE', async () => {
+  const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
+  const post = (method: string) =>
+    uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })
+  expect(refusal(await post('GET'))).toEqual([400, 'bad_user_input'])
+  expect((await post('PATCH')).headers.get('assay-file-id')).toMatch(/^file_/)
+  expect((await post('DELETE')).status).toBe(204)
+  expect((await tus.head(`/api/v1${path}`)).status).toBe(404)
+})
+
+test('of two PATCHes at once one goes on and one is told so; the file is one of them, whole', async () => {
+  for (let round = 0; round < 5; round++) {
+    const path = await tus.begin('raw', 'race.bin', 200_000)
+    const contents = [randomBytes(200_000), randomBytes(200_000)]
+    const answers = await Promise.all(contents.map((content) => tus.patch(path, 0, content)))
+    const won = answers.findIndex(({ status }) => status === 204)
+    expect(won).toBeGreaterThanOrEqual(0)
+    const id = await fileId(path)
+    // The other one was too late by a moment, or so late that it was told the verdict.
+    for (const answer of answers)
+      expect([answer.status, answer.status === 204 ? answer.headers.get('assay-file-id') : id]).toEqual([expect.any(Number), id])
+    const { download_url: url } = (await uploads.tenant.admin.get(`/files/${id}`)).body.data
+    const kept = Buffer.from(await (await fetch(url)).arrayBuffer())
+    expect(contents.some((content) => content.equals(kept))).toBe(true)
+  }
+})
+
+test('a newer request takes an upload over from one whose connection is dead, which keeps what came', async () => {
+  const path = await begun()
+  const dead = await uploads.connect()
+  await dead.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 1_000_000 })
+  await dead.send(Buffer.alloc(300_000, 'x'))
+  const calls = () => uploads.uploadCalls()
+  const before = await calls()
+  // Sent until it is seen to be there: a HEAD that comes first would find nothing to take over.
+  expect(await becomes(() => uploads.spooled().length > 0)).toBe(true)
+  expect(await tus.offset(path)).toBe(300_000)
+  const told = await dead.answer()
+  expect([told.status, told.body.error.details]).toEqual([409, { resumable: true }])
+  expect((await tus.patch(path, 300_000, Buffer.alloc(700_000, 'y'))).headers.get('assay-file-id')).toMatch(/^file_/)
+  expect(await calls()).toBe(before + 1)
+})
+
+test('a client that stops sending is answered, and what came is kept', async () => {
+  const path = await begun()
+  const slow = await uploads.connect()
+  await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 1_000_000 })
+  await slow.send(Buffer.alloc(100_000, 'x'))
+  const answer = await slow.answer()
+  expect([answer.status, answer.body.error.code, answer.body.error.details]).toEqual([409, 'conflict', { resumable: true }])
+  expect(await tus.offset(path)).toBe(100_000)
+})
+
+test('a client that hangs up leaves what came, and no call', async () => {
+  const path = await begun()
+  const before = await uploads.uploadCalls()
+  const gone = await uploads.connect()
+  await gone.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
+  await gone.send(`493e0\r\n${'x'.repeat(300_000)}\r\n`)
+  expect(await becomes(() => uploads.spooled().length > 0)).toBe(true)
+  gone.reset()
+  expect(await tus.offset(path)).toBe(300_000)
+  expect(await uploads.uploadCalls()).toBe(before)
+})
+
+test('of a body that is longer than what is left, nothing that is unsure is kept', async () => {
+  const path = await tus.begin('raw', 'long.bin', 10)
+  const liar = await uploads.connect()
+  await liar.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
+  await liar.send(`b\r\n${'x'.repeat(11)}\r\n0\r\n\r\n`)
+  expect((await liar.answer()).status).toBe(400)
+  expect(await tus.offset(path)).toBe(0)
+})
+
+test('before a credential is known to be good not a byte of a body is wanted', async () => {
+  const path = await begun()
+  for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
+    const client = await uploads.connect()
+    await client.head('PATCH', path, {
+      Authorization: authorization,
+      ...tusHeaders.bytes,
+      'Content-Length': 1_000_000,
+      Expect: '100-continue',
+    })
+    expect([401, 403]).toContain((await client.answer()).status)
+  }
+  const good = await uploads.connect()
+  await good.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 4, Expect: '100-continue' })
+  expect((await good.answer()).status).toBe(100)
+  await good.send('text')
+  expect((await good.answer()).status).toBe(204)
+})
+
+test('a deferred length that never comes is no file, however much comes', async () => {
+  const path = await tus.begin('raw', 'never.bin', null)
+  for (let at = 0; at < 3; at++) expect((await tus.patch(path, at * 4, 'text')).status).toBe(204)
+  expect(await fileId(path)).toBeNull()
+  expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: null, received_bytes: 12, file: null })
+  expect(refusal(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
+})
+
+test('scripts of other origins read what they need, where CORS_ORIGINS lets them', async () => {
+  const answer = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
+  expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+  const begunElsewhere = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })
+  expect(begunElsewhere.headers.get('access-control-allow-origin')).toBeNull()
+  expect(begunElsewhere.headers.get('access-control-expose-headers')).toBeNull()
+})
