@@ -4,6 +4,7 @@ import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
 import { errorBody } from '../public-error.js'
 import { originForm } from './caller.js'
+import { oneAfterTheOther } from './pipelining.js'
 import { joinSmallChunks } from './small-chunks.js'
 
 const mostHeaderBytes = 16_384
@@ -13,6 +14,7 @@ const checkEveryMs = 2_000
 
 /** The HTTP server around the Express application: what goes wrong before there is a request is answered in JSON as well. */
 export function httpServer(app: RequestListener): Server {
+  const answer = oneAfterTheOther(app)
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -28,12 +30,12 @@ export function httpServer(app: RequestListener): Server {
     (request, response) => {
       request.url = originForm(request.url)
       joinSmallChunks(request)
-      app(request, response)
+      answer(request, response)
     },
   )
-  // Answered where the body is wanted, and only then (Expect: 100-continue).
   // Node would leave out the headers beyond so many without a word, and with them a second Host; their bytes are bounded.
   server.maxHeadersCount = 0
+  // Answered where the body is wanted, and only then (Expect: 100-continue).
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   // Any other expectation may be ignored (RFC 9110 §10.1.1); Node would answer 417 in its own words.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import type { RequestListener, ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from '@jest/globals'
+import { httpServer } from '../../src/http/server.js'
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0).reverse()) end()
+})
+
+async function open(handle: RequestListener): Promise<Socket> {
+  const server = httpServer(handle).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  client.on('error', () => {})
+  ends.push(() => {
+    client.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+  return client
+}
+const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+
+test('pipelined requests are begun one after the other, and answered in their order', async () => {
+  let underWay = 0
+  let most = 0
+  const client = await open((incoming, response) => {
+    most = Math.max(most, ++underWay)
+    response.once('finish', () => underWay--)
+    setImmediate(() => response.end(`<${incoming.url}>`))
+  })
+  client.write(Array.from({ length: 40 }, (_, number) => request(`/${number}`)).join(''))
+  let text = ''
+  client.on('data', (chunk) => {
+    text += chunk
+  })
+  while (!text.includes('</39>')) await once(client, 'data')
+  expect([...text.matchAll(/<\/(\d+)>/g)].map(([, number]) => Number(number))).toEqual(Array.from({ length: 40 }, (_, at) => at))
+  expect(most).toBe(1)
+})
+
+test('who sends too many ahead is cut off, and nothing more of it is begun', async () => {
+  const begun: ServerResponse[] = []
+  const client = await open((_incoming, response) => void begun.push(response))
+  client.write(request('/').repeat(1_000))
+  await once(client.resume(), 'close')
+  expect(begun).toHaveLength(1)
+})
+
+test('what waits is not begun for a client that is gone', async () => {
+  const begun: ServerResponse[] = []
+  const client = await open((_incoming, response) => void begun.push(response))
+  client.write(request('/').repeat(3))
+  while (begun.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  client.destroy()
+  await once(begun[0]!, 'close')
+  expect(begun).toHaveLength(1)
+})
