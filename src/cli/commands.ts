@@ -1,4 +1,5 @@
 import type { Command } from './command.js'
+import { databaseCommands } from './database-commands.js'
 import { keyCommands } from './key-commands.js'
 import { secretCommands } from './secret-commands.js'
 import { storageCommands } from './storage-commands.js'
@@ -12,4 +13,5 @@ export const commands: Readonly<Record<string, Command>> = {
   ...keyCommands,
   ...storageCommands,
   ...secretCommands,
+  ...databaseCommands,
 }

@@ -1,0 +1,62 @@
+import type pg from 'pg'
+
+/** Small, and looked up before the tenant is known: a copy on every node. */
+export const referenceTables = [
+  'tenants',
+  'users',
+  'sessions',
+  'api_keys',
+  'signing_keys',
+  'file_contexts',
+  'rate_limits',
+  'service_state',
+] as const
+
+/** What grows: each tenant's rows on one node, all tables alike. Every key of theirs begins with the tenant. */
+export const distributedTables = [
+  'tenant_heads',
+  'files',
+  'file_groups',
+  'validation_reports',
+  'call_logs',
+  'audit_logs',
+  'usage_counters',
+  'usage_deltas',
+  'download_deltas',
+  'pending_moves',
+  'file_totals',
+  'file_ranges',
+  'audit_counters',
+  'blob_garbage',
+  'idempotency_keys',
+  'resumable_uploads',
+  'upload_parts',
+  'storage_findings',
+  'spent_downloads',
+] as const
+
+/** What was done now; nothing where all had been done before. */
+export interface Distributed {
+  reference: string[]
+  distributed: string[]
+}
+
+/** Spreads the tables over the nodes of a Citus cluster; what is spread already is left alone. Throws where the extension is missing. */
+export async function distribute(client: pg.ClientBase): Promise<Distributed> {
+  const { rowCount } = await client.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'")
+  if (rowCount === 0)
+    throw new Error(
+      'The database has no extension citus, so that there is nothing to distribute to: run CREATE EXTENSION citus on a Citus cluster first.',
+    )
+  const { rows } = await client.query<{ name: string }>('SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition')
+  const done = new Set(rows.map(({ name }) => name))
+  const missing = <T extends string>(tables: readonly T[]) => tables.filter((table) => !done.has(table))
+  const [reference, distributed] = [missing(referenceTables), missing(distributedTables)]
+  for (const table of reference) await client.query('SELECT create_reference_table($1::regclass)', [table])
+  for (const table of distributed)
+    await client.query("SELECT create_distributed_table($1::regclass, 'tenant_id', colocate_with => $2)", [
+      table,
+      table === distributedTables[0] ? 'default' : distributedTables[0],
+    ])
+  return { reference, distributed }
+}

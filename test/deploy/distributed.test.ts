@@ -1,0 +1,159 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { distribute, distributedTables, referenceTables } from '../../src/db/distribution.js'
+import { ensurePartitions } from '../../src/ledger/partitions.js'
+import { splitFileRanges } from '../../src/maintenance/file-ranges.js'
+import { dropExpired, dropOldHours } from '../../src/maintenance/retention.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { routes } from '../../src/rest/routes.js'
+import { describeWhere } from '../support/real-parts.js'
+import { Tus } from '../support/tus.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+
+/** Statements that go beyond one tenant, each with its reason; one that no longer does must go from here. */
+const acrossTenants: Record<string, RegExp> = {
+  'the sweep takes what is due, of all': /^UPDATE blob_garbage g SET taken = true/,
+  'and forgets what it removed': /^DELETE FROM blob_garbage g USING unnest/,
+  'the fold counts what was added, of all that have something': /^WITH mine AS MATERIALIZED/,
+  'answers to Idempotency-Keys are forgotten after a day': /^DELETE FROM idempotency_keys WHERE ctid = ANY/,
+  'resumable uploads that nobody went on with are forgotten': /^WITH gone AS \(DELETE FROM resumable_uploads/,
+  'hours become days after 400 days': /^WITH RECURSIVE subjects AS/,
+  'the reconciler goes through all rows in the order of their paths': /^SELECT blob_path, .* WHERE \(tenant_id, blob_path\) > /,
+}
+
+let world: World
+let tenant: TestTenant
+const statements = new Set<string>()
+const { query } = pg.Client.prototype
+
+beforeAll(async () => {
+  world = await World.open()
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+    const [first] = args
+    const text = typeof first === 'string' ? first : (first as { text?: string })?.text
+    if (text) statements.add(text)
+    return (query as (...args: unknown[]) => unknown).apply(this, args)
+  } as never
+  tenant = await world.tenant()
+})
+afterAll(async () => {
+  pg.Client.prototype.query = query
+  await world.close()
+})
+
+/** A call of every route, with what makes it do its work. */
+async function callEverything(): Promise<string[]> {
+  const { admin } = tenant
+  await tenant.context('notes', { scan_for_viruses: false })
+  await tenant.context('spare')
+  const key = await tenant.key(['upload'])
+  const files: string[] = []
+  for (const name of ['a.txt', 'b.txt', 'c.txt'])
+    files.push((await admin.upload('notes', name, `text of ${name}`, { headers: { 'idempotency-key': name } })).body.data.file_id)
+  await admin.upload('notes', 'a.exe', 'MZ')
+  await new Tus(admin).begin('notes', 'd.txt', 4)
+  const values: Record<string, string> = {
+    file_id: files[0]!,
+    api_key_id: key.id,
+    context_key: 'spare',
+    entity_type: 'file',
+    entity_id: files[0]!,
+  }
+  const bodies: Record<string, unknown> = {
+    'POST /api-keys': { name: 'Another', scopes: ['metadata'] },
+    'POST /contexts': { context_key: 'more', display_name: 'More', allowed_extensions: ['txt'], max_file_size_mb: 1 },
+    'PATCH /contexts/{context_key}': { display_name: 'Other' },
+    'PATCH /contexts/{context_key}/policy': { accept_unscanned: true },
+    'POST /files/delete': { file_ids: [files[1]] },
+    'PATCH /tenant': { name: 'Other' },
+  }
+  const form = () => {
+    const body = new FormData()
+    body.append('context', 'notes')
+    body.append('file', new Blob(['more']), 'e.txt')
+    return body
+  }
+  const last = [
+    'POST /api-keys/{api_key_id}/disable',
+    'POST /api-keys/{api_key_id}/enable',
+    'DELETE /contexts/{context_key}',
+    'DELETE /files/{file_id}',
+    'POST /api-keys/{api_key_id}/revoke',
+  ]
+  const order = [...routes].sort((a, b) => last.indexOf(`${a.method} ${a.path}`) - last.indexOf(`${b.method} ${b.path}`))
+  const failed: string[] = []
+  for (const { method, path, body } of order) {
+    const name = `${method} ${path}`
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_all, value: string) => values[value] ?? value)
+    for (const more of method === 'GET' ? ['', '?page=2&page_size=1'] : ['']) {
+      const { status } = await admin.rest(method, filled + more, body === 'multipart' ? form() : bodies[name])
+      if (status >= 400 && more === '') failed.push(`${name}: ${status}`)
+    }
+  }
+  for (const log of ['/stats/logs/export', '/audit-logs/export']) await admin.get(log)
+  for (const filter of ['context=notes', 'sort=size_bytes', 'name_prefix=a', `uploaded_by=${key.id}`])
+    await admin.get(`/files?${filter}`)
+  await admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } mySessions { id } }')
+  return failed
+}
+
+test('every table is distributed by its tenant or a copy on every node, and each key of what is distributed begins with the tenant', async () => {
+  const tables = await world.database.pool.query<{ name: string }>(
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> '_prisma_migrations' ORDER BY 1`,
+  )
+  expect(tables.rows.map(({ name }) => name)).toEqual([...distributedTables, ...referenceTables].sort())
+  const keys = await world.database.pool.query<{ key: string }>(
+    `SELECT i.indexrelid::regclass::text AS key FROM pg_index i WHERE i.indisunique AND i.indrelid = ANY ($1::regclass[])
+     AND (SELECT attname FROM pg_attribute WHERE attrelid = i.indrelid AND attnum = i.indkey[0]) <> 'tenant_id'`,
+    [distributedTables],
+  )
+  expect(keys.rows).toEqual([])
+})
+
+test('where the extension is missing, nothing is distributed and the sentence says so', async () => {
+  const client = await world.database.dedicated('distribute')
+  await expect(distribute(client)).rejects.toThrow(/^The database has no extension citus, /)
+  await client.end()
+})
+
+describeWhere(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
+  'the statements of the service',
+  () => {
+    let findings: { statement: string; found: string[] }[]
+    beforeAll(async () => {
+      expect(await callEverything()).toEqual([])
+      const { services } = world.app
+      await new Sweeper(world.database.pool, services.storage).sweep()
+      await services.fold.close()
+      await services.idempotency.sweep(() => true)
+      await services.resumableUploads.sweep(() => true)
+      await services.signIns.sweep()
+      await services.tenants.deletion.finishAll()
+      await splitFileRanges(world.database.pool)
+      await ensurePartitions(world.database.pool)
+      await dropExpired(world.database.pool, services.horizons)
+      await dropOldHours(world.database.pool)
+      await services.storageHealth.verify({ deep: true })
+      const input = JSON.stringify({ statements: [...statements], distributed: distributedTables })
+      findings = JSON.parse(
+        execFileSync(process.execPath, [here('statements.mjs')], { input, encoding: 'utf8', maxBuffer: 32 << 20 }),
+      )
+    }, 120_000)
+
+    test('name one tenant wherever they touch what is distributed, but for the sweeps that are listed', () => {
+      const listed = Object.values(acrossTenants)
+      expect(findings.filter(({ statement }) => !listed.some((known) => known.test(statement.trim())))).toEqual([])
+    })
+
+    test('and what is listed is needed', () => {
+      expect(
+        Object.entries(acrossTenants).filter(([, known]) => !findings.some(({ statement }) => known.test(statement.trim()))),
+      ).toEqual([])
+    })
+  },
+)
