@@ -178,6 +178,7 @@ export const texts = {
       failed: 'not sent',
     },
     stop: 'Stop',
+    stopped: 'You stopped it. Nothing was kept.',
     summary: (kept: number, refused: number, open: number) =>
       [kept && `${kept} kept`, refused && `${refused} refused`, open && `${open} under way`].filter(Boolean).join(', '),
   },

@@ -16,6 +16,7 @@ export interface Upload {
   progress: Signal<number>
   state: Signal<State>
   abort: AbortController
+  idempotencyKey: string
 }
 
 /** What was dropped since the page was opened, newest first; it goes on while other views are looked at. */
@@ -34,6 +35,7 @@ export function addUploads(files: Iterable<File>, context: string): void {
       progress: signal(0),
       state: signal<State>({ kind: 'waiting' }),
       abort: new AbortController(),
+      idempotencyKey: newKey(),
     }),
   )
   uploads.value = [...added, ...uploads.peek()]
@@ -42,11 +44,23 @@ export function addUploads(files: Iterable<File>, context: string): void {
 
 /** Sends it again: what failed may succeed later, and what was refused may fit a changed context. */
 export function retry(upload: Upload): void {
+  // A refusal under a key stays that refusal; what was lost on its way may have arrived all the same.
+  if (upload.state.peek().kind === 'refused') upload.idempotencyKey = newKey()
   upload.abort = new AbortController()
   upload.progress.value = 0
   upload.state.value = { kind: 'waiting' }
   next()
 }
+
+const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+
+// Back on line, what was lost goes on by itself.
+addEventListener('online', () => {
+  for (const upload of uploads.peek()) {
+    const state = upload.state.peek()
+    if (state.kind === 'failed' && state.fault.code === 'OFFLINE') retry(upload)
+  }
+})
 
 export const clearFinished = (): void => {
   uploads.value = uploads.peek().filter(({ state }) => !isOver(state.peek()))
@@ -66,13 +80,13 @@ function next(): void {
   }
 }
 
-async function run({ file, context, progress, state, abort: { signal } }: Upload): Promise<void> {
+async function run({ file, context, progress, state, abort: { signal }, idempotencyKey }: Upload): Promise<void> {
   state.value = { kind: 'sending' }
   const onProgress = (share: number) => {
     progress.value = share
     if (share === 1) state.value = { kind: 'judging' }
   }
-  const { body, fault } = await sendFile<{ file_id: string }>({ file, context, onProgress, signal })
+  const { body, fault } = await sendFile<{ file_id: string }>({ file, context, idempotencyKey, onProgress, signal })
   if (body) state.value = { kind: 'kept', fileId: body.file_id }
   else state.value = { kind: isVerdict(fault) ? 'refused' : 'failed', fault }
   if (body) forgetLists()

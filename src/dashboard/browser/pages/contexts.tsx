@@ -28,8 +28,10 @@ const columns: Column<ContextLine>[] = [
     kind: 'wide',
     cell: ({ contextKey, displayName, description }) => (
       <>
-        <a href={`/contexts/${contextKey}`}>{displayName}</a> <span class="mono dim">{contextKey}</span>
-        {description && <p class="hint">{description}</p>}
+        <a href={`/contexts/${contextKey}`}>{displayName}</a>
+        <p class="hint">
+          <span class="mono">{contextKey}</span> {description}
+        </p>
       </>
     ),
   },

@@ -41,8 +41,8 @@ const columns: Column<KeyLine>[] = [
       <>
         <a href={`/calls?key=${id}`} title={t.calls}>
           {name}
-        </a>{' '}
-        <span class="mono dim">{keyPrefix}…</span>
+        </a>
+        <p class="hint mono">{keyPrefix}…</p>
       </>
     ),
   },

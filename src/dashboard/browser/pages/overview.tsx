@@ -121,17 +121,17 @@ function Blocked({ stats: { security } }: { stats: Numbers }) {
         <h2>{t.byReason}</h2>
       </header>
       {filesBlockedTotal === 0 && <p class="dim">{t.noneBlocked}</p>}
-      <dl class="bars">
+      <ul class="bars">
         {lines.map(([reason, count]) => (
-          <div key={reason}>
-            <dt>{reason}</dt>
-            <dd>{number(count)}</dd>
+          <li key={reason}>
+            <span>{reason}</span>
+            <strong>{number(count)}</strong>
             <div class="meter bad">
               <span style={{ width: `${filesBlockedTotal ? (count / filesBlockedTotal) * 100 : 0}%` }} />
             </div>
-          </div>
+          </li>
         ))}
-      </dl>
+      </ul>
     </section>
   )
 }

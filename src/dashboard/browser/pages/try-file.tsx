@@ -37,7 +37,7 @@ export function TryFile() {
     if (!context) return
     trial.value = { file }
     const { signal } = new AbortController()
-    const sent = await sendFile<TrialReport>({ file, context: context.contextKey, isTrial: true, onProgress: () => {}, signal })
+    const sent = await sendFile<TrialReport>({ file, context: context.contextKey, onProgress: () => {}, signal })
     // Another file may have been dropped meanwhile.
     if (trial.value?.file === file) trial.value = { file, ...(sent.body ? { report: sent.body } : { fault: sent.fault! }) }
   }

@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { AxeResults } from 'axe-core'
+import type { Page } from 'playwright-core'
+import { choose, Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/real-parts.js'
+import { png } from '../support/samples/basic.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Every view, and what stands in it once it is whole. */
+const views = [
+  ['/', '.u-over'],
+  ['/files', 'td'],
+  ['/files/FILE', '.report'],
+  ['/try', '.drop'],
+  ['/contexts', 'td'],
+  ['/contexts/notes', 'form'],
+  ['/contexts/new-context', 'form'],
+  ['/keys', 'td'],
+  ['/calls', 'td'],
+  ['/audit', 'td'],
+  ['/users', 'td'],
+  ['/health', '.badge'],
+  ['/account', 'td'],
+] as const
+
+describeWith('chromium')('how the dashboard looks', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+  let fileId: string
+
+  beforeAll(async () => {
+    world = await World.open()
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('notes', { display_name: 'Notes' })
+    fileId = (await tenant.admin.upload('notes', 'a-picture-with-a-rather-long-name-that-nobody-would-type.png', png(40, 40)))
+      .body.data.file_id
+    await tenant.admin.upload('notes', 'refused.exe', 'MZ')
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await world.close()
+  })
+  afterEach(async () => {
+    await Promise.all(dashboard.browser.contexts().map((context) => context.close()))
+    expect(dashboard.problems.splice(0)).toEqual([])
+  })
+
+  const show = async (page: Page, [path, whole]: (typeof views)[number]) => {
+    await page.goto(path.replace('FILE', fileId))
+    await page.locator(`main ${whole}`).first().waitFor()
+    await page.locator('.skeleton').waitFor({ state: 'detached' })
+  }
+
+  /** What stands in somebody's way, seriously. */
+  async function barriers(page: Page): Promise<string[]> {
+    // Half-way through an animation no colour is what it will be.
+    await page.evaluate(
+      'Promise.all(document.getAnimations().filter(({ effect }) => effect.getTiming().iterations !== Infinity).map(({ finished }) => finished))',
+    )
+    await page.evaluate(axe)
+    const { violations } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })")
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`))
+  }
+
+  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+    test('no view is a serious barrier to anybody', async () => {
+      const page = await dashboard.signedIn(tenant, { colorScheme })
+      for (const view of views) {
+        await show(page, view)
+        expect([view[0], await barriers(page)]).toEqual([view[0], []])
+      }
+    })
+
+    test('nor is the sign-in, a dialog, a menu, or a list of uploads', async () => {
+      const visitor = await (await dashboard.visitor({ colorScheme })).newPage()
+      await visitor.goto('/')
+      await visitor.getByLabel('Password').waitFor()
+      expect(await barriers(visitor)).toEqual([])
+      const page = await dashboard.signedIn(tenant, { colorScheme, at: '/keys' })
+      await page.getByRole('button', { name: 'Actions for Admin' }).click()
+      expect(await barriers(page)).toEqual([])
+      await page.keyboard.press('Escape')
+      await page.getByRole('button', { name: 'New key' }).click()
+      expect(await barriers(page)).toEqual([])
+      await page.goto('/files')
+      await choose(page, { name: 'fine.txt', content: 'fine' }, { name: 'bad.exe', content: 'MZ' })
+      await page.locator('.upload.kept').waitFor()
+      await page.locator('.upload.refused').waitFor()
+      expect(await barriers(page)).toEqual([])
+    })
+  })
+
+  test('at 390 px no view is wider than the screen, and its menu leads everywhere', async () => {
+    const page = await dashboard.signedIn(tenant, { viewport: { width: 390, height: 844 } })
+    for (const view of views) {
+      await show(page, view)
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+      expect([view[0], width]).toEqual([view[0], 390])
+    }
+    await page.getByRole('button', { name: 'Menu' }).click()
+    await page.getByRole('link', { name: 'Files', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Files' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Contexts', exact: true }).isVisible()).toBe(false)
+  })
+
+  test('everything can be done by keyboard: sign in, search, open, delete', async () => {
+    const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
+    const user = await dashboard.user(tenant, ['admin'])
+    const page = await (await dashboard.visitor()).newPage()
+    await page.goto('/')
+    await page.getByLabel('E-mail').waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(user.email)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(user.password)
+    await page.keyboard.press('Enter')
+    await page.locator('.tile').first().waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('by-key')
+    await page.keyboard.press('Enter')
+    const link = page.getByRole('link', { name: 'by-keyboard.txt' })
+    await link.waitFor()
+    const reach = async (name: string) => {
+      for (let presses = 0; presses < 60; presses++) {
+        if ((await page.evaluate<string>('document.activeElement.textContent')) === name) return page.keyboard.press('Enter')
+        await page.keyboard.press('Tab')
+      }
+      throw new Error(`${name} is not reached by Tab.`)
+    }
+    await reach('by-keyboard.txt')
+    await page.getByRole('heading', { level: 1, name: 'by-keyboard.txt' }).waitFor()
+    await reach('Delete')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await reach('Delete')
+    await page.getByRole('dialog').waitFor()
+    await reach('Delete')
+    await page.getByRole('heading', { level: 1, name: 'Files' }).waitFor()
+    expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
+  })
+
+  test('colours that were chosen stay chosen', async () => {
+    const page = await dashboard.signedIn(tenant, { colorScheme: 'light' })
+    await page.getByLabel('Colours').selectOption('dark')
+    await page.reload()
+    await page.locator('.sidebar').waitFor()
+    expect(await page.evaluate<string>('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')
+  })
+})

@@ -1,0 +1,182 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { TOTP } from 'otpauth'
+import type { Page } from 'playwright-core'
+import { choose, Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('who uses the dashboard', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+
+  beforeAll(async () => {
+    world = await World.open()
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    await tenant.admin.upload('notes', 'kept.txt', 'kept')
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await world.close()
+  })
+  afterEach(async () => {
+    await Promise.all(dashboard.browser.contexts().map((context) => context.close()))
+    expect(dashboard.problems.splice(0)).toEqual([])
+  })
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const views = (page: Page) => page.locator('nav[aria-label=Main] a').allTextContents()
+
+  // What is asked of the service while a page is looked at, and refused for want of a scope.
+  const refusals = (page: Page) => {
+    const codes: string[] = []
+    page.on('response', async (response) => {
+      if (response.url().endsWith('/graphql') && (await response.text().catch(() => '')).includes('FORBIDDEN'))
+        codes.push(page.url())
+      if (response.status() === 403) codes.push(response.url())
+    })
+    return codes
+  }
+
+  test.each([
+    [['metadata'], ['Overview', 'Files', 'Contexts', 'Calls', 'Health']],
+    [['upload'], ['Files', 'Try a file', 'Contexts', 'Health']],
+    [
+      ['download', 'metadata'],
+      ['Overview', 'Files', 'Contexts', 'Calls', 'Health'],
+    ],
+    [['delete'], ['Contexts', 'Health']],
+    [['admin'], ['Overview', 'Files', 'Try a file', 'Contexts', 'API keys', 'Calls', 'Audit trail', 'Users', 'Health']],
+  ] as const)('a user with %j is shown what may be seen, and nothing that would be refused', async (scopes, expected) => {
+    const page = await dashboard.signedIn(tenant, { scopes: [...scopes] })
+    const refused = refusals(page)
+    expect(await views(page)).toEqual(expected)
+    for (const name of expected) {
+      await page.locator('nav[aria-label=Main]').getByRole('link', { name, exact: true }).click()
+      await page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+      await page.locator('.skeleton').waitFor({ state: 'detached' })
+      expect(await page.getByRole('alert').count()).toBe(0)
+    }
+    expect(refused).toEqual([])
+  })
+
+  test('a user with metadata alone sees a file, and no button that would be refused', async () => {
+    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: '/files' })
+    await page.getByRole('link', { name: 'kept.txt' }).click()
+    await page.getByRole('heading', { level: 1, name: 'kept.txt' }).waitFor()
+    for (const name of ['Download', 'Copy link', 'Delete', 'Show a preview']) expect(await button(page, name).count()).toBe(0)
+    await page.goto('/files')
+    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+    expect(await button(page, 'Choose files').count()).toBe(0)
+    await page.goto('/contexts/notes')
+    await page.getByLabel('Allowed extensions').waitFor()
+    for (const name of ['Save changes', 'Disable', 'Delete']) expect(await button(page, name).count()).toBe(0)
+    await page.goto('/keys')
+    await page.getByText('There is no such page here.').waitFor()
+  })
+
+  test('a wrong password is told, and the address that was typed stays', async () => {
+    const user = await dashboard.user(tenant, ['metadata'])
+    const page = await (await dashboard.visitor()).newPage()
+    await page.goto('/files?name=ke')
+    await page.getByLabel('E-mail').fill(user.email)
+    await page.getByLabel('Password').fill('wrong')
+    await button(page, 'Sign in').click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(user.email)
+    await page.getByLabel('Password').fill(user.password)
+    await button(page, 'Sign in').click()
+    // Where he wanted to go.
+    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+  })
+
+  test('an anonymous first load asks nothing but who it is', async () => {
+    const page = await (await dashboard.visitor()).newPage()
+    const asked: string[] = []
+    page.on('request', (request) => {
+      if (request.method() === 'POST') asked.push(`${new URL(request.url()).pathname} ${request.postDataJSON().operationName}`)
+    })
+    await page.goto('/keys')
+    await button(page, 'Sign in').waitFor()
+    expect(asked).toEqual(['/graphql Me'])
+  })
+
+  test('a second factor is set up, and its code asked for', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/account' })
+    const { email, password } = page.user
+    await page.getByLabel('Your password').fill(password)
+    await button(page, 'Set up').click()
+    const secret = (await page.locator('.codeline code').first().textContent())!
+    await page.getByLabel('Code', { exact: true }).fill(new TOTP({ secret }).generate())
+    await button(page, 'Put it to use').click()
+    const codes = (await page.getByRole('dialog').locator('code').textContent())!.split(' ')
+    expect(codes).toHaveLength(10)
+    await button(page, 'I have kept them').click()
+    await button(page, 'Sign out').click()
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await button(page, 'Sign in').click()
+    await page.getByLabel('Code of your authenticator app').fill(codes[0]!)
+    await button(page, 'Sign in').click()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  })
+
+  test('where the tenant requires one, a user without it can do nothing else', async () => {
+    const strict = await world.tenant()
+    await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')
+    const user = await dashboard.user(strict, ['admin'])
+    const context = await dashboard.visitor()
+    await context.request.post('/session', { data: { email: user.email, password: user.password } })
+    const page = await context.newPage()
+    await page.goto('/keys')
+    await page.getByText('This tenant asks for a second factor.').waitFor()
+    expect(await page.locator('nav').count()).toBe(0)
+  })
+
+  test('signing out in one tab signs out the other, and its session is dead', async () => {
+    const first = await dashboard.signedIn(tenant, { at: '/files' })
+    const second = await first.context().newPage()
+    await second.goto('/keys')
+    await second.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
+    const cookies = await first.context().cookies()
+    await button(first, 'Sign out').click()
+    await first.getByLabel('Password').waitFor()
+    await second.getByRole('dialog').getByText('Your session has ended.').waitFor()
+    const cookie = `assay_session=${cookies.find(({ name }) => name === 'assay_session')!.value}`
+    expect((await world.stranger.get('/files', { cookie, 'x-assay-request': 'dashboard' })).status).toBe(401)
+  })
+
+  test('a session that ends elsewhere asks for the password over the page, and what was typed is still there', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/contexts/new-context' })
+    await page.getByLabel('Key', { exact: true }).fill('half_typed')
+    await page.getByLabel('Name', { exact: true }).fill('Half typed')
+    await tenant.admin.graphql('mutation ($id: ID!) { endUserSessions(userId: $id) }', { id: page.user.userId })
+    await button(page, 'Make the context').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Your session has ended.').waitFor()
+    expect(await dialog.getByLabel('E-mail').inputValue()).toBe(page.user.email)
+    await dialog.getByLabel('Password').fill(page.user.password)
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Half typed')
+    await button(page, 'Make the context').click()
+    await page.getByRole('heading', { level: 1, name: 'Files' }).waitFor()
+    expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
+  })
+
+  test('off line it says so and keeps what is shown; back on line it goes on', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
+    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+    await page.context().setOffline(true)
+    await page.getByText('You are offline.').waitFor()
+    await choose(page, { name: 'later.txt', content: 'later' })
+    await page.locator('.upload.failed').waitFor()
+    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+    await page.context().setOffline(false)
+    await page.getByText('You are offline.').waitFor({ state: 'detached' })
+    await page.locator('.upload.kept').waitFor()
+    await page.getByRole('cell', { name: 'later.txt' }).waitFor()
+  })
+})

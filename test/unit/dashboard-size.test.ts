@@ -1,0 +1,42 @@
+import { readdirSync, statSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+import { bytes, dayOfFull } from '../../src/dashboard/browser/api/format.js'
+
+const built = new URL('../../dist/dashboard/public/', import.meta.url)
+
+test('the dashboard’s scripts and styles are under 120 KB gzip in all', () => {
+  const sizes = readdirSync(built)
+    .filter((name) => /\.(js|css)\.gz$/.test(name))
+    .map((name) => statSync(new URL(name, built)).size)
+  expect(sizes.length).toBeGreaterThan(2)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(120 * 1024)
+})
+
+test('every built file has a brotli and a gzip beside it', () => {
+  const names = readdirSync(built)
+  for (const name of names.filter((each) => !/\.(br|gz)$/.test(each)))
+    expect(names).toEqual(expect.arrayContaining([`${name}.br`, `${name}.gz`]))
+})
+
+test.each([
+  [0, '0 B'],
+  [1023, '1,023 B'],
+  [1024, '1 KB'],
+  [1_572_864, '1.5 MB'],
+  [5 * 1024 ** 4, '5 TB'],
+])('%d bytes are %s', (count, text) => expect(bytes(count)).toBe(text))
+
+const points = (...totals: number[]) =>
+  totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
+
+test('the day on which a quota is used up follows from the rate of the last days', () => {
+  const days = (dayOfFull(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
+  expect(days).toBeCloseTo(8, 2)
+})
+
+test.each([
+  ['nothing grows', points(200, 200), 1000],
+  ['it shrinks', points(300, 200), 1000],
+  ['there is one day', points(300), 1000],
+  ['it is more than ten years away', points(0, 1), 1_000_000],
+])('no day is told where %s', (_what, given, quota) => expect(dayOfFull(given, quota)).toBeNull())
