@@ -63,7 +63,8 @@ export class AppendLane {
       client?.release(broken)
     }
     // Those answered together may come together again: where a commit is dear they share the next one.
-    if (performance.now() - began > slowCommitMs) await Promise.all(answered)
+    if (performance.now() - began > slowCommitMs)
+      await Promise.all(answered).then(() => new Promise((resolve) => setImmediate(resolve)))
   }
 
   // Only a change of the log's partitions makes it wait, and that is over in moments.

@@ -196,7 +196,8 @@ export class MoveLanes {
       client?.release(broken)
     }
     // Those answered together may come together again: where a commit is dear they share the next one.
-    if (performance.now() - began > slowCommitMs) await Promise.all(answered)
+    if (performance.now() - began > slowCommitMs)
+      await Promise.all(answered).then(() => new Promise((resolve) => setImmediate(resolve)))
     return left
   }
 
