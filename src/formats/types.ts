@@ -150,14 +150,14 @@ export const types: Record<string, TypeRow> = {
   iso: row('application/vnd.efi.iso', 'iso udf'),
   dmg: row('application/x-apple-diskimage', 'dmg'),
   stl: row('model/stl', 'stl'),
-  shp: row('application/vnd.shp', 'shp shx'),
+  shp: row('application/vnd.shp', 'shp'),
   dbf: row('application/vnd.dbf', 'dbf'),
   exr: row('image/x-exr', 'exr'),
   tga: row('image/x-tga', 'tga'),
   djvu: row('image/vnd.djvu', 'djvu djv'),
   npy: row('application/x-npy', 'npy'),
   h5: row('application/x-hdf5', 'h5 hdf5 he5'),
-  fits: row('application/fits', 'fits fit fts'),
+  fits: row('application/fits', 'fits fts'),
   nii: row('application/x-nifti', 'nii'),
 }
 

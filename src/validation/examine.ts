@@ -133,11 +133,11 @@ function bySignature(source: RandomAccessSource, recognised: Recognition): Forma
 const isArmoured = (source: RandomAccessSource, { kind }: Recognition): boolean =>
   kind === 'text' &&
   binaryTypeFor(source.extension) === 'der' &&
-  /-----BEGIN |^[A-Za-z0-9+/=\r\n]{64,}$/.test(source.read(0, 4096).toString('latin1'))
+  /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im.test(source.read(0, 4096).toString('latin1'))
 
 // Extensions without a reader whose files always start with a signature that recognise() finds.
 const signed = new Set(
-  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg avro iso shp dbf exr djvu npy h5 fits nii p12 pfx p7s p7m p7b p7c der'.split(
+  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg avro shp exr djvu npy h5 fits nii p12 pfx p7s p7m p7b p7c der'.split(
     ' ',
   ),
 )

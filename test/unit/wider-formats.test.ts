@@ -28,6 +28,7 @@ describe('texts are opened', () => {
     ['ics', latin(calendar), 'text/calendar'],
     ['ics', utf16le(calendar), 'text/calendar'],
     ['vcf', latin('BEGIN:VCARD\nVERSION:4.0\nFN:Ada\nEND:VCARD\n'), 'text/vcard'],
+    ['vcf', latin('##fileformat=VCFv4.2\n#CHROM\tPOS\n'), 'text/vcard'],
     ['vtt', latin('WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n'), 'text/vtt'],
     ['srt', latin('1\n00:00:01,000 --> 00:00:02,000\nHello\n'), 'application/x-subrip'],
     ['step', latin(step), 'model/step'],
@@ -39,6 +40,7 @@ describe('texts are opened', () => {
     ['eml', latin('From: a@example.com\r\nSubject: Hello\r\n\r\nHello\r\n'), 'message/rfc822'],
     ['stl', latin('solid cube\nfacet normal 0 0 0\nendfacet\nendsolid cube\n'), 'model/stl'],
     ['stl', facets(12), 'model/stl'],
+    ['stl', latin(`850STL25.01${' '.repeat(1013)}`), 'model/stl'],
   ])('.%s', async (extension, bytes, mime) => {
     expect(await judged(extension, bytes)).toMatchObject({ sound: true, fits: true, reader: expect.any(String) })
     if (extension !== 'stl') expect((await judged(extension, bytes)).mime).toBe(mime)
@@ -80,6 +82,8 @@ const nii = () => {
   bytes.write('n+1\0', 344, 'latin1')
   return bytes
 }
+// Disks of other systems have the extension, and tables whose head does not tell.
+const uncertain = new Set(['iso', 'dbf'])
 const behind = (start: string) => Buffer.concat([latin(start), noise(500)])
 
 describe('other types are recognised by their signatures, and nothing else passes under their names', () => {
@@ -98,8 +102,10 @@ describe('other types are recognised by their signatures, and nothing else passe
     ['p12', () => Buffer.concat([Buffer.from('30820200', 'hex'), noise(512)]), 'application/pkix-cert'],
   ])('.%s', async (extension, make, mime) => {
     expect(await judged(extension, make())).toMatchObject({ sound: true, fits: true, mime })
-    expect(await judged(extension, noise(5000))).toMatchObject({ sound: false })
-    expect(await judged(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
+    if (!uncertain.has(extension)) {
+      expect(await judged(extension, noise(5000))).toMatchObject({ sound: false })
+      expect(await judged(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
+    }
     expect(await judged(extension, attachingPdf())).toMatchObject({ fits: false })
   })
 

@@ -19,7 +19,8 @@ const ofBinaries: Record<string, Signature> = {
   exr: at(0, /^v\/1\x01/),
   djvu: at(0, /^AT&TFORM....DJV[UMI]/s),
   npy: at(0, /^\x93NUMPY[\x01-\x03]\0/),
-  h5: at(0, /^\x89HDF\r\n\x1a\n/),
+  // A block of the user's own may come before it.
+  h5: (source) => [0, 512, 1024, 2048].some((place) => at(place, /^\x89HDF\r\n\x1a\n/)(source)),
   nii: (source) => at(344, /^n[+i]1\0/)(source) || at(4, /^n[+i]2\0/)(source),
   shp: (source) => at(0, /^\0\0\x27\x0a\0{20}/)(source) && at(28, /^\xe8\x03\0\0/)(source),
   dbf: isDbf,
@@ -51,5 +52,6 @@ function isDer(source: RandomAccessSource): boolean {
   const head = source.read(0, 13)
   if (/^\x30\x80(\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07|\x02\x01\x03)/.test(head.toString('latin1'))) return true
   const width = (head[1] ?? 0) - 0x80
+  if (head.length >= 6 && head[0] === 0x30 && width < 0) return head[1] === source.size - 2
   return head.length >= 6 && head[0] === 0x30 && width >= 1 && width <= 4 && head.readUIntBE(2, width) === source.size - 2 - width
 }

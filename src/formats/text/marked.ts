@@ -1,38 +1,45 @@
 import { textTypeFor } from '../extensions.js'
 import { broken, type FormatReader, sound } from '../format.js'
-import type { RandomAccessSource } from '../random-access-source.js'
 import { readText } from './text.js'
 
 interface Marks {
+  called: string
   begins: RegExp
   /** In the last bytes: what a file that is cut off lacks. */
   ends?: RegExp
-  called: string
 }
 
-/** Texts that say at their beginning and at their end what they are. */
-const marks: Record<string, Marks> = {
-  ics: { begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i, called: 'calendar' },
-  vcf: { begins: /^BEGIN:VCARD/i, ends: /END:VCARD\s*$/i, called: 'vCard' },
-  vtt: { begins: /^WEBVTT(?=[\s]|$)/, called: 'WebVTT' },
-  step: { begins: /^ISO-10303-21;/, ends: /END-ISO-10303-21;/, called: 'STEP exchange file' },
-  dxf: { begins: /^(?:0|999)\s*[\r\n]/, ends: /[\r\n]\s*EOF[\s\x1a]*$/, called: 'DXF drawing' },
+/** Texts that say at their beginning and at their end what they are; of some extensions there are several. */
+const marks: Record<string, Marks[]> = {
+  ics: [{ called: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
+  vcf: [
+    { called: 'vCard', begins: /^BEGIN:VCARD/i, ends: /END:VCARD\s*$/i },
+    { called: 'table of genes', begins: /^##fileformat=VCF/ },
+  ],
+  vtt: [{ called: 'WebVTT', begins: /^WEBVTT(?=[\s]|$)/ }],
+  step: [{ called: 'STEP exchange file', begins: /^ISO-10303-21;/, ends: /END-ISO-10303-21;/ }],
+  dxf: [{ called: 'DXF drawing', begins: /^(?:0|999)\s*[\r\n]/, ends: /[\r\n]\s*EOF[\s\x1a]*$/ }],
+  // Subtitles have the same extension.
+  stl: [
+    { called: 'STL', begins: /^solid\b/i, ends: /endsolid/i },
+    { called: 'text of subtitles', begins: /^(?:\$|\/\/)/ },
+  ],
 }
 
 const reach = 4096
 
 /** Text, with the marks of its type. */
 export const readMarked: FormatReader = async (source, limits) => {
-  if (plainStart(source).startsWith('AutoCAD Binary DXF')) return sound(['checked for its signature only'])
+  const start = plain(source.read(0, reach)).trimStart()
+  if (start.startsWith('AutoCAD Binary DXF')) return sound(['checked for its signature only'])
   const verdict = await readText(source, limits)
-  const type = marks[textTypeFor(source.extension) ?? '']
-  if (!verdict.sound || !type) return verdict
-  if (!type.begins.test(plainStart(source))) return broken(`it does not begin as a ${type.called} does`)
+  const known = marks[textTypeFor(source.extension) ?? source.extension] ?? []
+  const mark = known.find(({ begins }) => begins.test(start))
+  if (!verdict.sound || known.length === 0) return verdict
+  if (!mark) return broken(`it does not begin as a ${known[0]!.called} does`)
   const end = plain(source.read(Math.max(0, source.size - reach), reach))
-  return type.ends && !type.ends.test(end) ? broken(`the ${type.called} is cut off: its end is missing`) : verdict
+  return mark.ends && !mark.ends.test(end) ? broken(`the ${mark.called} is cut off: its end is missing`) : verdict
 }
-
-const plainStart = (source: RandomAccessSource) => plain(source.read(0, reach)).trimStart()
 
 // Marks are ASCII in every encoding.
 const plain = (bytes: Buffer): string =>
@@ -44,18 +51,12 @@ const plain = (bytes: Buffer): string =>
 const facetBytes = 50
 const headBytes = 84
 
-/** STL: as text from `solid` to `endsolid`, or as many triangles as are announced. */
-export const readStl: FormatReader = async (source, limits) => {
+/** STL: as text from `solid` to `endsolid`, or as many triangles as are announced; or subtitles of the European Broadcasting Union. */
+export const readStl: FormatReader = (source, limits) => {
+  if (/^\d{3}STL\d\d\.\d\d/.test(source.read(0, 16).toString('latin1')))
+    return sound(['subtitles: checked for its signature only'])
   const facets = source.size >= headBytes ? source.read(80, 4).readUInt32LE(0) : 0
   const announced = headBytes + facets * facetBytes
   if (facets > 0 && announced <= source.size && source.size - announced < reach) return sound([], { facets })
-  if (!/^solid\b/i.test(plainStart(source)))
-    return broken(
-      facets > 0 && announced > source.size
-        ? `the STL is cut off: ${source.size} of ${announced} bytes`
-        : 'it does not begin as an STL does',
-    )
-  const verdict = await readText(source, limits)
-  const ended = /endsolid/i.test(plain(source.read(Math.max(0, source.size - reach), reach)))
-  return verdict.sound && !ended ? broken('the STL is cut off: its end is missing') : verdict
+  return readMarked(source, limits)
 }

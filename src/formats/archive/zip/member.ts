@@ -55,11 +55,14 @@ async function verifySmall(
 
 function inflateSmall(packed: Buffer, entry: ZipEntry): Buffer {
   try {
-    return inflateRawSync(packed, { maxOutputLength: atOnce.output + 1 })
+    return inflateRawSync(packed, { maxOutputLength: atOnce.output + 1, chunkSize: roomFor(entry.uncompressedSize) })
   } catch (error) {
     throw unpackingFault(error, entry)
   }
 }
+
+/** One buffer for all of it and a byte more: zlib's own chunks of 16 KiB would be put together again. */
+export const roomFor = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), atOnce.output + 1)
 
 /** What zlib threw, as the member's damage where it is that. */
 function unpackingFault(error: unknown, entry: ZipEntry): unknown {
