@@ -22,6 +22,11 @@ const table: [types: string, load: Load][] = [
   ['gz', async () => (await import('./archive/archive.js')).readGzip],
   ['tar', async () => (await import('./archive/archive.js')).readTar],
   ['7z', async () => (await import('./archive/archive.js')).readSevenZip],
+  ['rar', async () => (await import('./archive/sevenzip/others.js')).readRar],
+  ['cab', async () => (await import('./archive/sevenzip/others.js')).readCab],
+  ['xz', async () => (await import('./archive/sevenzip/others.js')).readStream({ type: 'xz', called: 'xz file' })],
+  ['bz2', async () => (await import('./archive/sevenzip/others.js')).readStream({ type: 'bzip2', called: 'bzip2 file' })],
+  ['zst', async () => (await import('./archive/sevenzip/others.js')).readStream({ type: 'zstd', called: 'Zstandard file' })],
   ['jar', async () => (await import('./office/jar.js')).readJar],
 
   ['docx docm', async () => (await import('./office/ooxml.js')).readOoxml('docx')],

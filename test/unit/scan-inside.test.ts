@@ -9,6 +9,7 @@ import { YaraScanner } from '../../src/scanner/yara/yara.js'
 import { createValidator } from '../../src/validation/validator.js'
 import { clean, cleanWith, eicar, inMemory, zipOf } from '../support/eicar.js'
 import { encrypted7z, hidden7z, noise, sevenZip, zip } from '../support/samples/archive.js'
+import { cpio, rar5 } from '../support/samples/containers.js'
 import { compound, doc, encryptedPackage } from '../support/samples/office.js'
 import { pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
@@ -176,6 +177,12 @@ describe('nothing is called clean that was not seen', () => {
   ])('%s is incomplete, alone and in a zip', async (_, bytes, reason) => {
     expect(await scan(bytes)).toMatchObject(incomplete(reason))
     expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
+  })
+
+  test('a name that is a trick is found in any archive', async () => {
+    const file = { name: 'invoice.pdf.exe', bytes: noise(50) }
+    for (const bytes of [rar5(file), cpio(file), await sevenZip({ [file.name]: file.bytes })])
+      expect(await scan(bytes)).toMatchObject({ verdict: 'infected' })
   })
 
   test('but what is found beside it is a virus', async () => {

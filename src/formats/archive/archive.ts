@@ -17,7 +17,7 @@ export const openNest = (source: RandomAccessSource, limits: ReaderLimits) =>
   new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside)
 
 /** What has its files scanned calls none clean of which a part wants a password. */
-const encryptedIn = ({ budget }: ArchiveNest) => budget.encrypted && { encrypted: true }
+export const encryptedIn = ({ budget }: ArchiveNest) => budget.encrypted && { encrypted: true }
 
 /** Zip archives: as `unzip -t` and 7-Zip judge them. */
 export const readZip: FormatReader = (source, limits) =>

@@ -185,8 +185,8 @@ export function compressed(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x1f, 0x9d, 0x90]), out])
 }
 
-/** RAR 4 with one stored file. */
-export function rar4({ name, bytes }: File): Buffer {
+/** RAR 4 with one stored file, which may be behind a password, its directory too: then that is noise. */
+export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'directory' } = {}): Buffer {
   const block = (type: number, flags: number, body: Buffer, data: Buffer = Buffer.alloc(0)) => {
     const rest = Buffer.concat([Buffer.from([type]), u16le(flags), u16le(7 + body.length), body])
     return Buffer.concat([u16le(crc32(rest) & 0xffff), rest, data])
@@ -204,8 +204,8 @@ export function rar4({ name, bytes }: File): Buffer {
   ])
   return Buffer.concat([
     latin('Rar!\x1a\x07\0'),
-    block(0x73, 0, Buffer.alloc(6)),
-    block(0x74, 0x8000, file, bytes),
+    block(0x73, closed === 'directory' ? 0x80 : 0, Buffer.alloc(6)),
+    ...(closed === 'directory' ? [Buffer.alloc(200, 0xa7)] : [block(0x74, closed === 'file' ? 0x8004 : 0x8000, file, bytes)]),
     block(0x7b, 0x4000, Buffer.alloc(0)),
   ])
 }

@@ -61,8 +61,19 @@ export async function runSevenZip(
 ): Promise<SevenZipRun> {
   const complaints: string[] = []
   const { factory, module } = await engine()
+  // What is thrown while it empties its buffers at the end, the library swallows.
+  let thrown: { error: unknown } | undefined
+  const heard = (text: string) => {
+    if (thrown) return
+    try {
+      line?.(text)
+    } catch (error) {
+      thrown = { error }
+      throw error
+    }
+  }
   const sevenZip = await factory({
-    print: (text) => line?.(text),
+    print: heard,
     printErr: (text) => void (complaints.length < 20 && text.trim() !== '' && complaints.push(text.slice(0, 300))),
     stdin: () => null as unknown as number,
     instantiateWasm: (
@@ -80,6 +91,7 @@ export async function runSevenZip(
   if (output) redirect(sevenZip, output)
   // A password of our own: without one it would ask, and fail in another way.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
+  if (thrown) throw thrown.error
   return { exitCode, complaints }
 }
 

@@ -28,7 +28,19 @@ export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNes
     nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
-  const { run, members } = await listMembers(source, '7z', nest.limits, (name) => {
+  return checkMembers(source, nest, { type: '7z', called: '7z archive' })
+}
+
+/** What 7-Zip opens, by its name for the type and ours. */
+export interface SevenZipKind {
+  type: string
+  called: string
+}
+
+/** Of an archive with a directory: bombs and tricks are refused from that, then every member's data is tested. */
+export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest, kind: SevenZipKind): Promise<SevenZipFacts> {
+  const { type, called } = kind
+  const { run, members } = await listMembers(source, type, nest.limits, (name) => {
     nest.budget.addEntries(1)
     checkName(name)
   })
@@ -37,13 +49,18 @@ export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNes
     nest.note('the directory of the archive needs more memory than is allowed: only its outer headers were checked')
     return facts
   }
-  if (run.exitCode > 1) throw damaged(`the 7z archive does not open: ${reason(run)}`)
+  if (asksForPassword(run)) {
+    nest.budget.encrypted = true
+    nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
+    return facts
+  }
+  if (run.exitCode > 1) throw damaged(`the ${called} does not open: ${reason(run)}`)
   nest.budget.announce(facts.unpackedBytes)
   const encrypted = members.filter((member) => member.encrypted).length
   if (encrypted > 0) {
     nest.budget.encrypted = true
     nest.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
-  } else await testMembers(source, members, facts.unpackedBytes, nest)
+  } else await testMembers(source, members, { ...kind, unpackedBytes: facts.unpackedBytes }, nest)
   return facts
 }
 
@@ -80,7 +97,7 @@ export const isHiddenSevenZip = (source: RandomAccessSource): boolean => hidesDi
 async function testMembers(
   source: RandomAccessSource,
   members: PackedMember[],
-  unpackedBytes: number,
+  { type, called, unpackedBytes }: SevenZipKind & { unpackedBytes: number },
   nest: ArchiveNest,
 ): Promise<void> {
   if (!timeFor(unpackedBytes, nest.limits)) {
@@ -90,22 +107,27 @@ async function testMembers(
   const links = new ArchiveLinks()
   const run = await unpackNested(
     source,
-    { type: '7z', members: members.map((each) => ({ ...each, size: bytesOf(each.size) })), links },
+    { type, members: members.map((each) => ({ ...each, size: bytesOf(each.size) })), links },
     nest,
   )
+  judgeUnpacking(run, called, nest)
+  links.check()
+}
+
+/** What 7-Zip's run over all of the data says of the archive. */
+export function judgeUnpacking(run: SevenZipRun, called: string, nest: ArchiveNest): void {
   if (outOfMemory(run))
     nest.note("unpacking needs more memory than is allowed: the directory was checked, the members' data was not")
   else if (unsupported(run))
     nest.note(
       "a member is packed by a method that 7-Zip does not know here: the directory was checked, the members' data was not",
     )
-  else if (run.exitCode > 1) throw damaged(`the 7z archive is damaged: ${reason(run)}`)
+  else if (run.exitCode > 1) throw damaged(`the ${called} is damaged: ${reason(run)}`)
   else if (run.exitCode === 1) nest.note(`7-Zip warns: ${reason(run)}`)
-  links.check()
 }
 
 interface Nested {
-  type: '7z' | 'zip'
+  type: string
   members: PackedMember[]
   links: ArchiveLinks
   /** Members that were unpacked before. */
@@ -131,6 +153,7 @@ const timeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillise
 
 export const outOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.complaints.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
+export const asksForPassword = (run: SevenZipRun) => run.complaints.some((text) => /encrypted|password/i.test(text))
 export const unsupported = (run: SevenZipRun) => run.complaints.some((text) => /Unsupported (Method|Feature)/i.test(text))
 
 /** Its first complaint that says something, without the name it knows the file by. */

@@ -1,0 +1,61 @@
+import { describe, expect, test } from '@jest/globals'
+import { MemorySource } from '../../src/formats/random-access-source.js'
+import { examine } from '../../src/validation/examine.js'
+import { damaged } from '../support/format-reading.js'
+import { noise, sevenZip, tarOf } from '../support/samples/archive.js'
+import { cab, rar4, rar5 } from '../support/samples/containers.js'
+
+async function verdictOn(extension: string, bytes: Buffer) {
+  const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
+  return (await examine(new MemorySource(bytes, extension), job)).soundness?.verdict
+}
+
+const file = { name: 'a.bin', bytes: noise(2000) }
+const zstd = Buffer.from(
+  '28b52ffd641d008d02005404414e544956495255532d544553542d46494c452124482b482a2058354f2150254041505b345c505a58353428505e2937434329377d2445494341522d5354414e444152442d02003b312828103b98016c862c68',
+  'hex',
+)
+const samples: [extension: string, make: () => Buffer | Promise<Buffer>][] = [
+  ['rar', () => rar4(file)],
+  ['rar', () => rar5(file)],
+  ['cab', () => cab(file)],
+  ['xz', () => sevenZip({ a: noise(2000) }, [], 'xz')],
+  ['xz', async () => sevenZip({ a: await tarOf([{ name: 'a', data: 'text' }]) }, [], 'xz')],
+  ['bz2', () => sevenZip({ a: noise(2000) }, [], 'bzip2')],
+  ['zst', () => zstd],
+]
+
+describe('what 7-Zip opens is opened', () => {
+  test.each(samples)('.%s', async (extension, make) => {
+    const bytes = await make()
+    expect(await verdictOn(extension, bytes)).toMatchObject({ sound: true })
+    expect(await verdictOn(extension, bytes.subarray(0, Math.floor(bytes.length / 2)))).toMatchObject({ sound: false })
+    if (extension !== 'cab')
+      expect(await verdictOn(extension, damaged(bytes, Math.floor(bytes.length / 2), 4, 0x55))).toMatchObject({ sound: false })
+  })
+
+  test('two streams behind each other are one file', async () => {
+    const [one, other] = [await sevenZip({ a: 'one' }, [], 'xz'), await sevenZip({ a: 'other' }, [], 'xz')]
+    expect(await verdictOn('xz', Buffer.concat([one, other]))).toMatchObject({ sound: true })
+    const [first, second] = [await sevenZip({ a: 'one' }, [], 'bzip2'), await sevenZip({ a: 'other' }, [], 'bzip2')]
+    expect(await verdictOn('bz2', Buffer.concat([first, second]))).toMatchObject({ sound: true })
+  })
+
+  test('a member that would be written elsewhere, and a bomb', async () => {
+    expect(await verdictOn('rar', rar5({ ...file, name: '../a' }))).toMatchObject({ sound: false, trap: 'archive_path' })
+    expect(await verdictOn('xz', await sevenZip({ a: Buffer.alloc(40_000_000) }, [], 'xz'))).toMatchObject({
+      trap: 'archive_ratio',
+    })
+  })
+
+  test('one volume of several is not judged by the others that are not there', async () => {
+    const volume = rar4(file)
+    volume[10]! |= 1
+    expect(await verdictOn('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
+  })
+
+  test('encrypted RAR archives are told, also where their directory is encrypted', async () => {
+    for (const closed of ['file', 'directory'] as const)
+      expect(await verdictOn('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
+  })
+})
