@@ -10,7 +10,7 @@ export function banner({ config, port, database, app }: { config: Config; port: 
     `Assay listens on ${config.host}:${port}`,
     ...(config.dashboard ? [`  Dashboard ${url}/`] : []),
     `  API       ${url}/api/v1   (documented at ${url}/docs)`,
-    `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (Apollo Sandbox in a browser)' : ''}`,
+    `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (a page in a browser)' : ''}`,
     `  Database  ${database}`,
     `  Store     ${app.descriptions.storage}`,
     ...app.descriptions.scanner.split('\n').map((line, place) => `  ${place === 0 ? 'Scanner ' : '        '}  ${line}`),
