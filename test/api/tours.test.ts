@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { transform } from '@swc/core'
+import { World } from '../support/world.js'
+
+const run = promisify(execFile)
+const root = new URL('../../', import.meta.url)
+const folder = mkdtempSync(join(tmpdir(), 'assay-tours-'))
+let world: World
+
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(async () => {
+  await world.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Step {
+  typed: string
+  shown: string
+}
+
+/** What is typed, block by block, and what the page shows that it prints. */
+function stepsOf(page: string, language: string): Step[] {
+  const text = readFileSync(new URL(`docs/${page}`, root), 'utf8')
+  const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, kind, content]) => ({ kind, content: content! }))
+  return blocks.flatMap(({ kind, content }, place) => {
+    const next = blocks[place + 1]
+    return kind === language ? [{ typed: content, shown: next && next.kind !== language ? next.content : '' }] : []
+  })
+}
+
+/** A text where `…` stands for whatever is there. */
+const pattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escaped).join('.*')}$`, 's')
+const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+test('the tour with the SDK is a program that prints what the page shows', async () => {
+  const tenant = await world.tenant()
+  const steps = stepsOf('tour-sdk.md', 'ts')
+  const program = steps
+    .map(({ typed }) => typed)
+    .join('')
+    .replace("'assay/client'", `'${new URL('dist/client/index.js', root)}'`)
+  const { code } = await transform(program, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
+  const path = join(folder, 'tour.mjs')
+  writeFileSync(path, code)
+  const env = { PATH: process.env.PATH, ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
+  const { stdout } = await run(process.execPath, [path], { env })
+  expect(steps.length).toBeGreaterThan(7)
+  expect(stdout.trim()).toMatch(pattern(steps.map(({ shown }) => shown).join('')))
+})
+
+test('the tour with the command line, typed as it stands, prints what the page shows', async () => {
+  const tenant = await world.tenant()
+  await tenant.context('invoices', { allowed_extensions: ['csv', 'pdf', 'jpg'], max_file_size_mb: 10 })
+  const steps = stepsOf('tour-cli.md', 'sh')
+  const end = '--- the next step ---'
+  const typed = steps.map((step) =>
+    step.typed.replace('http://localhost:8080', world.url).replace('assay_…', tenant.admin.credential!),
+  )
+  const program = fileURLToPath(new URL('dist/client/command/main.js', root))
+  const npx = `npx() { shift; '${process.execPath}' '${program}' "$@"; }`
+  const script = [npx, ...typed.map((lines) => `${lines}printf '%s\\n' '${end}'`)].join('\n')
+  const { stdout } = await run('sh', ['-c', script], { cwd: folder, env: { PATH: process.env.PATH, HOME: folder } })
+  const printed = stdout.split(`${end}\n`)
+  expect(steps.length).toBeGreaterThan(6)
+  for (const [place, { typed, shown }] of steps.entries())
+    expect({ typed, printed: printed[place]!.trim() }).toEqual({ typed, printed: expect.stringMatching(pattern(shown)) })
+})
