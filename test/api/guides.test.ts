@@ -1,11 +1,15 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { transform } from '@swc/core'
+import { openBrowser, pageOf } from '../support/browser.js'
+import { openIdentityProvider } from '../support/identity-provider.js'
 import { describeWith, partPath } from '../support/real-parts.js'
+import { freePort } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const run = promisify(execFile)
@@ -57,4 +61,70 @@ test('the route of the guide for Next.js hands a form on, and the answer back', 
     201,
     expect.objectContaining({ data: expect.objectContaining({ original_filename: 'second.csv', context_key: 'invoices' }) }),
   ])
+})
+
+describeWith('go')('the guide for Go', () => {
+  test('uploads, downloads and reads a refusal, and prints what it shows', async () => {
+    const [program, shown] = blocksOf('From Go')
+    writeFileSync(join(folder, 'main.go'), program!)
+    const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
+    const { stdout } = await run(partPath('go'), ['run', join(folder, 'main.go')], { env: { ...env, ...cache }, cwd: folder })
+    expect(stdout).toBe(shown)
+  })
+})
+
+describeWith('chromium')('the guide for a browser form', () => {
+  let backEnd: ChildProcess
+  let url: string
+  beforeAll(async () => {
+    const [program] = blocksOf('From a browser form')
+    const key = await tenant.key(['upload', 'download'], { contexts: ['invoices'] })
+    const port = await freePort()
+    url = `http://127.0.0.1:${port}`
+    writeFileSync(join(folder, 'form.mjs'), `${program}\nconsole.log('up')`)
+    backEnd = spawn(process.execPath, [join(folder, 'form.mjs')], { env: { ...env, ASSAY_KEY: key.credential, PORT: port } })
+    await once(backEnd.stdout!, 'data')
+  })
+  afterAll(() => void backEnd?.kill())
+
+  test('the back end streams the form on, links to what was kept, and says what was not', async () => {
+    const browser = await openBrowser()
+    try {
+      const { page, complaints } = await pageOf(browser, url)
+      const send = async (name: string, content: string) => {
+        await page.goto(url)
+        await page.setInputFiles('input[type=file]', { name, mimeType: 'text/csv', buffer: Buffer.from(content) })
+        await Promise.all([page.waitForNavigation(), page.click('button')])
+      }
+      await send('a <b> & c.csv', 'id,amount\n3,9.00\n')
+      expect(await page.textContent('p')).toBe('Kept: a <b> & c.csv')
+      const link = (await page.getAttribute('a', 'href'))!
+      expect(await (await fetch(link)).text()).toBe('id,amount\n3,9.00\n')
+      expect(complaints).toEqual([])
+      await send('a.exe', 'x')
+      expect(await page.textContent('p')).toMatch(/^Not kept: Extension 'exe' is not allowed/)
+    } finally {
+      await browser.close()
+    }
+  })
+})
+
+test('the guide for your own sign-in: its settings, its claims, and what they may', async () => {
+  const provider = await openIdentityProvider()
+  const [settings, program, shown] = blocksOf('Behind your own sign-in')
+  const given = Object.fromEntries([...settings!.matchAll(/(JWT_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
+  expect(Object.keys(given).sort()).toEqual(Object.keys(provider.env).sort())
+  expect(given).toMatchObject({ JWT_ISSUER: provider.issuer, JWT_AUDIENCE: provider.audience })
+  const service = await World.open(provider.env, world)
+  try {
+    const token = await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid upload metadata' })
+    writeFileSync(join(folder, 'signed-in.mjs'), program!)
+    const { stdout } = await run(process.execPath, [join(folder, 'signed-in.mjs')], {
+      env: { PATH: process.env.PATH, ASSAY_URL: service.url, USER_TOKEN: token },
+    })
+    expect(stdout).toBe(shown)
+  } finally {
+    await service.close()
+    await provider.close()
+  }
 })

@@ -12,6 +12,7 @@ const packages = {
   pgbouncer: 'pgbouncer',
   chromium: 'chromium',
   python3: 'python3',
+  go: 'golang-go',
 }
 export type Part = keyof typeof packages
 
