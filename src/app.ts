@@ -20,6 +20,7 @@ import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import { openServices, type Services } from './services.js'
 import type { BlobStorage } from './storage/blob-storage.js'
+import { openTracing } from './tracing/tracing.js'
 import { createValidator } from './validation/validator.js'
 import { openSandbox, type Sandbox } from './workers/sandbox.js'
 import { WorkerPool } from './workers/worker-pool.js'
@@ -75,7 +76,8 @@ export async function createApp(parts: AppParts): Promise<App> {
     onCommitted(entry)
     if (entry.deletion) maintenance.sweepSoon()
   }
-  const doors = await openDoors({ ...parts, services, uploads, uploadStorage, metrics, spool, slots, scanner })
+  const tracing = await openTracing(config.otlpEndpoint)
+  const doors = await openDoors({ ...parts, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner })
   const firstRun = await bootstrap(config, database, services)
   return {
     httpServer: httpServer(doors.express),
@@ -98,6 +100,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       await workers.close()
       await services.close()
       await spool.close()
+      await tracing?.close()
     },
   }
 }

@@ -22,6 +22,7 @@ import type { Services } from './services.js'
 import type { BlobStorage } from './storage/blob-storage.js'
 import { LocalStorage } from './storage/local/local.js'
 import { serveBlob } from './storage/serve-blob.js'
+import type { Tracing } from './tracing/tracing.js'
 import { megabyte } from './units.js'
 import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
 
@@ -34,6 +35,7 @@ interface DoorParts extends AppParts {
   spool: Spool
   slots: UploadSlots
   scanner: VirusScanner & { url: string }
+  tracing: Tracing | undefined
 }
 
 interface Doors {
@@ -85,6 +87,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     health,
     spool,
     metricsToken: config.metricsToken,
+    tracing: parts.tracing,
     metricsElsewhere: config.metricsPort !== undefined,
     corsOrigins: config.corsOrigins,
     trustProxy: config.trustProxy,

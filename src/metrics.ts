@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Entry } from './ledger/entry.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import type { BlobStorage } from './storage/blob-storage.js'
+import { traced } from './tracing/tracing.js'
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
@@ -132,7 +133,11 @@ export class Metrics {
 
 /** The scanner, with its times in the metrics. */
 export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
-  scan: (content, options) => timed(metrics.scan.startTimer(), scanner.scan(content, options)),
+  scan: (content, options) =>
+    timed(
+      metrics.scan.startTimer(),
+      traced('scan', () => scanner.scan(content, options)),
+    ),
   identity: () => scanner.identity(),
   prove: () => scanner.prove(),
   close: () => scanner.close(),
@@ -141,7 +146,11 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
 /** What an upload needs of the store, with its times in the metrics. */
 export const measuredStorage = (storage: BlobStorage, metrics: Metrics): Pick<BlobStorage, 'put' | 'remove'> => ({
   remove: (path) => timed(metrics.store.startTimer({ operation: 'remove' }), storage.remove(path)),
-  put: (path, content, options) => timed(metrics.store.startTimer({ operation: 'put' }), storage.put(path, content, options)),
+  put: (path, content, options) =>
+    timed(
+      metrics.store.startTimer({ operation: 'put' }),
+      traced('store', () => storage.put(path, content, options)),
+    ),
 })
 
 const timed = <T>(stop: () => number, work: Promise<T>): Promise<T> => work.finally(stop)

@@ -10,6 +10,7 @@ const base = [
   'block-reasons',
   'error-codes',
   'errors',
+  'tracing',
   'plain-text',
   'units',
   'disk-reserve',

@@ -67,6 +67,8 @@ export interface Config {
   readonly metricsToken: string | undefined
   /** Unset: on the port of everything else. */
   readonly metricsPort: number | undefined
+  /** Of a collector that speaks OTLP over HTTP; unset: no traces, and nothing of them is loaded. */
+  readonly otlpEndpoint: string | undefined
   /** As express's 'trust proxy' takes it. */
   readonly trustProxy: false | number | string[]
   /** Undefined: for ever. */
@@ -139,6 +141,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       '16 to 200 visible ASCII characters without spaces',
       'secret',
     ),
+    otlpEndpoint: read.baseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
     metricsPort: read.optionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
     trustProxy: read.proxies('TRUST_PROXY'),
     callLogRetentionDays: read.optionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),

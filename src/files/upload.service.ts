@@ -15,6 +15,7 @@ import type { Ledger } from '../ledger/ledger.js'
 import type { PathLeases } from '../ledger/path-leases.js'
 import { Outrun, overContextQuota, overTenantQuota } from '../ledger/refusals.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
+import { traced } from '../tracing/tracing.js'
 import { megabyte } from '../units.js'
 import type { ValidationReport, Validator } from '../validation/checks/check.js'
 import { extensionOf } from '../validation/file-under-test.js'
@@ -212,7 +213,7 @@ export class UploadService {
   }
 
   #judge(attempt: Attempt, context: FileContext, originalFilename: string, spooled: Received): Promise<ValidationReport> {
-    return this.#validator.validate({
+    const submission = {
       originalFilename,
       rules: context,
       sizeBytes: spooled.sizeBytes,
@@ -220,7 +221,8 @@ export class UploadService {
       owner: attempt.actor.tenantId,
       ...(spooled.announced && { announced: true }),
       ...(spooled.content && { content: spooled.content }),
-    })
+    }
+    return traced('checks', () => this.#validator.validate(submission))
   }
 
   /** Counted and in the log, with its report, before the caller hears of it. */

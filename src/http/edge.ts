@@ -15,6 +15,7 @@ import type { Metrics } from '../metrics.js'
 import { publicError } from '../public-error.js'
 import { sendError } from '../rest/envelope.js'
 import type { RestHandler } from '../rest/router.js'
+import { inSpan, type Span, type Tracing } from '../tracing/tracing.js'
 import { callOf, clientAddress, type Known, targetOf } from './caller.js'
 import { guardDownloads } from './download-guard.js'
 import { dropWhereStalled, isLingering, settleEarlyAnswers } from './early-answers.js'
@@ -43,6 +44,8 @@ export interface EdgeParts {
   health: Health
   metrics: Metrics
   metricsToken: string | undefined
+  /** Undefined where nobody collects traces. */
+  tracing: Tracing | undefined
   metricsElsewhere: boolean
   spool: Spool
   corsOrigins: string[]
@@ -116,7 +119,7 @@ export function createEdge(parts: EdgeParts): Express {
 }
 
 /** The request's id, and one line of log when it is answered: never a query string, which may be a signed URL. */
-function identify({ logger, metrics }: EdgeParts): RequestHandler {
+function identify({ logger, metrics, tracing }: EdgeParts): RequestHandler {
   return (request, response, next) => {
     // Sent after a request whose answer ended the connection.
     if (isLingering(request.socket)) return void request.resume()
@@ -129,10 +132,12 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
     const path = request.path
     // Now: once the answer has closed, the socket that it is read from may be gone.
     const ip = clientAddress(request)
+    const span = tracing && spanOf(tracing, request)
     response.once('close', () => {
       const ms = performance.now() - start
-      const edge = path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other'
-      metrics.requests.observe({ edge, status: response.statusCode }, ms / 1000)
+      span?.set({ 'http.response.status_code': response.statusCode, 'assay.request_id': known.callId })
+      span?.end(response.statusCode >= 500 ? { code: response.statusCode } : undefined)
+      metrics.requests.observe({ edge: edgeOf(path), status: response.statusCode }, ms / 1000)
       if (logger.isLevelEnabled('info'))
         logger.info({
           req: known.callId,
@@ -141,16 +146,28 @@ function identify({ logger, metrics }: EdgeParts): RequestHandler {
           status: response.statusCode,
           ms: Math.round(ms * 10) / 10,
           ip,
+          ...(span && { trace_id: span.traceId }),
           ...(!response.writableFinished && { aborted: true }),
         })
     })
     const fault = framingFault(request)
-    if (!fault) return next()
+    if (!fault) return span ? inSpan(span, next) : next()
     // What follows on the connection may be part of this request, or may not.
     response.shouldKeepAlive = false
     next(badUserInput([fault]))
   }
 }
+
+function spanOf(tracing: Tracing, request: Request): Span {
+  const { method, path, headers } = request
+  const traceparent = typeof headers.traceparent === 'string' ? headers.traceparent : undefined
+  return tracing.request(`${method} ${edgeOf(path)}`, {
+    traceparent,
+    attributes: { 'http.request.method': method, 'url.path': path.slice(0, 200) },
+  })
+}
+
+const edgeOf = (path: string) => (path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other')
 
 function restDoor(parts: EdgeParts): RequestHandler {
   return async (request, response) => {

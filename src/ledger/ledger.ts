@@ -1,6 +1,7 @@
 import type { Database } from '../db/client.js'
 import type { Prisma } from '../db/generated/client.js'
 import { sqlFault } from '../db/sql-errors.js'
+import { traced } from '../tracing/tracing.js'
 import { AppendLane } from './append-lane.js'
 import type { Waiting } from './commit-group.js'
 import { type Entry, failed, movedTenant } from './entry.js'
@@ -59,6 +60,10 @@ export class Ledger {
    * (which is not), and with `Outrun` where what it rests on was taken meanwhile.
    */
   commit(entry: Entry): Promise<void> {
+    return traced('ledger wait', () => this.#commit(entry))
+  }
+
+  #commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {
         this.onFailed(entry)

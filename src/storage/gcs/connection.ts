@@ -1,6 +1,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable, Transform } from 'node:stream'
+import { traceHeaders } from '../../tracing/tracing.js'
 import { BucketAnswer, unavailable } from './deadline.js'
 
 export interface BucketRequest {
@@ -42,7 +43,7 @@ export class BucketConnection {
     const agent = this.agentFor(request.url)
     return new Promise((resolve, reject) => {
       const { method, signal, idleMs = this.#idleMs } = request
-      const headers = { ...request.headers, 'Content-Length': request.body?.byteLength ?? 0 }
+      const headers = { ...request.headers, ...traceHeaders(), 'Content-Length': request.body?.byteLength ?? 0 }
       const outgoing = client.request(request.url, { method, headers, agent, signal }, (body) => {
         body.on('error', () => {})
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body })

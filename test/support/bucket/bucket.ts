@@ -40,6 +40,8 @@ export class StandInBucket {
   readonly faults = new Faults()
   /** Calls as they came, for tests that count them. */
   readonly calls: BucketCall[] = []
+  /** The traces that calls belong to. */
+  readonly traceparents: string[] = []
   /** As those made in Go do: a size of 0 is not told. */
   leavesOutZero = false
   readonly #sockets = new Set<Socket>()
@@ -105,6 +107,7 @@ export class StandInBucket {
     try {
       const { kind, object } = this.#route(request, url)
       this.calls.push(kind)
+      if (request.headers.traceparent) this.traceparents.push(String(request.headers.traceparent))
       this.#assertToken(kind, request)
       await this.#run({ kind, object, url, request, response, fault: this.faults.take(kind) })
     } catch (error) {

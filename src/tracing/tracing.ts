@@ -1,0 +1,56 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+export type Attributes = Record<string, string | number | boolean>
+
+/** One piece of work in a trace. */
+export interface Span {
+  readonly traceId: string
+  /** How the next one in line learns of it: https://www.w3.org/TR/trace-context/ */
+  readonly traceparent: string
+  child(name: string): Span
+  set(attributes: Attributes): void
+  end(error?: unknown): void
+}
+
+/** Where spans go. There is none unless the operator names a collector. */
+export interface Tracing {
+  /** The span of a request, in the caller's trace where it came with a `traceparent`. */
+  request(name: string, facts: { traceparent: string | undefined; attributes: Attributes }): Span
+  /** Sends what is left. */
+  close(): Promise<void>
+}
+
+const current = new AsyncLocalStorage<Span>()
+
+/** Runs `work` as a part of `span`. */
+export const inSpan = <T>(span: Span, work: () => T): T => current.run(span, work)
+
+/** Times `work` as a span of the request that asks for it; outside of a traced request, `work` alone. */
+export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const parent = current.getStore()
+  return parent ? timed(parent.child(name), work) : work()
+}
+
+async function timed<T>(span: Span, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await current.run(span, work)
+    span.end()
+    return result
+  } catch (error) {
+    span.end(error)
+    throw error
+  }
+}
+
+/** The headers that carry the trace on to another service. */
+export function traceHeaders(): { traceparent?: string } {
+  const span = current.getStore()
+  return span ? { traceparent: span.traceparent } : {}
+}
+
+/** Spans to the collector at `endpoint`; undefined, and nothing of it loaded, where there is none. */
+export async function openTracing(endpoint: string | undefined): Promise<Tracing | undefined> {
+  if (endpoint === undefined) return undefined
+  const { openOtlp } = await import('./otlp.js')
+  return openOtlp(endpoint)
+}
