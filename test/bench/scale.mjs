@@ -1,4 +1,5 @@
-// npm run bench:scale -- ROWS: what a year of ROWS calls (default 1,000,000) and as many files costs against one of 10,000.
+// npm run bench:scale -- ROWS [SAMPLES [NEIGHBOURS]]: what a year of ROWS calls (default 1,000,000) and as many files, with their reports,
+// costs against one of 10,000; beside it as many again of each neighbour.
 // Two databases on one PostgreSQL of its own, two services, requests in turn, medians; so the machine's drift is in both.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -15,6 +16,7 @@ const rows = Number(process.argv[2] ?? 1_000_000)
 if (!Number.isInteger(rows) || rows < 10_000)
   throw new Error(`ROWS must be a whole number of at least 10000, not '${process.argv[2]}'.`)
 const samples = Number(process.argv[3] ?? 41)
+const neighbours = Number(process.argv[4] ?? 0)
 const counters = 1.5
 const elsewhere = 3
 
@@ -46,7 +48,9 @@ try {
       `${name.padEnd(58)} ${before.toFixed(2).padStart(9)} ${after.toFixed(2).padStart(11)} ${ratio.toFixed(2).padStart(8)}  ${target}${ratio > target ? '  MISSED' : ''}`,
     )
   }
-  missed.push(...(await deepPages(large)))
+  missed.push(...(await deepPages(large, 'files', { path: '/files', items: large.files })))
+  missed.push(...(await deepPages(large, 'files of a context', { path: '/files?context=seeded_3', items: large.files / 8 })))
+  missed.push(...(await deepPages(large, 'calls', { path: '/stats/logs', items: large.rows })))
   for (const place of [small, large]) console.log(`counters_drift at ${place.rows.toLocaleString('en')}: ${await drift(place)}`)
   console.log(missed.length === 0 ? 'Every target met.' : `Missed: ${missed.join('; ')}`)
 } finally {
@@ -55,30 +59,30 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Every page of the files beside the first: in the middle, at the end, and far behind it. */
-async function deepPages(place) {
-  const last = Math.ceil(place.files / 20)
+/** Every page of a list beside the first: in the middle, at the end, and far behind it. */
+async function deepPages(place, what, { path, items }) {
+  const last = Math.ceil(items / 20) - 1
   const missed = []
   const pages = {
     'page 1': 1,
     'page 2': 2,
     'the middle page': Math.floor(last / 2),
-    'the last page': last,
+    'the last page but one': last,
     'page 2,147,483,647': 2_147_483_647,
   }
   const times = Object.fromEntries(Object.keys(pages).map((name) => [name, []]))
   for (let sample = -3; sample < samples; sample++)
     for (const [name, page] of Object.entries(pages)) {
-      const took = await ask(place, `/files?page=${page}`)
+      const took = await ask(place, `${path}${path.includes('?') ? '&' : '?'}page=${page}`)
       if (sample >= 0) times[name].push(took)
     }
   const first = median(times['page 1'])
   console.log(
-    `\nfiles, ${place.files.toLocaleString('en')} in the list: median of one request, ms; beside page 1; target ${elsewhere}`,
+    `\n${what}, some ${items.toLocaleString('en')} in the list: median of one request, ms; beside page 1; target ${elsewhere}`,
   )
   for (const name of Object.keys(pages)) {
     const ratio = median(times[name]) / first
-    if (ratio > elsewhere) missed.push(`files, ${name}`)
+    if (ratio > elsewhere) missed.push(`${what}, ${name}`)
     console.log(
       `${name.padEnd(58)} ${median(times[name]).toFixed(2).padStart(9)} ${ratio.toFixed(2).padStart(8)}${ratio > elsewhere ? '  MISSED' : ''}`,
     )
@@ -154,7 +158,13 @@ async function open(name, size) {
   const client = new pg.Client({ connectionString: url.href })
   await client.connect()
   const tenantId = (await client.query('SELECT tenant_id FROM tenants')).rows[0].tenant_id
-  const ids = await seedYear(client, { tenantId, rows: size, files: size, say: (what) => console.log(`${name}: ${what}`) })
+  const ids = await seedYear(client, {
+    tenantId,
+    rows: size,
+    files: size,
+    neighbours: name === 'large' ? neighbours : 0,
+    say: (what) => console.log(`${name}: ${what}`),
+  })
   await client.end()
   return {
     ...service,

@@ -12,23 +12,44 @@ const callCounts = operations.flatMap((operation) =>
 )
 
 /**
- * `rows` calls and `files` files of one tenant, evenly over the year before now. Gives the ids to filter by: keys of every
- * frequency (`rare` has a handful of calls, `idle` none), and contexts.
+ * `rows` calls and `files` files of one tenant, evenly over the year before now, and as many again of each neighbour. Gives the ids to
+ * filter by: keys of every frequency (`rare` has a handful of calls, `idle` none), and contexts.
  * @param {import('pg').Client} client
  */
-export async function seedYear(client, { tenantId, rows, files, say = () => {} }) {
+export async function seedYear(client, { tenantId, rows, files, neighbours = 0, say = () => {} }) {
+  const ids = await seedTenant(client, { tenantId, rows, files, say, letter: '0' })
+  for (let index = 0; index < neighbours; index++) {
+    const neighbour = `ten_01${String(index).padStart(24, '0')}`
+    await client.query(
+      `WITH made AS (INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, $1, now(), now())) INSERT INTO tenant_heads (tenant_id) VALUES ($1)`,
+      [neighbour],
+    )
+    await seedTenant(client, {
+      tenantId: neighbour,
+      rows,
+      files,
+      say: (what) => say(`neighbour ${index + 1}: ${what}`),
+      letter: alphabet[index + 1],
+    })
+  }
+  return ids
+}
+
+/** `letter` sets the ids of its keys and contexts apart from those of other tenants. */
+async function seedTenant(client, { tenantId, rows, files, say, letter }) {
+  const own = (statement) => statement.replaceAll("'key_01'", `'key_0${letter}'`).replaceAll("'ctx_01'", `'ctx_0${letter}'`)
   await client.query(`SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '256MB'`)
   const keys = (
     await client.query(
-      `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, created_by, created_at, updated_at)
-       SELECT 'key_01' || lpad(n::text, 24, '0'), $1, 'Seeded ' || n, 'assay_x', sha256(n::text::bytea), '{metadata}', 'system', now() - interval '1 year', now() FROM generate_series(1, 20) n RETURNING api_key_id`,
+      own(`INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, created_by, created_at, updated_at)
+       SELECT 'key_01' || lpad(n::text, 24, '0'), $1, 'Seeded ' || n, 'assay_x', sha256(($1 || n)::bytea), '{metadata}', 'system', now() - interval '1 year', now() FROM generate_series(1, 20) n RETURNING api_key_id`),
       [tenantId],
     )
   ).rows.map((row) => row.api_key_id)
   const contexts = (
     await client.query(
-      `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, storage_quota_mb, created_at, updated_at)
-       SELECT 'ctx_01' || lpad(n::text, 24, '0'), $1, 'seeded_' || n, 'Seeded ' || n, '{txt}', 1, 2147483647, now() - interval '1 year', now() FROM generate_series(1, 8) n RETURNING context_id`,
+      own(`INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, storage_quota_mb, created_at, updated_at)
+       SELECT 'ctx_01' || lpad(n::text, 24, '0'), $1, 'seeded_' || n, 'Seeded ' || n, '{txt}', 1, 2147483647, now() - interval '1 year', now() FROM generate_series(1, 8) n RETURNING context_id`),
       [tenantId],
     )
   ).rows.map((row) => row.context_id)
@@ -39,16 +60,16 @@ export async function seedYear(client, { tenantId, rows, files, say = () => {} }
   // Batches in the order of time, so that the indexes grow at their ends, as they do in life.
   for (let from = 1; from <= rows; from += 1_000_000) {
     const to = Math.min(rows, from + 999_999)
-    await client.query(callsStatement, [tenantId, from, to, rows])
+    await client.query(own(callsStatement), [tenantId, from, to, rows])
     say(`${to} of ${rows} calls after ${Math.round((Date.now() - started) / 1000)} s`)
   }
   // The ranges of ids are counted below, at once.
   await client.query('ALTER TABLE files DISABLE TRIGGER files_added')
-  await client.query(filesStatement, [tenantId, files])
+  await client.query(own(filesStatement), [tenantId, files])
   await client.query(reportsStatement, [tenantId])
   await client.query('ALTER TABLE files ENABLE TRIGGER files_added')
   say(`${files} files after ${Math.round((Date.now() - started) / 1000)} s`)
-  await count(client, tenantId)
+  await count(client, tenantId, own(hoursStatement))
   for (const table of [
     'call_logs',
     'files',
@@ -113,8 +134,8 @@ SELECT tenant_id, file_id, created_at, jsonb_build_object('outcome', 'accepted',
     FROM unnest('{invalid_extension,size_exceeded,blank_file,corrupt_file,virus_detected}'::text[]) name))
 FROM files WHERE tenant_id = $1`
 
-async function count(client, tenantId) {
-  await client.query(`CREATE TEMP TABLE seeded_hours AS ${hoursStatement}`, [tenantId])
+async function count(client, tenantId, hours) {
+  await client.query(`CREATE TEMP TABLE seeded_hours AS ${hours}`, [tenantId])
   const columns = [...callCounts.map(({ column }) => column), 'files_uploaded', 'bytes_uploaded']
   await client.query(
     `INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${columns.join(', ')})
