@@ -30,7 +30,7 @@ export class File {
   uploadedBy!: string
   @Field(() => String, { nullable: true, description: 'Name of the API key; null when the uploader is a user.' })
   uploadedByName!: string | null
-  @Field(() => LongScalar, { description: 'Download URLs that were made for it.' })
+  @Field(() => LongScalar, { description: 'Download URLs that were made for it, whether or not they were fetched.' })
   downloadCount!: number
   @Field(() => Date, { nullable: true, description: 'When the last of them was made.' })
   lastDownloadedAt!: Date | null

@@ -11,7 +11,10 @@ export class StatsOverview {
   totalContexts!: number
   @Field(() => LongScalar, { description: 'API keys, whatever their status.' })
   totalApiKeys!: number
-  @Field(() => LongScalar, { description: 'Download URLs ever made.' })
+  @Field(() => LongScalar, {
+    description:
+      'Download URLs ever made. Fetching one, once or often, is not counted: see the log of the service or of the bucket.',
+  })
   totalDownloads!: number
 }
 

@@ -125,3 +125,21 @@ test('every use is in our log with its address and agent, and in the metrics, an
   expect((await world.stranger.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="served"\} [1-9]/)
   expect((await world.stranger.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
+
+test('what is counted is the URL, made once; each fetch of it is a line of the log', async () => {
+  const own = await world.tenant()
+  await own.context('notes')
+  const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
+  const { download_url: url } = dataOf(await own.admin.get(`/files/${uploaded}`), { timestamp: false })
+  expect([await status(url), await status(url), await status(`${url}x`)]).toEqual([200, 200, 403])
+  expect(dataOf(await own.admin.get('/stats')).overview.total_downloads).toBe(1)
+  const fetched = () => world.log.lines.map((line) => JSON.parse(line)).filter(({ path }) => path === `/download/${uploaded}`)
+  await until(async () => fetched().length === 3)
+  expect(
+    fetched()
+      .map((line) => line.status)
+      .sort(),
+  ).toEqual([200, 200, 403])
+  const { components } = (await world.stranger.raw('/api/v1/openapi.json')).body
+  expect(components.schemas.StatsOverview.properties.total_downloads.description).toMatch(/^Download URLs ever made/)
+})

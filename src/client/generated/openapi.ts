@@ -1423,7 +1423,7 @@ export interface components {
             uploaded_by_name: string | null;
             /**
              * Format: int64
-             * @description Download URLs that were made for it.
+             * @description Download URLs that were made for it, whether or not they were fetched.
              */
             download_count: number;
             /**
@@ -1537,7 +1537,7 @@ export interface components {
             };
             /**
              * Format: int64
-             * @description Download URLs that were made for it.
+             * @description Download URLs that were made for it, whether or not they were fetched.
              */
             download_count: number;
             /**
@@ -1575,7 +1575,7 @@ export interface components {
             total_api_keys: number;
             /**
              * Format: int64
-             * @description Download URLs ever made.
+             * @description Download URLs ever made. Fetching one, once or often, is not counted: see the log of the service or of the bucket.
              */
             total_downloads: number;
         };
