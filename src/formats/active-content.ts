@@ -49,7 +49,9 @@ export function activeContent(
   return pictures.has(type) ? behind(source, type, limits, read) : []
 }
 
-const isPage = (extension: string): boolean => textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
+/** Whether a text of that name is opened by a browser, and runs its scripts. */
+export const isPage = (extension: string): boolean =>
+  textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
 
 const pictures = new Set(['png', 'gif', 'webp', 'jpg'])
 

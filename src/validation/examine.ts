@@ -1,4 +1,4 @@
-import { activeContent } from '../formats/active-content.js'
+import { activeContent, isPage } from '../formats/active-content.js'
 import { type Recognition, recognise } from '../formats/detect/detect.js'
 import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from '../formats/extensions.js'
 import {
@@ -10,7 +10,7 @@ import {
   sound,
   trapped,
 } from '../formats/format.js'
-import { loadReader, readerName } from '../formats/index.js'
+import { loadReader, readerName, readerOf } from '../formats/index.js'
 import { polyglot } from '../formats/polyglot.js'
 import { type RandomAccessSource, TooLarge } from '../formats/random-access-source.js'
 import { isBlank } from './blankness.js'
@@ -23,21 +23,57 @@ export type ReaderOverrides = Record<string, FormatReader>
 /** Looks at one file, in the order of the checks, and no further than the first that will fail. */
 export async function examine(source: RandomAccessSource, job: Job, overrides: ReaderOverrides = {}): Promise<Findings> {
   const limits = limitsFor(job.deadlineMs)
-  const recognition = await timed(() => recogniseAs(source, limits))
-  const findings: Findings = {
-    recognition: { ...recognition.result, durationMs: recognition.durationMs },
-    blankness: null,
-    soundness: null,
+  const findings = await beforeReading(source, job, limits)
+  if (isDecided(findings)) return findings
+  return withSoundness(findings, () => judge(source, findings.recognition.recognised, limits, overrides))
+}
+
+/**
+ * Whether no reader opens what has that name and, where it is known, is recognised so. With `lenient`, where the context refuses neither
+ * damage nor anything else that readers find, texts have none: theirs find no traps.
+ */
+export const unreadBy =
+  ({ extension, lenient }: { extension: string; lenient: boolean }) =>
+  (recognised?: Recognition): boolean => {
+    const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
+    const name = recognised ? readerName(extension, recognised) : readerOf(byName)
+    return name === undefined || (lenient && name === 'txt' && !isPage(extension))
   }
-  if (!recognition.result.fits) return findings
-  if (job.blank) {
-    const blank = await timed(() => isBlank(source, limits))
-    findings.blankness = { blank: blank.result, durationMs: blank.durationMs }
-    if (blank.result) return findings
-  }
-  const soundness = await timed(() => judge(source, recognition.result.recognised, limits, overrides))
-  findings.soundness = { ...soundness.result, durationMs: soundness.durationMs }
-  return findings
+
+/** Without a reader: undefined where one is to be asked after all. */
+export async function examineUnread(
+  source: RandomAccessSource,
+  job: Job,
+  isUnread: ReturnType<typeof unreadBy>,
+): Promise<Findings | undefined> {
+  const limits = limitsFor(job.deadlineMs)
+  const findings = await beforeReading(source, job, limits)
+  const { recognised } = findings.recognition
+  if (isDecided(findings)) return findings
+  if (!isUnread(recognised)) return undefined
+  return withSoundness(findings, () => {
+    const twoFaced = polyglot(source, recognised, limits)
+    const verdict = twoFaced ? trapped(twoFaced.trap, twoFaced.problem) : bySignature(source, recognised)
+    return { verdict: withActiveContent(verdict, activeContent(source, recognised, limits, verdict)), reader: null }
+  })
+}
+
+async function beforeReading(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings> {
+  const { result, durationMs } = await timed(() => recogniseAs(source, limits))
+  const findings: Findings = { recognition: { ...result, durationMs }, blankness: null, soundness: null }
+  if (!result.fits || !job.blank) return findings
+  const blank = await timed(() => isBlank(source, limits))
+  return { ...findings, blankness: { blank: blank.result, durationMs: blank.durationMs } }
+}
+
+const isDecided = ({ recognition, blankness }: Findings): boolean => !recognition.fits || blankness?.blank === true
+
+async function withSoundness(
+  findings: Findings,
+  judged: () => Omit<SoundnessFinding, 'durationMs'> | Promise<Omit<SoundnessFinding, 'durationMs'>>,
+): Promise<Findings> {
+  const { result, durationMs } = await timed(judged)
+  return { ...findings, soundness: { ...result, durationMs } }
 }
 
 async function timed<T>(work: () => T | Promise<T>): Promise<{ result: T; durationMs: number }> {

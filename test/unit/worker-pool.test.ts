@@ -193,7 +193,7 @@ describe('the pool is bounded', () => {
       const validator = start()
       expect(await validator.validate(submission(`a.${extension}`, Buffer.from(content)))).toMatchObject({ outcome: 'accepted' })
       expect(validator.pool.threads).toBe(0)
-      const large = Buffer.alloc(40_000, 'words ')
+      const large = Buffer.alloc(140_000, 'words ')
       for (const [name, bytes] of [['a.txt', large] as const, ['a.xml', Buffer.from('<a/>')] as const])
         expect(await validator.validate(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
       expect(validator.pool.threads).toBeGreaterThan(0)
@@ -206,6 +206,38 @@ describe('the pool is bounded', () => {
     expect(await validator.validate(submission('a.gif', gif(), accepting))).toMatchObject({ outcome: 'accepted' })
     expect(await validator.validate(submission('a.gz', gzipSync('words'), accepting))).toMatchObject({ outcome: 'accepted' })
     expect([validator.pool.processes.length, validator.pool.threads]).toEqual([1, 1])
+  })
+
+  test.each([
+    ['a.bin', 'everything', {}],
+    ['a.unheard', 'everything', {}],
+    ['a.log', 'nothing', { rejectBlankFiles: false, rejectCorruptFiles: false }],
+  ])('no worker is asked for %s of a megabyte, of which %s is refused: no reader would open it', async (name, _, rules) => {
+    const validator = start({ readerModule: undefined })
+    const content = Buffer.alloc(1_000_000, name === 'a.log' ? 'words ' : Buffer.from([1, 200, 3, 180, 90, 2]))
+    const report = await validator.validate(submission(name, content, rules))
+    expect(report).toMatchObject({ outcome: 'accepted' })
+    expect([validator.pool.processes.length, validator.pool.threads]).toEqual([0, 0])
+  })
+
+  test.each([
+    ['a PNG, whose chunks are many', Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(100_000)])],
+    ['an archive behind other data', Buffer.concat([Buffer.alloc(100_000, 1), Buffer.from('504b0506', 'hex'), Buffer.alloc(18)])],
+    ['a megabyte of blanks', Buffer.alloc(1_000_000, ' ')],
+    ['a GIF, which its reader opens', gif()],
+  ])('a worker is asked what %s is, whatever it is called', async (_, content) => {
+    const validator = start({ readerModule: undefined })
+    await validator.validate(submission('a.unheard', content))
+    expect(validator.pool.threads + validator.pool.processes.length).toBeGreaterThan(0)
+  })
+
+  test('what no worker is asked about is no polyglot either', async () => {
+    const page = Buffer.from(`<html><body>${' '.repeat(20)}%PDF-1.4\nstartxref\n9\n%%EOF\n`)
+    const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
+    expect(await start({ readerModule: undefined }).validate(submission('a.log', page, accepting))).toMatchObject({
+      reason: 'corrupt_file',
+      checks: expect.arrayContaining([expect.objectContaining({ evidence: expect.objectContaining({ trap: 'polyglot' }) })]),
+    })
   })
 
   test('a file on disk is judged as one in memory, whatever its size', async () => {
