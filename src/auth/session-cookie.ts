@@ -1,7 +1,7 @@
 import { longestToken } from './token-record.js'
 
 /** The dashboard's cookie (contract §15). */
-export const sessionCookie = 'assay_session'
+const sessionCookie = 'assay_session'
 
 const sign = { name: 'x-assay-request', value: 'dashboard' }
 

@@ -103,6 +103,23 @@ describeWith('chromium')('the dashboard in a browser', () => {
     for (const { name } of files) expect(await page.getByRole('cell', { name, exact: true }).count()).toBe(1)
   })
 
+  test('a large file goes in parts, and a refused one of that size says why', async () => {
+    await tenant.context('large', { max_file_size_mb: 40 })
+    const page = await dashboard.signedIn(tenant, { at: '/files?context=large' })
+    const parts: string[] = []
+    page.on('request', (request) => {
+      if (request.url().includes('/api/v1/uploads')) parts.push(request.method())
+    })
+    const content = Buffer.alloc(17 * 1024 * 1024, 'word ')
+    await choose(page, { name: 'large.txt', content }, { name: 'large.pdf', content })
+    await page.locator('.upload.kept').waitFor()
+    await page.locator('.upload.refused').waitFor()
+    expect(await page.locator('.upload.refused .report li.failed strong').textContent()).toBe('Can be opened')
+    expect(parts.filter((method) => method === 'PATCH').length).toBeGreaterThanOrEqual(4)
+    await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
+    expect((await tenant.admin.get('/files?context=large')).body.data.data[0].size_bytes).toBe(content.length)
+  })
+
   test.each([
     ['invalid_extension', { name: 'setup.exe', content: 'MZ' }, 'Type', 'does not take that type'],
     ['size_exceeded', { name: 'big.txt', content: 'x'.repeat(6 * 1024 * 1024) }, 'Size', 'larger than this context allows'],

@@ -5,7 +5,7 @@ import { systemActor } from '../../src/auth/actor.js'
 import { partPath } from './real-parts.js'
 import type { TestTenant, World } from './world.js'
 
-export const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
+const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
 
 // A machine under load is slow, and no test measures time.
 const patienceMs = 30_000

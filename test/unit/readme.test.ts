@@ -12,7 +12,9 @@ const pages = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
-  ...readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`),
+  ...readdirSync(new URL('docs/', root))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
 ]
 const everything = pages.map(read).join('\n')
 

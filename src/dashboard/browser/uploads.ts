@@ -2,6 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 import { forgetLists } from './api/client.js'
 import type { Fault } from './api/fault.js'
 import { sendFile } from './api/send-file.js'
+import { sendResumable } from './api/send-resumable.js'
 
 type State =
   | { kind: 'waiting' | 'sending' | 'judging' }
@@ -23,6 +24,8 @@ export interface Upload {
 export const uploads = signal<readonly Upload[]>([])
 
 const mostAtOnce = 3
+/** Beyond that a broken connection would cost too much: the rest goes on where it broke off. */
+const resumableBytes = 16 * 1024 * 1024
 let underWay = 0
 let last = 0
 
@@ -86,7 +89,8 @@ async function run({ file, context, progress, state, abort: { signal }, idempote
     progress.value = share
     if (share === 1) state.value = { kind: 'judging' }
   }
-  const { body, fault } = await sendFile<{ file_id: string }>({ file, context, idempotencyKey, onProgress, signal })
+  const send = file.size > resumableBytes ? sendResumable : sendFile<{ file_id: string }>
+  const { body, fault } = await send({ file, context, idempotencyKey, onProgress, signal })
   if (body) state.value = { kind: 'kept', fileId: body.file_id }
   else state.value = { kind: isVerdict(fault) ? 'refused' : 'failed', fault }
   if (body) forgetLists()

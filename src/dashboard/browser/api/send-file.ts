@@ -2,9 +2,6 @@ import { texts } from '../texts.js'
 import { sign } from './client.js'
 import { type ErrorBody, type Fault, faultOf, faultOfBody } from './fault.js'
 
-/** Beyond that a broken connection would cost too much: the rest goes on where it broke off. */
-const resumableBytes = 16 * 1024 * 1024
-
 export interface Sending {
   file: File
   context: string
@@ -35,10 +32,11 @@ export function sendFile<Body>({ file, context, idempotencyKey, onProgress, sign
       else resolve({ fault: body ? faultOfBody(body) : faultOf(undefined) })
     }
     request.onerror = () => resolve({ fault: faultOf(undefined) })
-    request.onabort = () => resolve({ fault: { code: 'STOPPED', message: texts.files.stopped, details: {} } })
+    request.onabort = () => resolve({ fault: stopped })
     signal.addEventListener('abort', () => request.abort())
     request.send(form)
   })
 }
 
-export const wantsResuming = (file: File): boolean => file.size > resumableBytes
+/** By the viewer. */
+export const stopped: Fault = { code: 'STOPPED', message: texts.files.stopped, details: {} }

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
+import { bytes } from '../api/format.js'
 import { texts } from '../texts.js'
 import { theme } from '../theme.js'
 
@@ -55,6 +56,16 @@ export function Chart({ title, total, times, series, format }: Props) {
   )
 }
 
+const widened = ([one = 0, two = 0]: ArrayLike<number> & Iterable<number>, first: number, last: number): [number, number] => {
+  const half = (two - one) / 2
+  return [first - half, last + half]
+}
+
+/** Round to who counts bytes. */
+const byteSteps = [0, 1, 2, 3, 4, 5].flatMap((power) =>
+  [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((step) => step * 1024 ** power),
+)
+
 const dayOf = (seconds: number) => {
   const moment = new Date(seconds * 1000)
   return moment.getHours() === 0
@@ -73,10 +84,19 @@ function optionsOf(UPlot: typeof uPlot, parent: HTMLElement, series: Series[], f
     padding: [8, 8, 0, 0],
     cursor: { points: { size: 6 }, drag: { x: false, y: false } },
     legend: { live: true },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.1)] } },
+    scales: {
+      // Bars stand on their moments: half of the first and of the last would be cut off.
+      x: { range: (plot, first, last) => (series[0]?.isArea ? [first, last] : widened(plot.data[0], first, last)) },
+      y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.1)] },
+    },
     axes: [
-      { ...axis, grid: { show: false }, space: 64, values: (_plot, values) => values.map(dayOf) },
-      { ...axis, size: 58, values: (_plot, values) => values.map((value) => (Number.isInteger(value) ? format(value) : '')) },
+      { ...axis, grid: { show: false }, space: 64, size: 26, values: (_plot, values) => values.map(dayOf) },
+      {
+        ...axis,
+        size: 58,
+        ...(format === bytes && { incrs: byteSteps }),
+        values: (_plot, values) => values.map((value) => (Number.isInteger(value) ? format(value) : '')),
+      },
     ],
     series: [
       {
@@ -84,17 +104,12 @@ function optionsOf(UPlot: typeof uPlot, parent: HTMLElement, series: Series[], f
           time === null ? '' : new Date(time * 1000).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' }),
       },
       ...series.map(({ title, isArea }, at): uPlot.Series => {
-        const stroke = at === 0 ? line : colourOf(parent, '--chart-2')
-        return {
-          label: title,
-          stroke,
-          width: 1.5,
-          fill: isArea ? `${stroke}22` : undefined,
-          paths: isArea ? UPlot.paths.linear!() : UPlot.paths.bars!({ size: [0.6, 24] }),
-          ...(isArea ? {} : { fill: at === 0 ? `${stroke}66` : stroke }),
-          points: { show: false },
-          value: (_plot, value) => (value === null ? '' : format(value)),
-        } as uPlot.Series
+        const colour = at === 0 ? line : colourOf(parent, '--chart-2')
+        const shape = isArea
+          ? { width: 1.5, fill: `${colour}22`, paths: UPlot.paths.linear!() }
+          : { width: 0, fill: colour, paths: UPlot.paths.bars!({ size: [0.6, 24] }) }
+        const value = (_plot: uPlot, known: number | null) => (known === null ? '' : format(known))
+        return { label: title, stroke: colour, points: { show: false }, value, ...shape }
       }),
     ],
   }

@@ -3,7 +3,7 @@ import { texts } from '../texts.js'
 import { Badge } from './badge.js'
 import { Check } from './field.js'
 
-export const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const satisfies readonly Scope[]
+const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const satisfies readonly Scope[]
 
 /** What a credential may do, in words. */
 export const ScopeBadges = ({ scopes }: { scopes: readonly Scope[] }) => (
