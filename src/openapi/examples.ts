@@ -12,6 +12,10 @@ const values: Record<string, unknown> = {
   name: 'Invoice importer',
   scopes: ['upload', 'download'],
   contexts: ['invoices'],
+  context: 'invoices',
+  name_prefix: 'invoice-',
+  start_date: '2026-11-01',
+  end_date: '2026-11-30',
   expires_in_days: 90,
   expires_at: '2027-02-18T10:00:00.000Z',
   last_used_at: moment,
@@ -98,6 +102,9 @@ export function exampleOf(named: NamedSchemas, schema: Json, name = ''): unknown
       return 'text'
   }
 }
+
+/** What a parameter of that name may be; undefined where its schema says enough. */
+export const exampleNamed = (name: string): unknown => values[name]
 
 /** A request body: what is required, and what most callers would add. */
 export function exampleOfBody(named: NamedSchemas, schema: Json): unknown {

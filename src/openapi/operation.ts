@@ -14,7 +14,7 @@ import type { Endpoint } from '../admission/attempt.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
-import { exampleOf, exampleOfBody } from './examples.js'
+import { exampleNamed, exampleOf, exampleOfBody } from './examples.js'
 import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull } from './schemas.js'
 
 /** Where the parts go that several operations share. */
@@ -99,7 +99,15 @@ export class DescribedOperation {
 
   parameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
     const { description, ...schema } = inputSchema(this.#shared.named, target)
-    return { name, in: place, ...(description !== undefined && { description }), required: required || place === 'path', schema }
+    const example = place === 'query' && schema.type === 'string' ? exampleNamed(name) : undefined
+    return {
+      name,
+      in: place,
+      ...(description !== undefined && { description }),
+      required: required || place === 'path',
+      schema,
+      ...(example !== undefined && { example }),
+    }
   }
 
   /** The schema of `data`: there in every success, while in GraphQL a root field that was refused is null. */

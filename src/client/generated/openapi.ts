@@ -4011,17 +4011,35 @@ export interface operations {
     listFiles: {
         parameters: {
             query?: {
-                /** @description Only files of the context with this key. */
+                /**
+                 * @description Only files of the context with this key.
+                 * @example invoices
+                 */
                 context?: string;
-                /** @description Only files that this key_… or usr_… uploaded. */
+                /**
+                 * @description Only files that this key_… or usr_… uploaded.
+                 * @example key_01kqzv6y8xw3f5t2n7m4c9d1b0
+                 */
                 uploaded_by?: string;
-                /** @description Only files of this type; image/* stands for all of a kind. */
+                /**
+                 * @description Only files of this type; image/* stands for all of a kind.
+                 * @example application/pdf
+                 */
                 content_type?: string;
-                /** @description Only files whose name begins so, whatever the case of its letters A to Z; sorted by name by default. */
+                /**
+                 * @description Only files whose name begins so, whatever the case of its letters A to Z; sorted by name by default.
+                 * @example invoice-
+                 */
                 name_prefix?: string;
-                /** @description Only files uploaded then or later: ISO 8601, inclusive. */
+                /**
+                 * @description Only files uploaded then or later: ISO 8601, inclusive.
+                 * @example 2026-11-01
+                 */
                 start_date?: string;
-                /** @description Only files uploaded then or before: ISO 8601, inclusive; a date without a time includes that whole day. */
+                /**
+                 * @description Only files uploaded then or before: ISO 8601, inclusive; a date without a time includes that whole day.
+                 * @example 2026-11-30
+                 */
                 end_date?: string;
                 /** @description What the list is sorted by: created_at by default. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers. */
                 sort?: components["schemas"]["FileSort"];
@@ -4774,15 +4792,24 @@ export interface operations {
                 page_size?: number;
                 /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
                 after?: string;
-                /** @description Only calls by that key. */
+                /**
+                 * @description Only calls by that key.
+                 * @example key_01kqzv6y8xw3f5t2n7m4c9d1b0
+                 */
                 api_key_id?: string;
                 /** @description Only calls of that operation. */
                 operation?: components["schemas"]["Operation"];
                 /** @description Only calls that ended so. */
                 status?: components["schemas"]["CallStatus"];
-                /** @description ISO 8601, lower bound, inclusive. */
+                /**
+                 * @description ISO 8601, lower bound, inclusive.
+                 * @example 2026-11-01
+                 */
                 start_date?: string;
-                /** @description ISO 8601, upper bound, inclusive; a date without a time includes that whole day. */
+                /**
+                 * @description ISO 8601, upper bound, inclusive; a date without a time includes that whole day.
+                 * @example 2026-11-30
+                 */
                 end_date?: string;
             };
             header?: never;
@@ -4862,7 +4889,10 @@ export interface operations {
                 audit_type?: components["schemas"]["AuditType"];
                 /** @description Only that action. */
                 action?: components["schemas"]["AuditAction"];
-                /** @description Only changes of that one thing. */
+                /**
+                 * @description Only changes of that one thing.
+                 * @example file_01kqzv6y8xw3f5t2n7m4c9d1b0
+                 */
                 entity_id?: string;
             };
             header?: never;
@@ -5135,15 +5165,24 @@ export interface operations {
             query?: {
                 /** @description How the entries are written. */
                 format?: "csv" | "ndjson";
-                /** @description Only calls by that key. */
+                /**
+                 * @description Only calls by that key.
+                 * @example key_01kqzv6y8xw3f5t2n7m4c9d1b0
+                 */
                 api_key_id?: string;
                 /** @description Only calls of that operation. */
                 operation?: components["schemas"]["Operation"];
                 /** @description Only calls that ended so. */
                 status?: components["schemas"]["CallStatus"];
-                /** @description ISO 8601, lower bound, inclusive. */
+                /**
+                 * @description ISO 8601, lower bound, inclusive.
+                 * @example 2026-11-01
+                 */
                 start_date?: string;
-                /** @description ISO 8601, upper bound, inclusive; a date without a time includes that whole day. */
+                /**
+                 * @description ISO 8601, upper bound, inclusive; a date without a time includes that whole day.
+                 * @example 2026-11-30
+                 */
                 end_date?: string;
             };
             header?: never;
@@ -5183,7 +5222,10 @@ export interface operations {
                 audit_type?: components["schemas"]["AuditType"];
                 /** @description Only that action. */
                 action?: components["schemas"]["AuditAction"];
-                /** @description Only changes of that one thing. */
+                /**
+                 * @description Only changes of that one thing.
+                 * @example file_01kqzv6y8xw3f5t2n7m4c9d1b0
+                 */
                 entity_id?: string;
             };
             header?: never;

@@ -1,0 +1,74 @@
+import 'reflect-metadata'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { Queries } from '../../src/db/client.js'
+import { FileSort } from '../../src/files/file.type.js'
+import { FileSearch, type Search, type SortedPlace } from '../../src/files/file-search.js'
+import { newId } from '../../src/ids.js'
+import { Books } from '../support/accounting.js'
+
+const files = 20_000
+const pageRows = 21
+const uploaders = [newId('key'), newId('key')]
+const types = ['application/pdf', 'image/png', 'text/plain', 'text/csv', 'application/zip']
+const groups = 2 * uploaders.length * types.length
+
+let books: Books
+let everything: Omit<Search, 'sort' | 'descending'>
+beforeAll(async () => {
+  books = await Books.open()
+  const contexts = await Promise.all(['one', 'two'].map(async (key) => (await books.context(key)).contextId))
+  await books.database.pool.query(
+    `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+     SELECT 'file_01k' || lpad(to_hex(i), 7, '0') || repeat('0', 16), $1, ($2::text[])[1 + i % 2], md5(i::text), ($3::text[])[1 + i % 5], hashint4(i) & 65535,
+       repeat('0', 64), 'p' || i, ($4::text[])[1 + (i / 2) % 2], now(), now() FROM generate_series(1, ${files}) i`,
+    [books.tenantId, contexts, types, uploaders],
+  )
+  await books.database.pool.query('ANALYZE files, file_groups')
+  const window = { from: null, until: null }
+  everything = { tenantId: books.tenantId, contextIds: null, uploadedBy: null, contentType: null, namePrefix: null, window }
+})
+afterAll(() => books.close())
+
+interface Plan {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Plan[]
+}
+
+/** How many rows of files a list's statement read, whether it gave them or threw them away. */
+async function read(search: Search, after: SortedPlace | undefined): Promise<number> {
+  const asked: { text: string; values: unknown[] }[] = []
+  const query = (text: string, values: unknown[]) => {
+    asked.push({ text, values })
+    return books.database.pool.query(text, values)
+  }
+  const list = new FileSearch({ query } as unknown as Queries)
+  const rows = await list.rows(search, { limit: pageRows - 1, fromEnd: false, after, before: undefined })
+  expect(rows).toHaveLength(pageRows)
+  const { text, values } = asked.at(-1)!
+  const explained = await books.database.pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+    values,
+  )
+  const count = (plan: Plan): number =>
+    (plan['Relation Name'] === 'files'
+      ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
+      : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + count(each), 0)
+  return count(explained.rows[0]!['QUERY PLAN'][0]!.Plan)
+}
+
+const deep = { id: `file_01k0001000${'0'.repeat(16)}`, name: '8', size: '30000' }
+
+test.each<[string, Partial<Search>, SortedPlace]>([
+  ['by name', { sort: FileSort.original_filename, descending: false }, { id: deep.id, key: deep.name }],
+  ['by size', { sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
+  ['from the oldest on', { sort: FileSort.created_at, descending: false }, { id: deep.id }],
+  ['of a type', { contentType: 'image/png' }, { id: deep.id }],
+  ['of a kind, by size', { contentType: 'text/*', sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
+  ['whose names begin so', { namePrefix: '8', sort: FileSort.original_filename, descending: false }, { id: deep.id, key: '81' }],
+])('files %s: a page reads a row of each group and a page squared, at any depth', async (_, asked, place) => {
+  const search = { ...everything, sort: FileSort.created_at, descending: true, ...asked }
+  for (const after of [undefined, place]) expect(await read(search, after)).toBeLessThanOrEqual(groups + pageRows ** 2 + pageRows)
+})
