@@ -41,6 +41,12 @@ describe('what 7-Zip opens is opened', () => {
     expect(await verdictOn('bz2', Buffer.concat([first, second]))).toMatchObject({ sound: true })
   })
 
+  test('bytes behind the end are noted', async () => {
+    const padded = Buffer.concat([await sevenZip({ a: 'one' }, [], 'bzip2'), Buffer.alloc(512)])
+    expect(await verdictOn('bz2', padded)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
+    expect(await verdictOn('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
+  })
+
   test('a member that would be written elsewhere, and a bomb', async () => {
     expect(await verdictOn('rar', rar5({ ...file, name: '../a' }))).toMatchObject({ sound: false, trap: 'archive_path' })
     expect(await verdictOn('xz', await sevenZip({ a: Buffer.alloc(40_000_000) }, [], 'xz'))).toMatchObject({

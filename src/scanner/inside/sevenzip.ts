@@ -1,6 +1,6 @@
 import type { SevenZipRun } from '../../formats/archive/sevenzip/engine.js'
 import { listMembers, type PackedMember, unpackMembers, unsized } from '../../formats/archive/sevenzip/members.js'
-import { isHiddenSevenZip, outOfMemory, reason, unsupported } from '../../formats/archive/sevenzip/sevenzip.js'
+import { endsBefore, isHiddenSevenZip, outOfMemory, reason, unsupported } from '../../formats/archive/sevenzip/sevenzip.js'
 import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import { headLength } from '../containers.js'
 import type { Inside, Looker } from './looker.js'
@@ -72,5 +72,5 @@ function judge(run: SevenZipRun, name: string, look: Looker): void {
   if (run.complaints.some((text) => /encrypted|password/i.test(text))) look.incomplete(`it holds a ${name} that is encrypted`)
   else if (outOfMemory(run)) look.incomplete(`it holds a ${name} that needs more memory than it may have`)
   else if (unsupported(run)) look.incomplete(`it holds a ${name} packed by a method that nothing here unpacks`)
-  else if (run.exitCode > 0) throw new Error(reason(run))
+  else if (run.exitCode > 0 && !endsBefore(run)) throw new Error(reason(run))
 }

@@ -54,7 +54,7 @@ export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest
     nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
     return facts
   }
-  if (run.exitCode > 1) throw damaged(`the ${called} does not open: ${reason(run)}`)
+  if (run.exitCode > 1 && !endsBefore(run)) throw damaged(`the ${called} does not open: ${reason(run)}`)
   nest.budget.announce(facts.unpackedBytes)
   const encrypted = members.filter((member) => member.encrypted).length
   if (encrypted > 0) {
@@ -122,6 +122,7 @@ export function judgeUnpacking(run: SevenZipRun, called: string, nest: ArchiveNe
     nest.note(
       "a member is packed by a method that 7-Zip does not know here: the directory was checked, the members' data was not",
     )
+  else if (endsBefore(run)) nest.note(`bytes after the end of the ${called}`)
   else if (run.exitCode > 1) throw damaged(`the ${called} is damaged: ${reason(run)}`)
   else if (run.exitCode === 1) nest.note(`7-Zip warns: ${reason(run)}`)
 }
@@ -153,6 +154,10 @@ const timeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillise
 
 export const outOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.complaints.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
+/** Whole, with bytes behind it: padding of tapes, or signatures. */
+export const endsBefore = (run: SevenZipRun) =>
+  run.complaints.some((text) => /data after the end of/i.test(text)) &&
+  !run.complaints.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))
 export const asksForPassword = (run: SevenZipRun) => run.complaints.some((text) => /encrypted|password/i.test(text))
 export const unsupported = (run: SevenZipRun) => run.complaints.some((text) => /Unsupported (Method|Feature)/i.test(text))
 
