@@ -139,6 +139,7 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
       traced('scan', () => scanner.scan(content, options)),
     ),
   identity: () => scanner.identity(),
+  passesOver: (kinds, options) => scanner.passesOver(kinds, options),
   prove: () => scanner.prove(),
   close: () => scanner.close(),
 })

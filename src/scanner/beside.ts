@@ -33,6 +33,12 @@ export class Beside implements VirusScanner {
     }
   }
 
+  /** What either does not look into: clean is what both have seen. */
+  async passesOver(kinds: readonly string[], options: ScanOptions): Promise<string[]> {
+    const passed = await Promise.all([this.#first.passesOver(kinds, options), this.#second.passesOver(kinds, options)])
+    return [...new Set(passed.flat())]
+  }
+
   async prove(): Promise<void> {
     await Promise.all([this.#first.prove(), this.#second.prove()])
   }

@@ -1,7 +1,7 @@
+import { headLength, mayHold, recognise } from '../formats/archive/containers.js'
 import { HeldBytes } from '../formats/archive/held-bytes.js'
 import type { PartSink } from '../formats/archive/zip/member.js'
 import type { RandomAccessSource } from '../formats/random-access-source.js'
-import { headLength, mayHold, recognise } from './containers.js'
 import { windowBytes } from './yara/limits.js'
 import { Enough } from './yara/stopped.js'
 import { type See, StreamWindow } from './yara/windows.js'

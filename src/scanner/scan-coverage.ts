@@ -1,5 +1,6 @@
 import type { Content } from '../body/content.js'
 import { shown } from '../errors.js'
+import { type Container, headLength, recognise } from '../formats/archive/containers.js'
 import { Refusal } from '../formats/archive/refusal.js'
 import { readZipDirectory } from '../formats/archive/zip/directory.js'
 import { OleContainer } from '../formats/office/ole/container.js'
@@ -9,7 +10,7 @@ import type { RandomAccessSource } from '../formats/random-access-source.js'
 import { FileSource, MemorySource } from '../formats/random-access-source.js'
 import { compiled } from '../workers/compiled.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
-import { type Container, containers, headLength, recognise } from './containers.js'
+import { containers } from './containers.js'
 import { readRange } from './memory-content.js'
 
 /** What a daemon must be able to take in to have looked at everything, in bytes. */

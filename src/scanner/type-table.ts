@@ -23,7 +23,7 @@ export function typeTable(): string {
     '## Who unpacks what is scanned',
     '',
     'A pass of the virus check is only said about what was seen: what no one unpacks is incomplete. *Reader*: Assay unpacks it before the engine.',
-    '*Engine*: ClamAV does, which is known of the outermost container only.',
+    '*Engine*: ClamAV does.',
     '',
     '| container | built-in scanner | ClamAV |',
     '|---|---|---|',

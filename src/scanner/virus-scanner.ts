@@ -29,6 +29,8 @@ export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   /** Who would scan now. Throws `scannerUnavailable`. Cached for at most a minute. */
   identity(): Promise<EngineIdentity>
+  /** Which of these containers it would not look into where they lie in another one. Throws `scannerUnavailable`. */
+  passesOver(kinds: readonly string[], options: ScanOptions): Promise<string[]>
   /** Proves detection on the EICAR test string; throws `scannerUnavailable` where it is not found. */
   prove(): Promise<void>
   close(): Promise<void>

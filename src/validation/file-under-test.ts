@@ -71,5 +71,6 @@ export function extensionOf(filename: string): string {
 async function scanWith(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
   const start = performance.now()
   const verdict = await scanner.scan(content, options)
-  return { engine: await scanner.identity(), verdict, durationMs: performance.now() - start }
+  const passesOver = (kinds: readonly string[]) => scanner.passesOver(kinds, options)
+  return { engine: await scanner.identity(), verdict, passesOver, durationMs: performance.now() - start }
 }

@@ -1,15 +1,18 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type Container, containers, recognise, recogniseTail } from '../../src/scanner/containers.js'
+import { type Container, recognise, recogniseTail } from '../../src/formats/archive/containers.js'
+import { containers } from '../../src/scanner/containers.js'
 import { openScanner } from '../../src/scanner/index.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import { createValidator } from '../../src/validation/validator.js'
 import { eicar, inMemory, zipOf } from '../support/eicar.js'
 import { startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { noise, sevenZip, tarOf } from '../support/samples/archive.js'
 import * as made from '../support/samples/containers.js'
-import { compound, doc } from '../support/samples/office.js'
+import { compound, doc, docx, packed as packedDocument } from '../support/samples/office.js'
 import { attachingPdf } from '../support/samples/pdf.js'
+import { submission } from '../support/validation.js'
 
 // A packer that has seen the second half writes the string in two places: it stands nowhere in what is packed.
 const thrice = Buffer.concat(
@@ -115,6 +118,19 @@ describe('under the built-in scanner', () => {
 })
 
 describeWith('clamd')('under ClamAV', () => {
+  test.each<[string, () => Promise<Buffer>]>([
+    ['zip', async () => zipOf({ name: 'a.zst', bytes: Buffer.from(ofZstd, 'hex') })],
+    ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
+    ['tar', () => tarOf([{ name: 'a.wim', data: begun('MSWIM\0\0\0') }])],
+    ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofZstd, 'hex') })],
+  ])('what it passes over in a .%s makes the scan incomplete', async (extension, make) => {
+    const validator = createValidator({ scanner, workers: 1 })
+    const report = await validator.validate(submission(`a.${extension}`, await make(), { scanForViruses: true }))
+    await validator.close()
+    expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
+    expect(report.checks.at(-1)?.message).toContain('does not unpack')
+  })
+
   let daemon: Awaited<ReturnType<typeof startRealClamd>>
   let scanner: VirusScanner
   beforeAll(async () => {

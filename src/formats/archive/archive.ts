@@ -16,8 +16,11 @@ import { testOtherMethods } from './zip/other-methods.js'
 export const openNest = (source: RandomAccessSource, limits: ReaderLimits) =>
   new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside)
 
-/** What has its files scanned calls none clean of which a part wants a password. */
-export const encryptedIn = ({ budget }: ArchiveNest) => budget.encrypted && { encrypted: true }
+/** What has its files scanned calls none clean of which a part wants a password, or cannot be unpacked. */
+export const closedIn = ({ budget: { encrypted, holds } }: ArchiveNest) => ({
+  ...(encrypted && { encrypted }),
+  ...(holds.size > 0 && { holds: [...holds] }),
+})
 
 /** Zip archives: as `unzip -t` and 7-Zip judge them. */
 export const readZip: FormatReader = (source, limits) =>
@@ -25,7 +28,7 @@ export const readZip: FormatReader = (source, limits) =>
     const nest = openNest(source, limits)
     const facts = await checkZip(source, nest)
     await testOtherMethods(source, facts, nest)
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...encryptedIn(nest) })
+    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
   })
 
 /** Tar archives: as GNU tar lists them. */
@@ -33,7 +36,7 @@ export const readTar: FormatReader = (source, limits) =>
   decided(async () => {
     const nest = openNest(source, limits)
     const facts = await checkTar(new SourceStream(source), nest)
-    return sound(nest.notes, { entries: facts.entries, content_bytes: facts.contentBytes, ...encryptedIn(nest) })
+    return sound(nest.notes, { entries: facts.entries, content_bytes: facts.contentBytes, ...closedIn(nest) })
   })
 
 /** 7z archives: as `7z t` judges them. */
@@ -41,7 +44,7 @@ export const readSevenZip: FormatReader = (source, limits) =>
   decided(async () => {
     const nest = openNest(source, limits)
     const facts = await checkSevenZip(source, nest)
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...encryptedIn(nest) })
+    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
   })
 
 /** Gzip files, whole; a tar or another archive in one is looked into. */
@@ -63,7 +66,7 @@ export const readGzip: FormatReader = (source, limits) =>
       },
     })
     await readGunzipped(chunks, nest, source.extension === 'tgz')
-    return sound(nest.notes, { members: facts.members, unpacked_bytes: facts.unpackedBytes, ...encryptedIn(nest) })
+    return sound(nest.notes, { members: facts.members, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
   })
 
 async function readGunzipped(chunks: AsyncIterable<Buffer>, nest: ArchiveNest, mustBeTar: boolean): Promise<void> {

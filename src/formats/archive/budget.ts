@@ -12,6 +12,8 @@ export class ArchiveBudget {
   entries = 0
   /** Something in it cannot be opened without a password. */
   encrypted = false
+  /** Containers in it that are not looked into here: a scanner may not be able to either. */
+  readonly holds = new Set<string>()
 
   constructor(
     readonly limits: ReaderLimits,

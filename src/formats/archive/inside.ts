@@ -20,8 +20,9 @@ export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undef
 
 /** Looks into a member that is an archive itself; of any other it reads no more than the first block. */
 export async function lookInside(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
-  const kind = archiveKind(await stream.peek(tarBlock))
-  if (!kind) return
+  const head = await stream.peek(tarBlock)
+  const kind = archiveKind(head)
+  if (!kind) return nest.hold(head)
   const inner = nest.inside(name)
   if (kind === 'tar') await checkTar(stream, inner)
   if (kind === 'gzip') await lookInsideGzip(stream, name, inner)

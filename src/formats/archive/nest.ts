@@ -1,8 +1,12 @@
 import type { ArchiveBudget } from './budget.js'
+import { type Container, recognise } from './containers.js'
 import { named, Refusal, trap } from './refusal.js'
 import type { ByteStream } from './stream.js'
 
 const mostNotes = 10
+
+// Two bytes are soon there by chance; the others show more in their own reader than here.
+const uncertain = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
 /** Looks at a member's content and, where it is an archive itself, into it. May leave some of the stream unread. */
 export type MemberLook = (stream: ByteStream, name: string, nest: ArchiveNest) => Promise<void>
@@ -36,6 +40,12 @@ export class ArchiveNest {
       if (!(error instanceof Refusal) || error.isTrap) throw error
       this.note(`the member ${named(name)} is an archive that does not open: ${error.message}`)
     }
+  }
+
+  /** Remembers a member that may hold something and is not looked into here. */
+  hold(head: Buffer): void {
+    const kind = recognise(head)
+    if (kind && !uncertain.has(kind)) this.budget.holds.add(kind)
   }
 
   note(text: string): void {

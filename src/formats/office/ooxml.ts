@@ -1,4 +1,4 @@
-import { openNest } from '../archive/archive.js'
+import { closedIn, openNest } from '../archive/archive.js'
 import { damaged, decided } from '../archive/refusal.js'
 import { checkZip } from '../archive/zip/check.js'
 import type { PartSink } from '../archive/zip/member.js'
@@ -55,6 +55,7 @@ export const readOoxml =
         main_part: plan.main,
         parts: facts.entries,
         unpacked_bytes: facts.unpackedBytes,
+        ...closedIn(nest),
         ...(activity.found.size > 0 && { active_content: [...activity.found] }),
       })
     })

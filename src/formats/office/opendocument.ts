@@ -1,4 +1,4 @@
-import { openNest } from '../archive/archive.js'
+import { closedIn, openNest } from '../archive/archive.js'
 import { damaged, decided } from '../archive/refusal.js'
 import { checkZip } from '../archive/zip/check.js'
 import { testOtherMethods } from '../archive/zip/other-methods.js'
@@ -112,5 +112,5 @@ async function checkParts(
   })
   await testOtherMethods(source, facts, nest)
   notes.push(...nest.notes)
-  return { parts: facts.entries, unpacked_bytes: facts.unpackedBytes }
+  return { parts: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) }
 }

@@ -1,5 +1,6 @@
 import type { Content } from '../../body/content.js'
 import { AssayError, scannerUnavailable } from '../../errors.js'
+import type { Container } from '../../formats/archive/containers.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import { containers } from '../containers.js'
 import type { ScannerLogger } from '../logger.js'
@@ -67,6 +68,21 @@ export class ClamdScanner implements VirusScanner {
         if (answer.kind !== 'clean') return { ...verdictOf(answer, daemon), provedAt: proof.at }
         const standing = await this.#proofs.confirm(daemon, proof, signal)
         return this.#lookedAtAll(daemon, content, standing, { signal, owner })
+      }),
+    )
+  }
+
+  async passesOver(kinds: readonly string[], { signal: asked }: ScanOptions): Promise<string[]> {
+    if (kinds.length === 0) return []
+    return this.#untilClosed(asked, (signal) =>
+      this.#withDaemon(signal, async (daemon) => {
+        const unpacked = await Promise.all(
+          kinds.map(
+            (kind) =>
+              containers[kind as Container]?.clamav === 'engine' && this.#proofs.unpacks(daemon, kind as Container, signal),
+          ),
+        )
+        return kinds.filter((_, at) => !unpacked[at])
       }),
     )
   }

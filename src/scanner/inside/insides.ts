@@ -1,4 +1,5 @@
-import { type Container, containers } from '../containers.js'
+import { type Container } from '../../formats/archive/containers.js'
+import { containers } from '../containers.js'
 import { insideGzip } from './gzip.js'
 import type { Inside } from './looker.js'
 import { insideMail } from './mail.js'

@@ -50,6 +50,8 @@ export interface FileUnderTest {
 export interface Scan {
   engine: EngineIdentity
   verdict: ScanVerdict
+  /** Which of these containers it has not looked into. */
+  passesOver(kinds: readonly string[]): Promise<string[]>
   durationMs: number
 }
 

@@ -6,22 +6,23 @@ export const virus: Check = async (file) => {
   if (!rules.scanForViruses)
     return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not have its files scanned.` }
   const scan = await file.scan()
-  const unseen = scan.verdict.verdict === 'clean' && (await isEncrypted(file))
-  return { ...(unseen ? encrypted(scan) : verdictOf(scan)), durationMs: scan.durationMs }
+  const unseen = await unseenPart(file, scan)
+  return { ...(unseen ? incomplete(scan, unseen) : verdictOf(scan)), durationMs: scan.durationMs }
 }
 
-/** What its reader could not open without a password no scanner has seen either, whatever it says. */
-async function isEncrypted(file: FileUnderTest): Promise<boolean> {
+/** What its reader could not open without a password no scanner has seen either, whatever it says; nor what it passes over. */
+async function unseenPart(file: FileUnderTest, { verdict, engine, passesOver }: Scan): Promise<string | undefined> {
+  if (verdict.verdict !== 'clean') return undefined
   const findings = await file.findings()
-  return 'soundness' in findings && findings.soundness?.verdict.evidence?.encrypted === true
+  const evidence = 'soundness' in findings ? findings.soundness?.verdict.evidence : undefined
+  if (evidence?.encrypted === true) return 'a part of it is encrypted, which no scanner could look at'
+  const passedOver = await passesOver((evidence?.holds as string[] | undefined) ?? [])
+  return passedOver.length > 0 ? `it holds ${passedOver.join(', ')}, which ${engine.name} does not unpack` : undefined
 }
 
-function encrypted(scan: Scan): CheckVerdict {
-  return {
-    outcome: 'incomplete',
-    message: 'A part of it is encrypted: no scanner could look at that.',
-    evidence: { cause: 'a part of it is encrypted', engine: engineOf(scan), ...proofOf(scan) },
-  }
+function incomplete(scan: Scan, cause: string): CheckVerdict {
+  const message = `${cause[0]!.toUpperCase()}${cause.slice(1)}.`
+  return { outcome: 'incomplete', message, evidence: { cause, engine: engineOf(scan), ...proofOf(scan) } }
 }
 
 function verdictOf(scan: Scan): CheckVerdict {

@@ -38,6 +38,7 @@ export class NestedMembers {
         if (head.length < wanted) return
         if (symlink) this.#links.add(name, head.toString('utf8', 0, wanted), true)
         else if (archiveKind(head.subarray(0, tarBlock))) held = this.#keep(member, head)
+        else this.#nest.hold(head)
       },
       end: () => {},
     }

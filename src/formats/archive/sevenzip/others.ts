@@ -1,6 +1,6 @@
 import { DeadlineExceeded, type FormatReader, sound } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { encryptedIn, openNest } from '../archive.js'
+import { closedIn, openNest } from '../archive.js'
 import { ArchiveLinks } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { decided } from '../refusal.js'
@@ -14,7 +14,7 @@ export const readRar: FormatReader = (source, limits) =>
     if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
     const nest = openNest(source, limits)
     const facts = await checkMembers(source, nest, { type, called: 'RAR archive' })
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...encryptedIn(nest) })
+    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
   })
 
 /** Cabinets that are not part of a set. */
@@ -23,7 +23,7 @@ export const readCab: FormatReader = (source, limits) =>
     if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
     const nest = openNest(source, limits)
     const facts = await checkMembers(source, nest, { type: 'cab', called: 'cabinet' })
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...encryptedIn(nest) })
+    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
   })
 
 // 7-Zip in WebAssembly unpacks bzip2 at some 15 MB/s.
@@ -39,7 +39,7 @@ export const readStream =
       const deadline = Date.now() + (limits.deadline - Date.now()) / 2
       const nest = openNest(source, { ...limits, deadline })
       await unpackStream(source, nest, kind)
-      return sound(nest.notes, { unpacked_bytes: nest.budget.unpacked, ...encryptedIn(nest) })
+      return sound(nest.notes, { unpacked_bytes: nest.budget.unpacked, ...closedIn(nest) })
     })
 
 async function unpackStream(source: RandomAccessSource, nest: ArchiveNest, { type, called }: SevenZipKind): Promise<void> {

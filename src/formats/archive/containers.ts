@@ -1,0 +1,131 @@
+import { crc32 } from 'node:zlib'
+import { checksumHolds, tarBlock } from './tar/header.js'
+
+type Begins = (head: Buffer) => boolean
+
+/** Any of these texts at a place. */
+const at =
+  (offset: number, ...magics: string[]): Begins =>
+  (head) =>
+    magics.some((magic) => head.toString('latin1', offset, offset + magic.length) === magic)
+
+/** How what may hold something inside begins: in the order in which it is recognised, what shows least last. */
+const beginnings = {
+  zip: at(0, 'PK\x03\x04', 'PK\x05\x06', 'PK\x07\x08PK\x03\x04', 'PK00PK\x03\x04'),
+  gzip: at(0, '\x1f\x8b\x08'),
+  '7z': at(0, "7z\xbc\xaf'\x1c"),
+  xz: at(0, '\xfd7zXZ\0'),
+  bzip2: (head) => /^BZh[1-9](1AY&SY|\x17rE8P\x90)/.test(head.toString('latin1', 0, 10)),
+  zstd: at(0, '\x28\xb5\x2f\xfd'),
+  lzma: isLzma,
+  z: (head) => head.readUInt16BE() === 0x1f9d && (head[2]! & 0x60) === 0,
+  cab: at(0, 'MSCF\0\0\0\0'),
+  rar: at(0, 'Rar!\x1a\x07\0'),
+  rar5: at(0, 'Rar!\x1a\x07\x01\0'),
+  arj: isArj,
+  lzh: (head) => /^..-lh[0-7dx]-/s.test(head.toString('latin1', 0, 7)),
+  cpio: (head) => /^07070(7[0-7]{6}|[12][0-9a-fA-F]{8})/.test(head.toString('latin1', 0, 14)),
+  ar: at(0, '!<arch>\n'),
+  rpm: at(0, '\xed\xab\xee\xdb'),
+  xar: at(0, 'xar!'),
+  wim: at(0, 'MSWIM\0\0\0'),
+  iso: at(32_769, 'CD001'),
+  udf: at(32_769, 'BEA01'),
+  swf: (head) => /^[CZ]WS[\x04-\x40]/.test(head.toString('latin1', 0, 4)),
+  szdd: at(0, "SZDD\x88\xf0'3"),
+  ole: at(0, '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'),
+  chm: at(0, 'ITSF\x03\0\0\0'),
+  tnef: at(0, '\x78\x9f\x3e\x22'),
+  onenote: at(0, '\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1\x53\x78\xd0\x29\x96\xd3'),
+  alz: at(0, 'ALZ\x01\x0a\0\0\0'),
+  egg: at(0, 'EGGA\0\x01'),
+  lz4: at(0, '\x04\x22\x4d\x18'),
+  lzip: at(0, 'LZIP\x01'),
+  ace: at(7, '**ACE**'),
+  zoo: at(20, '\xdc\xa7\xc4\xfd'),
+  stuffit: at(0, 'SIT!', 'StuffIt (c)1997-'),
+  squashfs: at(0, 'hsqs', 'sqsh'),
+  disk: isDisk,
+  pdf: (head) => head.subarray(0, 1024).includes('%PDF-'),
+  mail: isMail,
+  // Its directory stands behind the disk, at its end.
+  dmg: () => false,
+  tar: isTar,
+} satisfies Record<string, Begins>
+
+/** What may hold something inside. */
+export type Container = keyof typeof beginnings
+
+const known = Object.entries(beginnings) as [Container, Begins][]
+
+/** Enough of a file's beginning for `recognise`: the field that makes a message one may stand behind many others. */
+export const headLength = 256 * 1024
+
+/** By its first bytes. */
+export function recognise(head: Buffer): Container | undefined {
+  if (head.length < 4) return undefined
+  return known.find(([, begins]) => begins(head))?.[0]
+}
+
+/** LZMA alone has no magic: the usual properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and a size that is plausible or unknown. */
+function isLzma(head: Buffer): boolean {
+  if (head.length < 14 || head[0] !== 0x5d || head[13] !== 0) return false
+  const dictionary = head.readUInt32LE(1)
+  const size = head.readBigUInt64LE(5)
+  const powers = dictionary.toString(2).replace(/0+$/, '')
+  return dictionary >= 4096 && (powers === '1' || powers === '11') && (size === 0xffff_ffff_ffff_ffffn || size < 2n ** 40n)
+}
+
+/** Its main header, which has a checksum. */
+function isArj(head: Buffer): boolean {
+  if (head.readUInt16BE() !== 0x60ea) return false
+  const size = head.readUInt16LE(2)
+  return (
+    size >= 30 && size <= 2600 && head.length >= 8 + size && crc32(head.subarray(4, 4 + size)) === head.readUInt32LE(4 + size)
+  )
+}
+
+/** Of virtual machines, or as a disk begins: NTFS, FAT, ext, a partition table. */
+function isDisk(head: Buffer): boolean {
+  const text = (offset: number, length: number) => head.toString('latin1', offset, offset + length)
+  if (/^(conectix|vhdxfile|KDMV|QFI\xfb|# Disk DescriptorFile)/.test(text(0, 24))) return true
+  if (text(64, 4) === '\x7f\x10\xda\xbe' || text(512, 8) === 'EFI PART') return true
+  if (
+    text(510, 2) === '\x55\xaa' &&
+    (text(3, 8) === 'NTFS    ' || /^FAT(12|16) {3}$/.test(text(54, 8)) || text(82, 8) === 'FAT32   ')
+  )
+    return true
+  // The superblock's magic, its state and its revision.
+  return (
+    text(1080, 2) === '\x53\xef' &&
+    /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(text(1082, 4)) &&
+    /^[\0\x01]\0\0\0$/.test(text(1100, 4))
+  )
+}
+
+/** The header's checksum: old tars have no magic, and text may begin like anything. */
+function isTar(head: Buffer): boolean {
+  return head.length >= tarBlock && head[0] !== 0 && checksumHolds(head.subarray(0, tarBlock))
+}
+
+const firstField = /^(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
+const mimeField = /^(?:mime-version|content-type|content-transfer-encoding):/im
+
+/** Header fields, of which one says how the rest is packed: what has none of these is plain text, which is scanned as it is. RFC 5322, RFC 2045 */
+function isMail(head: Buffer): boolean {
+  if (!firstField.test(head.toString('latin1', 0, 512))) return false
+  return mimeField.test(head.toString('latin1').split(/\r?\n\r?\n/, 1)[0]!)
+}
+
+/** How far a directory reaches back from the end of a zip, its comment included. */
+export const tailLength = 66_000
+
+/** By its last bytes, behind something that may look like anything from the front. */
+export function recogniseTail(tail: Buffer): Container | undefined {
+  if (tail.includes('PK\x05\x06', 0, 'latin1')) return 'zip'
+  return tail.toString('latin1', tail.length - 512, tail.length - 504) === 'koly\0\0\0\x04' ? 'dmg' : undefined
+}
+
+/** Whether it is worth a look inside. */
+export const mayHold = (bytes: Buffer): boolean =>
+  recognise(bytes.subarray(0, headLength)) !== undefined || recogniseTail(bytes.subarray(-tailLength)) !== undefined
