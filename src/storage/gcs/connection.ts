@@ -8,10 +8,16 @@ export interface BucketRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   headers: Record<string, string | number>
-  body?: Buffer
+  body?: Buffer | StreamedBody
   signal?: AbortSignal
   /** Another limit on silence, where the bucket has more to do than to answer. */
   idleMs?: number
+}
+
+/** A body that is read while it is sent, and does not stand in memory. */
+export interface StreamedBody {
+  byteLength: number
+  read(): Readable
 }
 
 /** Connections of each kind that are kept for the next call; more are closed as soon as they have nothing to do. */
@@ -52,7 +58,10 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`silent for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      outgoing.end(request.body)
+      const { body } = request
+      // A failure of either end is the request's own, which is listened to.
+      if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
+      else outgoing.end(body)
     })
   }
 

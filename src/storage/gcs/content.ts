@@ -1,6 +1,7 @@
 import type { CRC32C } from '@google-cloud/storage'
 import type { Content } from '../../body/content.js'
 import { storageUnavailable } from '../../errors.js'
+import type { StreamedBody } from './connection.js'
 import { BucketAnswer } from './deadline.js'
 
 /** An object, as the bucket describes it: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
@@ -22,24 +23,34 @@ export function objectFacts(resource: unknown): ObjectFacts {
   return { size: Number(size), crc32c: String(crc32c), generation: String(generation), upload }
 }
 
-/**
- * The bytes from `start` to before `end`, those from `hashed` on put into `crc32c`: chunk by chunk as they are read, since
- * the sum of 8 MiB at once would hold up the event loop.
- */
-export async function readHashed(
-  content: Content,
-  part: { start: number; end: number; hashed: number },
-  crc32c: CRC32C,
-): Promise<Buffer> {
-  const { start, end, hashed } = part
+/** Puts the bytes from `hashed` on to before `end` into `crc32c`; they are read and not kept. */
+export async function hashPart(content: Content, part: { start: number; end: number }, crc32c: CRC32C): Promise<void> {
+  for await (const _chunk of hashed(content, part, crc32c));
+}
+
+/** The bytes from `start` to before `end`, for one request: what is in memory as it is, a file while it is sent. */
+export function partOf(content: Content, { start, end }: { start: number; end: number }): Buffer | StreamedBody {
+  if (content.bytes) return content.bytes.subarray(start, end)
+  if (end === start) return Buffer.alloc(0)
+  return { byteLength: end - start, read: () => content.stream({ start, end: end - 1 }) }
+}
+
+/** All bytes, which are few, put into `crc32c` as they are read. */
+export async function readHashed(content: Content, crc32c: CRC32C): Promise<Buffer> {
   const chunks: Buffer[] = []
+  for await (const chunk of hashed(content, { start: 0, end: content.size }, crc32c)) chunks.push(chunk)
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}
+
+// Chunk by chunk as they are read: the sum of 8 MiB at once would hold up the event loop.
+async function* hashed(content: Content, { start, end }: { start: number; end: number }, crc32c: CRC32C): AsyncGenerator<Buffer> {
   let at = start
   for await (const chunk of end > start ? chunksOf(content, start, end) : []) {
-    chunks.push(chunk)
-    if (at + chunk.length > hashed) crc32c.update(chunk.subarray(Math.max(0, hashed - at)))
+    crc32c.update(chunk)
     at += chunk.length
+    yield chunk
   }
-  if (at === end) return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  if (at === end) return
   throw storageUnavailable(
     `The upload ended at byte ${at} when it was read again, where ${end} were received; nothing was stored.`,
   )

@@ -172,7 +172,7 @@ export class GcsStorage implements BlobStorage {
   async #putWhole(file: File, put: Upload): Promise<StoredObject> {
     const { path, content, upload } = put
     const crc32c = new CRC32C()
-    const bytes = await readHashed(content, { start: 0, end: content.size, hashed: 0 }, crc32c)
+    const bytes = await readHashed(content, crc32c)
     const expectedCrc32c = crc32c.toString()
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
     const object = { name: file.name, bytes, resource: metadata, ifGenerationMatch: '0' }

@@ -6,8 +6,8 @@ import { faultPoint } from '../../fault-points.js'
 import { megabyte } from '../../units.js'
 import { BlobExists } from '../blob-storage.js'
 import type { GcsAccess } from './access.js'
-import { type BucketReply, textOf } from './connection.js'
-import { type ObjectFacts, objectFacts, readHashed } from './content.js'
+import { type BucketReply, type StreamedBody, textOf } from './connection.js'
+import { hashPart, type ObjectFacts, objectFacts, partOf } from './content.js'
 import { answerOf, refusalOf, statusOf, unavailable } from './deadline.js'
 
 /** What the bucket says it keeps, and the CRC32C that we have sent. */
@@ -25,7 +25,7 @@ export interface ResumableUpload {
   facts(): Promise<ObjectFacts | null>
 }
 
-/** A multiple of 256 KiB, as the protocol asks for; held in memory while it is under way. */
+/** A multiple of 256 KiB, as the protocol asks for. */
 const chunkSize = 8 * megabyte
 const maxStalls = 4
 
@@ -79,9 +79,10 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
   let stalls = 0
   for (let offset = 0; ; ) {
     const end = Math.min(offset + chunkSize, content.size)
-    const chunk = await readHashed(content, { start: offset, end, hashed }, crc32c)
+    // Read twice, the second time while it is sent: the last chunk's head names the sum of all.
+    if (end > hashed || end === 0) await hashPart(content, { start: hashed, end }, crc32c)
     hashed = Math.max(hashed, end)
-    const part = { session, offset, chunk, crc32c: crc32c.toString() }
+    const part = { session, offset, chunk: partOf(content, { start: offset, end }), crc32c: crc32c.toString() }
     const answer = await sendChunk(upload, part).catch((error) => {
       if (end < content.size) throw error
       return ourOwn(upload, error)
@@ -119,12 +120,12 @@ async function ourOwn({ upload, facts, path }: ResumableUpload, error: Error): P
 interface Part {
   session: string
   offset: number
-  chunk: Buffer
+  chunk: Buffer | StreamedBody
   crc32c: string
 }
 
 function headersOf({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
-  const end = offset + chunk.length
+  const end = offset + chunk.byteLength
   const range = { 'Content-Range': `bytes ${offset}-${end - 1}/${size}` }
   // With the last chunk the bucket refuses by itself what did not arrive as it was sent.
   return end === size ? { ...range, 'X-Goog-Hash': `crc32c=${crc32c}` } : range
