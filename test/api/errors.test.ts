@@ -65,6 +65,7 @@ test('the routes are the specification’s', () => {
       'GET /files',
       'GET /files/{file_id}',
       'DELETE /files/{file_id}',
+      'POST /files/delete',
       'GET /files/{file_id}/metadata',
       'GET /files/{file_id}/validation',
       'GET /stats',
