@@ -128,3 +128,13 @@ test('the guide for your own sign-in: its settings, its claims, and what they ma
     await provider.close()
   }
 })
+
+describeWith('curl')('the guide for resumable uploads', () => {
+  test('sends a file with curl, and goes on where it stopped', async () => {
+    const page = readFileSync(new URL('../../docs/resumable.md', import.meta.url), 'utf8')
+    const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(page)!
+    writeFileSync(join(folder, 'invoice.csv'), 'id,amount\n1,9.50\n')
+    const { stdout } = await run('sh', ['-euc', script!], { env, cwd: folder })
+    expect(stdout).toMatch(/^HTTP\/1\.1 204 [\s\S]*^assay-file-id: file_/im)
+  })
+})

@@ -13,6 +13,7 @@ const packages = {
   chromium: 'chromium',
   python3: 'python3',
   go: 'golang-go',
+  curl: 'curl',
 }
 export type Part = keyof typeof packages
 

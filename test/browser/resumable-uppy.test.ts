@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { build } from 'esbuild'
+import type { Browser, Page } from 'playwright-core'
+import { BrokenWay } from '../support/broken-way.js'
+import { openBrowser } from '../support/browser.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+/** What runs in the page: Uppy as its documentation has it; the result is what an application would learn. */
+const program = `
+  import Uppy from '@uppy/core'
+  import Tus from '@uppy/tus'
+  window.send = ({ endpoint, credential, name, text, times, context }) => new Promise((resolve) => {
+    const seen = {}
+    const uppy = new Uppy({ autoProceed: true }).use(Tus, {
+      endpoint,
+      headers: { Authorization: 'Bearer ' + credential },
+      allowedMetaFields: ['name', 'context'],
+      retryDelays: [0, 100, 200, 400, 800],
+      onAfterResponse: (_request, response) => {
+        seen.fileId = response.getHeader('Assay-File-Id') ?? seen.fileId
+        seen.offset = response.getHeader('Upload-Offset') ?? seen.offset
+      },
+      onShouldRetry: (error, _attempt, _options, next) => error.originalResponse?.getStatus() !== 422 && next(error),
+    })
+    uppy.setMeta({ context })
+    uppy.on('upload-success', () => resolve({ ...seen, outcome: 'success' }))
+    uppy.on('upload-error', (_file, error) => resolve({ outcome: 'error', status: error.originalResponse?.getStatus(), body: error.originalResponse?.getBody(), text: String(error) }))
+    uppy.addFile({ name, type: 'application/octet-stream', data: new Blob([text.repeat(times)]) })
+  })`
+
+interface Seen {
+  outcome: 'success' | 'error'
+  fileId?: string
+  offset?: string
+  status?: number
+  body?: string
+}
+
+describeWith('chromium')('Uppy in a browser, on a page of another origin', () => {
+  let world: World
+  let tenant: TestTenant
+  let browser: Browser
+  let page: Page
+  const pages = createServer()
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve))
+    const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
+    world = await World.open({ CORS_ORIGINS: origin })
+    tenant = await world.tenant()
+    await tenant.context('raw', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 20 })
+    browser = await openBrowser()
+    const [bundle] = (
+      await build({
+        stdin: { contents: program, resolveDir: import.meta.dirname },
+        bundle: true,
+        write: false,
+        format: 'iife',
+        platform: 'browser',
+        logLevel: 'silent',
+      })
+    ).outputFiles
+    const script = bundle!.text.replaceAll('</script', '<\\/script')
+    pages.on('request', (_request, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end(`<!doctype html><meta charset="utf-8"><script>${script}</script>`)
+    })
+    page = await browser.newPage()
+    // A machine without any network but its own: Uppy would wait for one.
+    await page.addInitScript("Object.defineProperty(Navigator.prototype, 'onLine', { get: () => true })")
+    await page.goto(`${origin}/`)
+  })
+  afterAll(async () => {
+    await browser.close()
+    pages.close()
+    await world.close()
+  })
+
+  const send = (url: string, name: string, text: string, times = 1): Promise<Seen> =>
+    page.evaluate((given) => (globalThis as never as { send(given: unknown): Promise<Seen> }).send(given), {
+      endpoint: `${url}/api/v1/uploads`,
+      credential: tenant.admin.credential,
+      context: 'raw',
+      name,
+      text,
+      times,
+    })
+
+  test('goes on where its way breaks, and learns the file', async () => {
+    const way = await BrokenWay.open(world.url)
+    way.breakAfter(700_001, 400_003)
+    const text = randomBytes(7_500).toString('base64')
+    const content = Buffer.from(text.repeat(150))
+    const seen = await send(way.url, 'from-a-browser.txt', text, 150)
+    way.close()
+    expect(seen).toEqual({ outcome: 'success', fileId: expect.stringMatching(/^file_/), offset: String(content.length) })
+    expect(way.broken).toBe(2)
+    const { download_url: url } = (await tenant.admin.get(`/files/${seen.fileId}`)).body.data
+    expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
+  })
+
+  test('learns why a file was refused, before its first byte and after its last', async () => {
+    const early = await send(world.url, 'program.exe', 'x')
+    expect(early).toMatchObject({ outcome: 'error', status: 422 })
+    expect([early.status, JSON.parse(early.body!).error.code]).toEqual([422, 'invalid_extension'])
+    const late = await send(world.url, 'blank.txt', '   ')
+    expect([late.status, JSON.parse(late.body!).error.code]).toEqual([422, 'blank_file'])
+  })
+})
