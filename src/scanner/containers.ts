@@ -62,6 +62,7 @@ export const containers: Readonly<Record<Container, ContainerRow>> = {
   stuffit: row('StuffIt archive', neither),
   squashfs: row('SquashFS image', neither),
   disk: row('disk image', neither),
+  rtf: row('rich text with objects', both),
   pdf: row('PDF', both),
   mail: row('mail message', both),
   dmg: row('macOS disk image', both, 'Dmg'),

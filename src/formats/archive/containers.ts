@@ -46,6 +46,7 @@ const beginnings = {
   stuffit: at(0, 'SIT!', 'StuffIt (c)1997-'),
   squashfs: at(0, 'hsqs', 'sqsh'),
   disk: isDisk,
+  rtf: at(0, '{\\rt'),
   pdf: (head) => head.subarray(0, 1024).includes('%PDF-'),
   mail: isMail,
   // Its directory stands behind the disk, at its end.

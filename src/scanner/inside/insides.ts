@@ -5,6 +5,7 @@ import type { Inside } from './looker.js'
 import { insideMail } from './mail.js'
 import { insideOle } from './ole.js'
 import { insidePdf } from './pdf.js'
+import { insideRtf } from './rtf.js'
 import { insideIso, insideSevenZip } from './sevenzip.js'
 import { insideSwf } from './swf.js'
 import { insideTar } from './tar.js'
@@ -25,4 +26,5 @@ export const insides: Partial<Record<Container, Inside>> = {
   ole: insideOle,
   pdf: insidePdf,
   mail: insideMail,
+  rtf: insideRtf,
 }
