@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let user: Caller
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes')
+  user = await tenant.user(['admin'])
+  for (let index = 0; index < 9; index++) {
+    await tenant.admin.upload('notes', index % 3 === 0 ? 'a.exe' : 'a.txt', 'text')
+    await tenant.admin.get('/files')
+  }
+})
+afterAll(() => world.close())
+
+const lists: Record<string, [field: string, filter: string]> = {
+  'the call log': ['callLogs', ''],
+  'failures in the call log': ['callLogs', 'status: failure'],
+  'a time of the call log': ['callLogs', 'operation: upload, startDate: "2020-01-01", endDate: "2999-01-01"'],
+  'the audit trail': ['auditLogs', ''],
+  'created files in the audit trail': ['auditLogs', 'auditType: file, action: created'],
+}
+
+test.each(Object.keys(lists))('%s is walked backwards, and between two cursors, with its total', async (name) => {
+  const [field, filter] = lists[name]!
+  const ask = async (
+    args: string,
+  ): Promise<{ ids: string[]; cursors: string[]; totalCount: number; pageInfo: Record<string, unknown> }> => {
+    const { body }: Answer = await user.graphql(
+      `{ ${field}Connection(${[filter, args].filter((text) => text !== '').join(', ')}) { totalCount edges { cursor node { id } } pageInfo { startCursor hasPreviousPage hasNextPage } } }`,
+    )
+    const { edges, totalCount, pageInfo } = body.data[`${field}Connection`]
+    const of = (member: string) => edges.map((edge: Record<string, unknown>) => edge[member])
+    return { ids: of('node').map(({ id }: { id: string }) => id), cursors: of('cursor'), totalCount, pageInfo }
+  }
+  const { ids: all, cursors, totalCount } = await ask('first: 100')
+  expect(all.length).toBeGreaterThan(2)
+  expect(totalCount).toBe(all.length)
+
+  const seen: string[] = []
+  for (let before = ''; ; ) {
+    const { ids, pageInfo } = await ask(`last: 2${before}`)
+    seen.unshift(...ids)
+    expect(pageInfo.hasNextPage).toBe(before !== '')
+    if (!pageInfo.hasPreviousPage) break
+    before = `, before: "${pageInfo.startCursor}"`
+  }
+  expect(seen).toEqual(all)
+
+  const between = `after: "${cursors[0]}", before: "${cursors.at(-1)}"`
+  expect((await ask(`first: 100, ${between}`)).ids).toEqual(all.slice(1, -1))
+  expect((await ask(`last: 1, ${between}`)).ids).toEqual(all.slice(-2, -1))
+})
