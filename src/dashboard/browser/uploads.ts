@@ -93,7 +93,8 @@ async function run({ file, context, progress, state, abort: { signal }, idempote
   const { body, fault } = await send({ file, context, idempotencyKey, onProgress, signal })
   if (body) state.value = { kind: 'kept', fileId: body.file_id }
   else state.value = { kind: isVerdict(fault) ? 'refused' : 'failed', fault }
-  if (body) forgetLists()
+  // Once for all that were dropped together: every list on the page is asked anew.
+  if (uploads.peek().every((each) => isOver(each.state.peek()))) forgetLists()
 }
 
 const verdicts = [

@@ -7,8 +7,8 @@ import { FaultNotice, Skeleton } from './notices.js'
 
 export interface Column<Item> {
   title: string
-  /** Numbers stand on the right; `wide` takes what is left; what is `extra` goes first on a narrow screen; `acts` has the buttons. */
-  kind?: 'number' | 'wide' | 'extra' | 'acts'
+  /** Numbers stand on the right; `wide` takes what is left; what is `extra` goes first on a narrow screen; `acts` has the buttons, `pick` a box. */
+  kind?: 'number' | 'wide' | 'extra' | 'acts' | 'pick'
   cell: (item: Item) => ComponentChildren
 }
 

@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals'
 import { bytes, number } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
@@ -11,6 +12,7 @@ import { may } from '../session.js'
 import { texts } from '../texts.js'
 import { DropZone } from './drop-zone.js'
 import { FileFilters, fileFilters } from './file-filters.js'
+import { SelectFile, type Selection, SelectionBar } from './file-selection.js'
 
 const t = texts.files
 
@@ -66,16 +68,23 @@ const columns: Column<FileLine>[] = [
 export function Files() {
   const answer = useQuery(filesDocument, fileFilters(), { when: may('metadata') })
   const found = answer.data?.filesConnection
+  const selection: Selection = useSignal(new Map())
+  const select: Column<FileLine> = {
+    title: t.selection,
+    kind: 'pick',
+    cell: (file) => <SelectFile selection={selection} file={file} />,
+  }
   return (
     <Page title={t.title} about={t.about}>
       {may('upload') && <DropZone />}
       {may('metadata') && (
         <>
           <FileFilters />
+          <SelectionBar selection={selection} />
           <List
             answer={answer}
             items={found?.edges.map(({ node }) => node)}
-            columns={columns}
+            columns={may('delete') ? [select, ...columns] : columns}
             keyOf={({ id }) => id}
             caption={t.caption}
             pageInfo={found?.pageInfo}

@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals'
 import { bytes } from '../api/format.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -42,16 +43,20 @@ const tones: Partial<Record<string, Tone>> = { kept: 'good', refused: 'bad', fai
 function UploadLine({ upload, contexts }: { upload: Upload; contexts: Contexts }) {
   const state = upload.state.value
   const context = contexts.find(({ contextKey }) => contextKey === upload.context)
+  const isOpen = useSignal(false)
   return (
     <li class={`upload ${state.kind}`}>
-      <details open={state.kind === 'refused' || state.kind === 'failed'}>
+      <details
+        open={state.kind === 'refused' || state.kind === 'failed'}
+        onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}
+      >
         <summary>
           <span class="upload-name">{upload.file.name}</span>
           <small class="dim">{bytes(upload.file.size)}</small>
           <Badge tone={tones[state.kind] ?? 'plain'}>{t.states[state.kind]}</Badge>
         </summary>
         <div class="stack upload-more">
-          {state.kind === 'kept' && <KeptReport fileId={state.fileId} />}
+          {state.kind === 'kept' && isOpen.value && <KeptReport fileId={state.fileId} />}
           {state.kind === 'refused' && <Report checks={checksOfRefusal(state.fault, context)} />}
           {state.kind === 'failed' && <p>{state.fault.message}</p>}
           {(state.kind === 'refused' || state.kind === 'failed') && (

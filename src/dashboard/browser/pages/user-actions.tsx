@@ -14,16 +14,17 @@ const t = texts.users
 
 const disableDocument = graphql(`mutation DisableUser($id: ID!) { done: disableUser(userId: $id) { id } }`)
 const enableDocument = graphql(`mutation EnableUser($id: ID!) { done: enableUser(userId: $id) { id } }`)
+const forgetDocument = graphql(`mutation ForgetFactor($id: ID!) { done: resetUserSecondFactor(userId: $id) { id } }`)
 const endDocument = graphql(`mutation EndSessions($id: ID!) { endUserSessions(userId: $id) }`)
 const resetDocument = graphql(`mutation ResetPassword($id: ID!) { resetUserPassword(userId: $id) { password } }`)
 
 /** What can be done with another user; one's own account has a page. */
 export function UserActions({ of: user }: { of: UserLine }) {
-  const { id, name, email, status } = user
-  const asking = useSignal<'edit' | 'disable' | 'end' | 'reset' | undefined>(undefined)
+  const { id, name, email, status, hasSecondFactor } = user
+  const asking = useSignal<'edit' | 'disable' | 'end' | 'reset' | 'forget' | undefined>(undefined)
   const password = useSignal<string | undefined>(undefined)
   const close = () => (asking.value = undefined)
-  const run = async (document: typeof disableDocument | typeof enableDocument) => {
+  const run = async (document: typeof disableDocument | typeof enableDocument | typeof forgetDocument) => {
     const { fault } = await change(document, { id })
     if (!fault) forgetLists()
     return fault
@@ -49,6 +50,11 @@ export function UserActions({ of: user }: { of: UserLine }) {
             <Button kind="quiet" onClick={open('reset')}>
               {t.reset}
             </Button>
+            {hasSecondFactor && (
+              <Button kind="quiet" onClick={open('forget')}>
+                {t.forget}
+              </Button>
+            )}
             {status === 'active' ? (
               <Button kind="quiet" onClick={open('disable')}>
                 {t.disable}
@@ -73,6 +79,15 @@ export function UserActions({ of: user }: { of: UserLine }) {
       )}
       {asking.value === 'end' && (
         <Confirm title={t.endTitle} warning={t.endWarning(name)} act={t.end} work={end} onClose={close} />
+      )}
+      {asking.value === 'forget' && (
+        <Confirm
+          title={t.forgetTitle}
+          warning={t.forgetWarning(name)}
+          act={t.forget}
+          work={() => run(forgetDocument)}
+          onClose={close}
+        />
       )}
       {asking.value === 'reset' && (
         <Confirm title={t.resetTitle} warning={t.resetWarning(name)} act={t.reset} work={reset} onClose={close} />
