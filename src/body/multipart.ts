@@ -100,7 +100,7 @@ export class Multipart {
       name,
       filename,
       take: (limit) =>
-        this.#options.spool.take(stream, limit).catch((error) => {
+        this.#options.spool.take(stream, limit, Number(this.#request.headers['content-length'] ?? 0)).catch((error) => {
           throw error instanceof AssayError ? error : (this.#failure ?? error)
         }),
       text: () => textOf(stream, this.#options.limits.fieldSize),

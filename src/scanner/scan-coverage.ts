@@ -43,6 +43,8 @@ export interface CoverageOptions {
 }
 
 const peekMs = 30_000
+// Bytes. Up to here a directory is read on the event loop.
+const peekedHere = 256 * 1024
 
 type Peeked = Omit<ScanCoverage, 'needs' | 'container'> & { needs?: Needs }
 type Peek = (source: RandomAccessSource) => Peeked
@@ -69,19 +71,24 @@ export async function scanCoverage(content: Content, { pool, signal, owner }: Co
   if (!container) return { needs: whole }
   const { name, clamav } = containers[container]
   if (clamav === 'no one') return { incomplete: `it is a ${name}, which ClamAV does not unpack`, needs: whole }
-  if (content.bytes) return { container, needs: whole, ...peekInto(new MemorySource(content.bytes, ''), container) }
-  const data = { path: content.path!, container }
-  const work = { module: compiled('scanner/scan-coverage'), run: 'peekIntoFile', data, apart: false, retryHung: false }
+  const { bytes, path } = content
+  if (bytes && bytes.length <= peekedHere) return { container, needs: whole, ...peekInto(new MemorySource(bytes, ''), container) }
+  const data = { path, container }
+  const work = { module: compiled('scanner/scan-coverage'), run: 'peekIntoFile', data, bytes, apart: false, retryHung: false }
   const limits = { size: content.size, owner, deadlineMs: peekMs }
   const peeked = pool
     ? await pool.run<Peeked>({ ...work, ...limits }, signal ?? new AbortController().signal)
-    : peekIntoFile(data)
+    : peekIntoFile(data, content)
   return { container, needs: whole, ...peeked }
 }
 
-/** Run in a worker: the directory of a file on disk may take a while to read. */
-export function peekIntoFile({ path, container }: { path: string; container: Container }): Peeked {
-  const file = new FileSource(path, '')
+/** Run in a worker: the directory of a large file may take a while to read. */
+export function peekIntoFile(
+  { path, container }: { path: string | undefined; container: Container },
+  { bytes }: { bytes?: Buffer | undefined },
+): Peeked {
+  if (bytes) return peekInto(new MemorySource(bytes, ''), container)
+  const file = new FileSource(path!, '')
   try {
     return peekInto(file, container)
   } finally {

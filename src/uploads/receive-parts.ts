@@ -41,6 +41,7 @@ export class TooLong extends Error {
  */
 export async function receiveParts(request: IncomingMessage, reception: Reception): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception
+  const expected = Number(request.headers['content-length'] ?? 0)
   const source = new PassThrough({ highWaterMark: 256 * 1024 })
   let cut: AssayError | undefined
   const stop = (error: AssayError) => {
@@ -56,7 +57,8 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
   request.pipe(source)
   try {
     while (!body.ended) {
-      const spooled = await spool.take(Readable.from(body.part(), { objectMode: false }), () => Number.POSITIVE_INFINITY)
+      const part = Readable.from(body.part(), { objectMode: false })
+      const spooled = await spool.take(part, () => Number.POSITIVE_INFINITY, expected - body.received)
       try {
         await keeping
         if (checksum) refuseMismatch(checksum, cut)

@@ -139,6 +139,6 @@ test('an acknowledged upload outlives a kill at any moment after it, and what th
 })
 
 test('every point has its test', () => {
-  // Those of a bucket: bucket-kill-points.test.ts.
-  expect(steps('upload', 'store', 'commit', 'delete', 'sweep', 'bucket')).toEqual([...faultPoints])
+  // Those of a bucket: bucket-kill-points.test.ts; of parts: resumable-replicas.test.ts.
+  expect(steps('upload', 'store', 'commit', 'part', 'delete', 'sweep', 'bucket')).toEqual([...faultPoints])
 })

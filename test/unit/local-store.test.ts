@@ -73,6 +73,18 @@ describe('the local store', () => {
     expect((await bytesOf(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
+  test('what is in memory is written once, under its own name; a content that ends early leaves nothing there', async () => {
+    const store = await open()
+    await rm(join(root, '+tmp'), { recursive: true })
+    await store.put('a/b', inMemory(noise(1000)), type)
+    expect((await stat(store.fileOf('a/b'))).nlink).toBe(1)
+    const cut = { ...inMemory(noise(10)), size: 11 }
+    await expect(store.put('a/cut', cut, type)).rejects.toMatchObject({ code: 'storage_unavailable' })
+    const gone = AbortSignal.abort(new Error('gone'))
+    await expect(store.put('a/gone', inMemory(noise(10)), { ...type, signal: gone })).rejects.toThrow()
+    expect(await readdir(join(root, 'a'))).toEqual(['b'])
+  })
+
   test('a file that is on its way to the disk already is waited for, and what the disk says of it is believed', async () => {
     const store = await open()
     const file = await inFile(join(root, '+tmp', 'upload'), noise(1000))
@@ -163,7 +175,7 @@ describe('the local store', () => {
   test('two stores over one directory see one another at once', async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)
-    await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('never overwritten')
+    await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('nothing was overwritten')
     await two.remove('a/b')
     expect(await one.size('a/b')).toBeNull()
   })

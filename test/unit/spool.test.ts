@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,8 +21,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true })
 })
 
-const large = noise(1_000_000)
-const take = (bytes: Buffer, limit = bytes.length) => spool.take(Readable.from([bytes], { objectMode: false }), () => limit)
+const large = noise(5_000_000)
+const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
+  spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, expected)
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 test.each([true, false])(
   'a large upload is a file, brought to the disk ahead or not (%s); given back, it is gone',
@@ -29,6 +32,7 @@ test.each([true, false])(
     await open(ahead)
     const { content, dispose, sizeBytes } = await take(large)
     expect(sizeBytes).toBe(large.length)
+    expect(content).toMatchObject({ size: large.length, sha256: sha256(large) })
     expect(content!.synced !== undefined).toBe(ahead)
     await content!.synced
     expect((await readFile(content!.path!)).equals(large)).toBe(true)
@@ -51,8 +55,37 @@ test('a small one stays in memory, one over its limit is not kept', async () => 
   const small = await take(noise(1000))
   expect(small.content).toMatchObject({ size: 1000, bytes: noise(1000) })
   expect(small.content!.synced).toBeUndefined()
-  const over = await take(large, large.length - 1)
+  const over = await take(large, { limit: large.length - 1 })
   expect(over.content).toBeUndefined()
   expect(await readdir(spool.directory)).toEqual([])
   await small.dispose()
+})
+
+test('one of a few MiB stays in memory, with its digest', async () => {
+  await open(true)
+  const bytes = noise(3_000_000)
+  const { content, dispose } = await take(bytes)
+  expect(content!.bytes!.equals(bytes)).toBe(true)
+  expect(content!.sha256).toBe(sha256(bytes))
+  expect(await readdir(spool.directory)).toEqual([])
+  await dispose()
+})
+
+test('what is announced as large is a file from its first byte, however much comes', async () => {
+  await open(true)
+  const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
+  expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])
+  await dispose()
+})
+
+test('all that is in memory shares one budget: beyond it even small ones are files, until something is given back', async () => {
+  spool = await Spool.open({ directory, memoryBudget: 10_000 })
+  const held = await Promise.all([take(noise(4000)), take(noise(4000))])
+  const [beyond] = [await take(noise(4000))]
+  expect([...held, beyond].map(({ content }) => content!.path === undefined)).toEqual([true, true, false])
+  expect(await readFile(beyond!.content!.path!)).toEqual(noise(4000))
+  await held[0]!.dispose()
+  const again = await take(noise(4000))
+  expect(again.content!.path).toBeUndefined()
+  for (const each of [...held, beyond!, again]) await each.dispose()
 })

@@ -26,9 +26,14 @@ export class DurableDirectories {
     return round.next
   }
 
+  /** Whether `directory` was made, or seen, and is not known to be gone. */
+  has(directory: string): boolean {
+    return directory === this.#root || this.#durable.has(directory)
+  }
+
   /** Makes `directory` and what is missing above it, durably. The root must be there. */
   make(directory: string): Promise<void> {
-    if (directory === this.#root || this.#durable.has(directory)) return Promise.resolve()
+    if (this.has(directory)) return Promise.resolve()
     const making = this.#making.get(directory) ?? this.#make(directory).finally(() => this.#making.delete(directory))
     this.#making.set(directory, making)
     return making

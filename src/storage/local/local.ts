@@ -17,6 +17,11 @@ import { removeStaleFiles, temporaryPath, writeDurably } from './temporary-files
 const readSize = 256 * 1024
 const closedWindowMs = 60 * 60 * 1000
 
+interface Placing {
+  path: string
+  signal: AbortSignal | undefined
+}
+
 /** Blobs in a directory of a local or mounted disk, which several processes may use at once. How they lie there: local-layout.ts. */
 export class LocalStorage implements BlobStorage {
   readonly kind = 'local'
@@ -67,22 +72,17 @@ export class LocalStorage implements BlobStorage {
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
     const target = this.fileOf(path)
     await faults(`keep '${path}'`, async () => {
-      const source = await this.#source(content, options.signal)
-      const discard = source.ours ? () => unlink(source.file).catch(() => {}) : async () => {}
+      await this.#makeRoom(dirname(target))
+      if (content.path !== undefined && (await this.#canLinkFrom(content.path)))
+        await this.#take({ ...content, path: content.path }, target, { path, signal: options.signal })
+      else await this.#write(content, target, { path, signal: options.signal })
       try {
-        await this.#directories.make(dirname(target))
-        options.signal?.throwIfAborted()
-        faultPoint('store.durable')
-        await this.#linkNew(source.file, target, path)
         faultPoint('store.placed')
+        await this.#directories.sync(dirname(target))
       } catch (error) {
-        await discard()
+        await unlink(target).catch(() => {})
         throw error
       }
-      const [synced] = await Promise.allSettled([this.#directories.sync(dirname(target)), discard()])
-      if (synced.status === 'fulfilled') return
-      await unlink(target).catch(() => {})
-      throw synced.reason
     })
   }
 
@@ -153,16 +153,23 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  async #source(content: Content, signal?: AbortSignal): Promise<{ file: string; ours: boolean }> {
-    if (content.path !== undefined && (await this.#canLinkFrom(content.path))) {
-      await content.synced
-      await assertWhole(content.path, { size: content.size, sync: content.synced === undefined })
-      return { file: content.path, ours: false }
-    }
-    const file = temporaryPath(this.#temporary)
-    const written = await writeDurably(file, content.bytes ? [content.bytes] : content.stream(), signal)
-    if (written === content.size) return { file, ours: true }
-    await unlink(file)
+  async #take(content: Content & { path: string }, target: string, { path, signal }: Placing): Promise<void> {
+    await content.synced
+    await assertWhole(content.path, { size: content.size, sync: content.synced === undefined })
+    signal?.throwIfAborted()
+    faultPoint('store.durable')
+    await this.#placed(target, () => linkNew(content.path, target, path))
+  }
+
+  // At once under its own path, which the garbage journal has until it is whole and claimed: a crash leaves nothing that is not swept.
+  async #write(content: Content, target: string, { path, signal }: Placing): Promise<void> {
+    const chunks = () => (content.bytes ? [content.bytes] : content.stream())
+    const written = await this.#placed(target, () => writeDurably(target, chunks(), signal)).catch((error) => {
+      throw error.code === 'EEXIST' ? new BlobExists(path) : error
+    })
+    faultPoint('store.durable')
+    if (written === content.size) return
+    await unlink(target)
     throw storageUnavailable(`Only ${written} of the upload's ${content.size} bytes could be read; nothing was stored.`)
   }
 
@@ -190,21 +197,24 @@ export class LocalStorage implements BlobStorage {
     }
   }
 
-  // A hard link is the rename that never overwrites.
-  async #linkNew(source: string, target: string, path: string): Promise<void> {
+  async #placed<T>(target: string, place: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await link(source, target)
+        return await place()
       } catch (error) {
-        const { code } = error as NodeJS.ErrnoException
-        if (code === 'EEXIST') throw new BlobExists(path)
-        if (code === 'EPERM' || code === 'ENOTSUP' || code === 'EMLINK') return reserveAndRename(source, target, path)
         // Another process pruned the directory as empty.
-        if (code !== 'ENOENT' || attempt === 3) throw error
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === 3) throw error
         this.#directories.forget(dirname(target))
-        await this.#directories.make(dirname(target))
+        await this.#makeRoom(dirname(target))
       }
     }
+  }
+
+  // Nothing is made in the empty directory that a lost disk leaves behind.
+  async #makeRoom(directory: string): Promise<void> {
+    if (this.#directories.has(directory)) return
+    await this.#assertMounted()
+    await this.#directories.make(directory)
   }
 
   async #prune(path: string): Promise<void> {
@@ -248,6 +258,18 @@ async function assertWhole(path: string, { size, sync }: { size: number; sync: b
     if (sync) await handle.sync()
   } finally {
     await handle.close()
+  }
+}
+
+// A hard link is the rename that never overwrites.
+async function linkNew(source: string, target: string, path: string): Promise<void> {
+  try {
+    await link(source, target)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw new BlobExists(path)
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EMLINK') throw error
+    await reserveAndRename(source, target, path)
   }
 }
 
