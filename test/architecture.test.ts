@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { describe, expect, test } from '@jest/globals'
 
 const source = fileURLToPath(new URL('../src', import.meta.url))
@@ -172,6 +174,28 @@ test('names are kebab-case, exports are named, and nothing is called utils', () 
     expect(name).not.toMatch(/^(utils?|helpers?|common|misc)$/)
     expect([file, /^export default/m.test(textOf(file))]).toEqual([file, false])
   }
+})
+
+/** Words of our own where the field has one, or a plainer sentence says more. */
+const forbiddenWords =
+  /\b(whoever|nobody|told of|casualty|casualties|bury|buried|hired?|left-?overs?|blind spots?|unwinder|stories|face ?of)\b/gi
+
+test('sources use the plain words of the field, in comments, names and descriptions', () => {
+  const found = files.flatMap((file) => [...textOf(file).matchAll(forbiddenWords)].map(([word]) => `${file}: ${word}`))
+  expect(found).toEqual([])
+})
+
+test.each([
+  ['nothing is exported, imported or installed without a use', 'knip', 'knip/bin/knip.js', ['--treat-config-hints-as-errors']],
+  ['every file passes the linter and is formatted', 'biome', '@biomejs/biome/bin/biome', ['check', '--colors=off', '.']],
+])('%s (%s)', async (_, _name, program, args) => {
+  const run = promisify(execFile)
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const output = await run(process.execPath, [join(root, 'node_modules', program), ...args], { cwd: root }).then(
+    () => 'nothing to mend',
+    ({ stdout, stderr }) => `${stdout}${stderr}`,
+  )
+  expect(output).toBe('nothing to mend')
 })
 
 /** What a test file takes from `test/`, directly or by way of another file there. */

@@ -24,7 +24,7 @@ export interface ResumableUpload {
 export async function uploadResumable(transport: Transport, upload: ResumableUpload): Promise<Schemas['File']> {
   const { content, metadata, idempotencyKey, onProgress, signal } = upload
   signal?.throwIfAborted()
-  // Loaded by who sends a large file, and by nobody else.
+  // Loaded only where a large file is sent.
   const { Upload } = await import('tus-js-client')
   const url = await new Promise<string>((resolve, reject) => {
     const sending = new Upload(content, {

@@ -46,7 +46,7 @@ export class FileSearch {
     const within = [beyond(search, after, values, search.descending), beyond(search, before, values, !search.descending)]
     const ids = isWalked(search)
       ? merged(groups(search, values), { where: [limitation(search, values), ...within].join(' AND '), order, rows: limit + 1 })
-      : `SELECT ${columns} FROM ${gathered(search, values)} WHERE ${[leftOver(search, values), ...within].join(' AND ')}`
+      : `SELECT ${columns} FROM ${gathered(search, values)} WHERE ${[remainder(search, values), ...within].join(' AND ')}`
     if (!isWalked(search)) await this.#refuseTooMany(search)
     const { rows } = await this.#database.query<File>(
       `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${limit + 1}) ids
@@ -73,7 +73,7 @@ export class FileSearch {
   async #count(search: Search): Promise<{ gathered: number; matching: number }> {
     const values: unknown[] = [search.tenantId]
     const { rows } = await this.#database.query<{ gathered: number; matching: number }>(
-      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${leftOver(search, values)}))::int AS matching FROM ${gathered(search, values)}`,
+      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${remainder(search, values)}))::int AS matching FROM ${gathered(search, values)}`,
       values,
     )
     return rows[0]!
@@ -127,7 +127,7 @@ const limitation = ({ namePrefix, window }: Search, values: unknown[]): string =
   namePrefix === null ? inWindow(window, values) : beginsWith(namePrefix, values)
 
 /** What else limits the list. */
-const leftOver = ({ namePrefix, window }: Search, values: unknown[]): string =>
+const remainder = ({ namePrefix, window }: Search, values: unknown[]): string =>
   namePrefix === null ? 'true' : inWindow(window, values)
 
 function inWindow({ from, until }: Window, values: unknown[]): string {

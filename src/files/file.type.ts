@@ -295,7 +295,7 @@ const mostDeleted = 100
 
 @ArgsType()
 export class DeleteFilesArgs {
-  @Field(() => [ID], { description: 'Shape file_…: 1 to 100. One that is given twice is deleted, and told of, once.' })
+  @Field(() => [ID], { description: 'Shape file_…: 1 to 100. One that is given twice is deleted and reported once.' })
   @Rule(
     (value) =>
       Array.isArray(value) && value.length > 0 && value.length <= mostDeleted && value.every((id) => String(id).length <= 255),

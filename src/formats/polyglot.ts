@@ -13,8 +13,8 @@ export interface Polyglot {
 }
 
 /**
- * A file that another program would open as something else: made to be harmless to whoever looks and harmful
- * to whoever opens. Archives and pages that lie *inside* of a PDF (attachments) or of an archive do not count.
+ * A file that another program would open as something else: made to look harmless and to do harm
+ * when opened. Archives and pages that lie *inside* of a PDF (attachments) or of an archive do not count.
  */
 export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   if (recognised.kind === 'binary' && recognised.type === 'gif' && endsAsZip(source, limits))

@@ -12,7 +12,7 @@ const row = (mime: string, extensions: string): TypeRow => ({ mime, extensions: 
 const ooxml = 'application/vnd.openxmlformats-officedocument'
 const odf = 'application/vnd.oasis.opendocument'
 
-// Programs keep their own formats in a zip, a compound file or a TIFF; what nobody can tell apart from the container may be called all of these.
+// Programs keep their own formats in a zip, a compound file or a TIFF; what cannot be told apart from the container may be called all of these.
 const zipBased =
   'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz xmind fla oxt xpi crx ipa aab mmap'
 export const rawPhotos = 'dng nef nrw arw sr2 cr2 pef srw 3fr iiq dcr kdc erf mef mos rwl orf rw2 gpr'

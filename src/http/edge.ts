@@ -44,7 +44,7 @@ export interface EdgeParts {
   health: Health
   metrics: Metrics
   metricsToken: string | undefined
-  /** Undefined where nobody collects traces. */
+  /** Undefined where traces are not collected. */
   tracing: Tracing | undefined
   metricsElsewhere: boolean
   spool: Spool

@@ -5,14 +5,14 @@ import type { Socket } from 'node:net'
 const mostWaiting = 64
 
 /**
- * One request of a connection after the other. Node begins all that came in one piece: a thousand pipelined requests for a document
+ * One request of a connection after the other. Node begins all that came at once: a thousand pipelined requests for a document
  * would hold a thousand answers in memory, which the client need not read. Who sends more than so many ahead is cut off.
  */
 export function oneAfterTheOther(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
-    // What was parsed in one piece with the request that went too far.
+    // What was parsed together with the request that went too far.
     if (socket.destroyed) return
     const line = waiting.get(socket)
     if (line && line.length >= mostWaiting) return void socket.destroy()

@@ -17,7 +17,7 @@ const additions = usageColumns.map((column) => `${column} = u.${column} + exclud
 const mine = `mine AS MATERIALIZED (SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))
   ORDER BY tenant_id FOR KEY SHARE SKIP LOCKED),
 gone AS (SELECT id AS tenant_id FROM unnest($1::text[]) AS asked(id) WHERE NOT EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = id)),
--- Deleted and counted by one statement: nothing is counted twice or lost, whoever dies.
+-- Deleted and counted by one statement: nothing is counted twice or lost, even when a process dies.
 `
 const foldUsage = `WITH ${mine}
 deltas AS (DELETE FROM usage_deltas WHERE (tenant_id, delta_id) IN (

@@ -8,7 +8,7 @@ const refuse = () =>
 
 /**
  * `none:` looks at nothing, and so has no verdict to give: contexts that have files scanned answer 503, contexts that do not work.
- * A "clean" from here would be about what nobody looked at.
+ * A "clean" from here would be about what was not looked at.
  */
 export class NoScanner implements VirusScanner {
   async scan(): Promise<never> {

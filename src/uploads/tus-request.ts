@@ -11,7 +11,7 @@ import { faultsOf } from '../graphql/rules.js'
 export const tusVersion = '1.0.0'
 export const extensions = ['creation', 'creation-with-upload', 'creation-defer-length', 'checksum', 'expiration', 'termination']
 export const checksumAlgorithms = ['sha256', 'sha1']
-export const bodyType = 'application/offset+octet-stream'
+const bodyType = 'application/offset+octet-stream'
 
 /** A fault that the protocol gives a status of its own. */
 export class ProtocolFault extends AssayError {

@@ -1,4 +1,4 @@
-/** One piece of work for a worker: a function of a module, and what it is called with. */
+/** One job for a worker: a function of a module, and what it is called with. */
 export interface Work {
   /** The compiled module and its export, called with `data` and a `WorkerCall`. */
   module: URL

@@ -23,7 +23,7 @@ async function signIn({ email }: Person, password: string): Promise<Caller | str
     'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token } }',
     { email, password },
   )
-  return body.data ? world.as(body.data.signIn.token) : body.errors[0].extensions.code
+  return body.data.signIn ? world.as(body.data.signIn.token) : body.errors[0].extensions.code
 }
 const again = async (user: Person) => (await signIn(user, user.password)) as Caller
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'

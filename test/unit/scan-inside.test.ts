@@ -9,7 +9,7 @@ import { YaraScanner } from '../../src/scanner/yara/yara.js'
 import { createValidator } from '../../src/validation/validator.js'
 import { clean, cleanWith, eicar, inMemory, zipOf } from '../support/eicar.js'
 import { encrypted7z, hidden7z, noise, sevenZip, zip } from '../support/samples/archive.js'
-import { cpio, rar5 } from '../support/samples/containers.js'
+import { cpio, oldCpio, rar5 } from '../support/samples/containers.js'
 import { compound, doc, encryptedPackage } from '../support/samples/office.js'
 import { pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
@@ -181,7 +181,7 @@ describe('nothing is called clean that was not seen', () => {
 
   test('a name that is a trick is found in any archive', async () => {
     const file = { name: 'invoice.pdf.exe', bytes: noise(50) }
-    for (const bytes of [rar5(file), cpio(file), await sevenZip({ [file.name]: file.bytes })])
+    for (const bytes of [rar5(file), cpio(file), oldCpio(file), await sevenZip({ [file.name]: file.bytes })])
       expect(await scan(bytes)).toMatchObject({ verdict: 'infected' })
   })
 

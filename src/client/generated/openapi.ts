@@ -1467,7 +1467,7 @@ export interface components {
             file_id: string;
         };
         DeleteFilesBody: {
-            /** @description Shape file_…: 1 to 100. One that is given twice is deleted, and told of, once. */
+            /** @description Shape file_…: 1 to 100. One that is given twice is deleted and reported once. */
             file_ids: string[];
         };
         /**

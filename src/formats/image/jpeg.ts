@@ -15,7 +15,7 @@ interface Frame {
 // What cameras and old encoders write and every viewer shows without a word: not damage.
 const harmless =
   /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
-const leftOver = /(\d+) extraneous bytes before marker 0x(\w\w)/
+const extraneous = /(\d+) extraneous bytes before marker 0x(\w\w)/
 // Processes that browsers do not show either, but medical and technical programs do.
 const unsupported =
   /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
@@ -37,7 +37,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
   let decoding = await decode(source, limits, { failOn: 'warning', maxPixels })
   const notes: string[] = []
   if (decoding.outcome === 'refused' && harmless.test(decoding.message)) {
-    const [, count, code] = leftOver.exec(decoding.message) ?? []
+    const [, count, code] = extraneous.exec(decoding.message) ?? []
     if (count && areCodes(source, limits, Number(count), Number.parseInt(code!, 16)))
       return broken(`the JPEG is damaged: ${decoding.message}`, evidence)
     notes.push(`repaired by readers: ${decoding.message}`)

@@ -47,12 +47,12 @@ export function decodeImagesWith(named: ImageDecoder): void {
   decoder = named
 }
 
-/** Decodes every row of the file under test, whose pixels nobody keeps. Throws `DeadlineExceeded`. */
+/** Decodes every row of the file under test, and keeps no pixels. Throws `DeadlineExceeded`. */
 export async function decode(source: RandomAccessSource, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
   if (source.size > decodedSize) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
   if (seconds <= 0) throw new DeadlineExceeded('the image takes too long to read')
-  if (!decoder) throw new Error('nobody is named to decode images')
+  if (!decoder) throw new Error('no decoder of images is set')
   const decoded = await decoder(source, { ...options, seconds })
   if (decoded.outcome === 'too_slow') throw new DeadlineExceeded('the image takes too long to decode')
   return decoded

@@ -27,7 +27,7 @@ export const readWav: FormatReader = (source, limits) => {
   const evidence = { codec: big ? format.readUInt16BE(0) : format.readUInt16LE(0), channels, sample_rate: rate }
   if (channels === 0 || rate === 0) return broken(`the WAV claims ${channels} channels at ${rate} Hz`, evidence)
   if (!data) return broken('the WAV has no sound in it (no data chunk)', evidence)
-  // A last sample block that is cut short is what recorders leave behind, and nobody hears it.
+  // A last sample block that is cut short is what recorders leave behind, and cannot be heard.
   if (data.promised - data.there > Math.max(blockSize, 2) && shape.end > source.size) {
     return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of sound are there`, evidence)
   }

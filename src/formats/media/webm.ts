@@ -157,7 +157,7 @@ class SegmentWalk {
     const block = element.id === id.group ? this.blockOf(element) : element
     if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
     const number = shortNumber(this.source.read(block.start, 4), 0)
-    // Tracks may be told of behind the clusters.
+    // Tracks may be described behind the clusters.
     if (!number || (this.tracks && !this.tracks.has(number.value))) return
     this.blocks++
     this.played += block.end - block.start

@@ -3,7 +3,7 @@ import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } fr
 import type { RandomAccessSource } from '../random-access-source.js'
 import { isOddControl, oddControls } from './odd-controls.js'
 
-/** `legacy` is any one- or multi-byte encoding from before Unicode: nobody can tell them apart for certain, all of them open. */
+/** `legacy` is any one- or multi-byte encoding from before Unicode: they cannot be told apart for certain, and all of them open. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
 
 export interface TextSign {

@@ -15,7 +15,7 @@ interface Declaration {
  * and nothing outside of the file is ever fetched.
  */
 export class XmlEntities {
-  /** The document may name entities that only an external DTD declares: then nobody who does not fetch it can call them wrong. */
+  /** The document may name entities that only an external DTD declares: then they cannot be called wrong without fetching it. */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()

@@ -161,7 +161,7 @@ export class ClamdScanner implements VirusScanner {
         tried.add(daemon)
         daemon.restingUntil = Date.now() + restMs
         this.#proofs.forget(daemon)
-        // Whoever listens there next may have been started with other limits.
+        // The next daemon there may have been started with other limits.
         if (fault.line === 'refused') this.#reach?.forget(daemon)
         this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd did not scan a file')
       } finally {

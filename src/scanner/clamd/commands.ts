@@ -61,7 +61,7 @@ async function send(content: Content, line: Line): Promise<void> {
 const askMs = 5_000
 
 /**
- * Over its StreamMaxLength clamd says so and closes; whoever is still sending then may find a reset where that word was. So it is asked once
+ * Over its StreamMaxLength clamd says so and closes; a client that is still sending then may find a reset in place of that answer. So it is asked once
  * more: told how much is to come, and that nothing will. A chunk beyond its limit it refuses by its length alone, and there is nothing
  * unread that could turn its answer into a reset. Undefined for every other answer: the first fault stands.
  */

@@ -50,7 +50,7 @@ export class Daemons {
     const now = Date.now()
     const well = free.filter((daemon) => daemon.restingUntil <= now)
     const [first] = (well.length > 0 ? well : free).sort((a, b) => a.busy - b.busy)
-    // Equally busy ones take turns: whoever is taken goes to the end of the list.
+    // Equally busy ones take turns: the one that is taken goes to the end of the list.
     if (first) this.all.push(...this.all.splice(this.all.indexOf(first), 1))
     return first
   }

@@ -7,7 +7,7 @@ import { directoryOf, directoryRecord, endRecord, localHeader, type ZipMember } 
 
 /**
  * A zip of about a thousandth of `total` bytes which a scanner must unpack to `total`, its last member to `largest`, before it comes to the
- * EICAR string: the last member is a zip itself, whose own last member is the string. Whoever cuts the member off never gets there.
+ * EICAR string: the last member is a zip itself, whose own last member is the string. A daemon that cuts the member off never gets there.
  * Nothing of it is made before it is read, and then a chunk at a time: what is packed is packed once for all probes, in the thread pool.
  */
 export async function reachProbe(largest: number, total: number): Promise<Content> {
@@ -18,7 +18,7 @@ export async function reachProbe(largest: number, total: number): Promise<Conten
   for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,
-    // Nobody asks for it: it would cost more than all the rest.
+    // Left out: it would cost more than all the rest.
     sha256: '',
     stream: () => Readable.from(inChunks(zipOf(plan))),
   }

@@ -7,11 +7,11 @@ import { reachProbe } from './reach-probe.js'
 import { unlessAborted } from './unless-aborted.js'
 
 const mebibyte = 1024 * 1024
-// Nobody sets MaxFileSize and MaxScanSize below this; small files are not worth a probe.
+// MaxFileSize and MaxScanSize are not set below this in practice; small files are not worth a probe.
 const believed: Needs = { largest: mebibyte, total: 4 * mebibyte }
 // ClamAV takes no file beyond 2 GB, whatever its settings; a probe of 8 GiB keeps it busy for half a minute already.
 const provable: Needs = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
-// A probe of thousands of small members would cost us more than it tells: nobody allows so much in all and so little in one chunk.
+// A probe of thousands of small members would cost us more than it tells: no settings allow so much in all and so little in one chunk.
 const mostFillers = 512
 // Limits change with a restart of the daemon, which need not show in its version.
 const rememberedMs = 30 * 60_000
@@ -22,7 +22,7 @@ interface Knowledge {
   version: string
   until: number
   tried: { needs: Needs; seen: boolean }[]
-  /** One probe at a time: whoever comes next mostly finds its answer in what the first one learned. */
+  /** One probe at a time: the next scan mostly finds its answer in what the first one learned. */
   last: Promise<unknown>
 }
 
@@ -48,7 +48,7 @@ export class ClamdReach {
     known.version = version
   }
 
-  /** The daemon was away: whoever answers there next may have other limits. */
+  /** The daemon was away: the next one there may have other limits. */
   forget(daemon: Daemon): void {
     this.#of(daemon).tried.length = 0
   }

@@ -40,7 +40,7 @@ async function lookAtPlain(look: Looker, stream: RandomAccessSource): Promise<vo
 
 function dataOf(look: Looker, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
   const data = source.read(stream.start, stream.end - stream.start)
-  // Rows of a table or a picture are told as their differences; of an attachment nobody does.
+  // Rows of a table or a picture are told as their differences; an attachment never is.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
     look.incomplete('it holds a PDF with an attachment that is packed by differences')
   return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)

@@ -89,7 +89,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
   }
 }
 
-/** All texts are one namespace, as `yr scan` has it, so that files may use each other's rules; the fault is told of the file that has it. */
+/** All texts are one namespace, as `yr scan` has it, so that files may use each other's rules; the fault names the file that has it. */
 function compileAll(compile: Compile, sources: RuleSource[]): Search {
   try {
     return compile(sources.map(({ text }) => text).join('\n'))

@@ -16,7 +16,7 @@ const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
 
 /**
  * What may stand anywhere. Few patterns, since a few are searched for at tens of GB/s and many at a fraction of one.
- * The string is found wherever it stands, since whoever pads it wants to know whether all of a file is looked at.
+ * The string is found wherever it stands, so that a padded one shows whether all of a file is looked at.
  */
 const anywhere = `
 rule assay_eicar {

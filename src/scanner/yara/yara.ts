@@ -33,7 +33,7 @@ export interface YaraOptions {
 
 /**
  * Up to here the native engine looks at a file on the event loop: measured, 64 KiB take it less than 0.2 ms, and handing them to a worker
- * costs more than looking. Not with an operator's rules, whose cost nobody knows.
+ * costs more than looking. Not with an operator's rules, whose cost is unknown.
  */
 const inlineBytes = 64 * 1024
 const provedMs = 5_000

@@ -158,7 +158,7 @@ export const outOfMemory = (run: SevenZipRun) =>
 export const endsBefore = (run: SevenZipRun) =>
   run.complaints.some((text) => /data after the end of/i.test(text)) &&
   !run.complaints.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))
-export const asksForPassword = (run: SevenZipRun) => run.complaints.some((text) => /encrypted|password/i.test(text))
+const asksForPassword = (run: SevenZipRun) => run.complaints.some((text) => /encrypted|password/i.test(text))
 export const unsupported = (run: SevenZipRun) => run.complaints.some((text) => /Unsupported (Method|Feature)/i.test(text))
 
 /** Its first complaint that says something, without the name it knows the file by. */

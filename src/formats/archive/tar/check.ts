@@ -44,7 +44,7 @@ function judgeMember(header: TarHeader, nest: ArchiveNest, links: ArchiveLinks):
   if (header.type === 'V' || header.type === 'M') return
   checkName(header.name)
   const device = devices[header.type]
-  // Unpacked by an administrator it gives access to a disk, or makes whoever opens it wait for ever.
+  // Unpacked by an administrator it gives access to a disk, or makes the program that opens it wait for ever.
   if (device) throw trap('archive_device', `the member ${named(header.name)} is ${device}`)
   if (header.type === '1' || header.type === '2') links.add(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0

@@ -11,7 +11,7 @@ import { readZipDirectory } from './directory.js'
 export const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
 const mostBytes = 256 * 1024 * 1024
 
-/** Members that are neither stored nor deflated: 7-Zip unpacks them where it can, else a note says that nobody did. */
+/** Members that are neither stored nor deflated: 7-Zip unpacks them where it can, else a note says that they were not read. */
 export async function testOtherMethods(source: RandomAccessSource, facts: ZipFacts, nest: ArchiveNest): Promise<void> {
   const methods = [...facts.otherMethods]
   if (methods.length === 0) return
