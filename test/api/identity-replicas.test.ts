@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { inOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
+import { effectiveWithin } from '../support/replicas.js'
 import { freePort, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
 
@@ -66,19 +67,6 @@ async function signIn(replica: Caller): Promise<string> {
     },
   )
   return body.data.signIn.token
-}
-
-/** The last moment at which the other replica still answered `old`, counted from `change`; it must be within a second. */
-async function effectiveWithin(change: () => Promise<unknown>, status: () => Promise<number>, expected: number): Promise<number> {
-  await change()
-  const changed = performance.now()
-  for (;;) {
-    const asked = performance.now()
-    if ((await status()) === expected) return asked - changed
-    // Only what was asked after the second counts against it.
-    if (asked - changed > 1000) return asked - changed
-    await sleep(5)
-  }
 }
 
 const statusOf = (caller: Caller) => async () => (await caller.get('/files')).status

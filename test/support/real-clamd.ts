@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
 import { askClamd, sendToClamd } from '../../src/scanner/clamd/commands.js'
 import { findLocalClamd } from '../../src/scanner/index.js'
 import { eicar, inMemory } from './eicar.js'
+import { freePort } from './free-port.js'
 import { partPath } from './real-parts.js'
 
 export interface RealClamd {
@@ -32,7 +32,7 @@ export const eicarSignature = `Test.EICAR:0:0:${eicar.toString('hex')}\n`
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
   const clamd = partPath('clamd')
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
-  const port = await freePort()
+  const port = Number(await freePort())
   const socket = join(folder, 'clamd.sock')
   await mkdir(join(folder, 'db'))
   const database = join(folder, 'db', 'test.ndb')
@@ -98,12 +98,4 @@ async function answering(daemon: ChildProcess, url: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error('clamd did not answer PING within 20 s.')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from './free-port.js'
 import { partPath } from './real-parts.js'
-import { freePort } from './service.js'
 
 export interface RealPgbouncer {
   /** The database, through the pooler. */

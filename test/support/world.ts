@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type App, createApp } from '../../src/app.js'
@@ -9,6 +9,7 @@ import { type Config, readConfig } from '../../src/config/config.js'
 import { createDatabase, type Database } from '../../src/db/client.js'
 import { CapturedLog } from './captured-log.js'
 import { testDatabase } from './database.js'
+import { freePort } from './free-port.js'
 
 /** An answer, with its body read. */
 export interface Answer {
@@ -117,7 +118,7 @@ export class World {
     const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await testDatabase()).url
     const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
     // The port is in the URL that local downloads are signed for, so that it must be known first.
-    const port = await freePort()
+    const port = Number(await freePort())
     const config = readConfig({
       HOST: '127.0.0.1',
       PORT: String(port),
@@ -138,7 +139,11 @@ export class World {
       ...(config.databaseDirectUrl && { directUrl: config.databaseDirectUrl }),
     })
     const app = await createApp({ config, database, databaseUrl: config.databaseDirectUrl ?? databaseUrl, logger: log.logger })
-    await new Promise<void>((resolve) => app.httpServer.listen(port, '127.0.0.1', resolve))
+    app.httpServer.listen(port, '127.0.0.1')
+    await once(app.httpServer, 'listening').catch(async (error) => {
+      await Promise.all([app.close(), database.close()])
+      throw error
+    })
     return new World(app, `http://127.0.0.1:${port}`, database, databaseUrl, dataDir, log, config, !shared)
   }
 
@@ -205,12 +210,4 @@ export class World {
     await this.database.close()
     if (this.owned) await rm(this.dataDir, { recursive: true, force: true })
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
-  return port
 }
