@@ -60,6 +60,11 @@ describe('what 7-Zip opens is opened', () => {
     expect(await verdictOn('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
   })
 
+  test('recovery data and updates of Windows may be something else inside', async () => {
+    for (const extension of ['rev', 'msu']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: true })
+    for (const extension of ['rar', 'cab']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: false })
+  })
+
   test('encrypted RAR archives are told, also where their directory is encrypted', async () => {
     for (const closed of ['file', 'directory'] as const)
       expect(await verdictOn('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })

@@ -1,4 +1,4 @@
-import { DeadlineExceeded, type FormatReader, sound } from '../../format.js'
+import { broken, DeadlineExceeded, type FormatReader, sound } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { closedIn, openNest } from '../archive.js'
 import { ArchiveLinks } from '../names.js'
@@ -10,6 +10,7 @@ import { checkMembers, judgeUnpacking, type SevenZipKind, unpackNested } from '.
 /** RAR archives of every version; of one volume among several only the first bytes are looked at. */
 export const readRar: FormatReader = (source, limits) =>
   decided(async () => {
+    if (!starts(source, 'Rar!\x1a\x07')) return otherwise(source, ['rev'])
     const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
     if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
     const nest = openNest(source, limits)
@@ -20,11 +21,18 @@ export const readRar: FormatReader = (source, limits) =>
 /** Cabinets that are not part of a set. */
 export const readCab: FormatReader = (source, limits) =>
   decided(async () => {
+    if (!starts(source, 'MSCF')) return otherwise(source, ['msu'])
     if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
     const nest = openNest(source, limits)
     const facts = await checkMembers(source, nest, { type: 'cab', called: 'cabinet' })
     return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
   })
+
+const starts = (source: RandomAccessSource, magic: string): boolean => source.read(0, magic.length).toString('latin1') === magic
+
+/** Recovery data of RAR, and updates of Windows, may be something else inside. */
+const otherwise = ({ extension }: RandomAccessSource, free: string[]) =>
+  free.includes(extension) ? sound(['no signature is known for it']) : broken(`it does not start as a .${extension} file does`)
 
 // 7-Zip in WebAssembly unpacks bzip2 at some 15 MB/s.
 const largestStream = 32 * 1024 * 1024
