@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
@@ -8,29 +9,6 @@ import { BrokenWay } from '../support/broken-way.js'
 import { openBrowser } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
-
-/** What runs in the page: Uppy as its documentation has it; the result is what an application would learn. */
-const program = `
-  import Uppy from '@uppy/core'
-  import Tus from '@uppy/tus'
-  window.send = ({ endpoint, credential, name, text, times, context }) => new Promise((resolve) => {
-    const seen = {}
-    const uppy = new Uppy({ autoProceed: true }).use(Tus, {
-      endpoint,
-      headers: { Authorization: 'Bearer ' + credential },
-      allowedMetaFields: ['name', 'context'],
-      retryDelays: [0, 100, 200, 400, 800],
-      onAfterResponse: (_request, response) => {
-        seen.fileId = response.getHeader('Assay-File-Id') ?? seen.fileId
-        seen.offset = response.getHeader('Upload-Offset') ?? seen.offset
-      },
-      onShouldRetry: (error, _attempt, _options, next) => error.originalResponse?.getStatus() !== 422 && next(error),
-    })
-    uppy.setMeta({ context })
-    uppy.on('upload-success', () => resolve({ ...seen, outcome: 'success' }))
-    uppy.on('upload-error', (_file, error) => resolve({ outcome: 'error', status: error.originalResponse?.getStatus(), body: error.originalResponse?.getBody(), text: String(error) }))
-    uppy.addFile({ name, type: 'application/octet-stream', data: new Blob([text.repeat(times)]) })
-  })`
 
 interface Seen {
   outcome: 'success' | 'error'
@@ -55,7 +33,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     browser = await openBrowser()
     const [bundle] = (
       await build({
-        stdin: { contents: program, resolveDir: import.meta.dirname },
+        entryPoints: [fileURLToPath(new URL('../support/uppy-page.mjs', import.meta.url))],
         bundle: true,
         write: false,
         format: 'iife',
