@@ -6,6 +6,8 @@ export interface OpenedScanner {
   scanner: VirusScanner
   /** What it needed: taken away after the scanner was closed. */
   release(): Promise<void>
+  /** How many files are scanned at once: fewer where each starts a program, which on a busy machine takes seconds. */
+  atOnce?: number
 }
 
 const text = Buffer.from('A sound and boring text.\n')
@@ -65,7 +67,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     })
 
     test('looks at many at a time, and mixes up none', async () => {
-      const files = Array.from({ length: 60 }, (_, index) =>
+      const files = Array.from({ length: opened.atOnce ?? 60 }, (_, index) =>
         index % 3 === 0 ? eicar : Buffer.alloc(index * 5_000, `clean ${index} `),
       )
       const verdicts = await Promise.all(files.map(scan))

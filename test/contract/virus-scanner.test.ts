@@ -46,7 +46,7 @@ describeWith('clamscan')('on the real command line', () =>
     const database = await mkdtemp(join(tmpdir(), 'assay-clamscan-'))
     await writeFile(join(database, 'test.ndb'), eicarSignature)
     const release = once(() => rm(database, { recursive: true }))
-    return { scanner: await openScanner(`clamscan:?database=${database}`), release }
+    return { scanner: await openScanner(`clamscan:?database=${database}`), release, atOnce: 12 }
   }),
 )
 
@@ -54,7 +54,7 @@ describeWith('clamdscan')('on the real command line of a daemon', () =>
   virusScannerContract('clamdscan --fdpass', async () => {
     const daemon = await startRealClamd()
     const scanner = await openScanner(`clamscan:?program=clamdscan&config=${daemon.configFile}`)
-    return { scanner, release: once(() => daemon.close()) }
+    return { scanner, release: once(() => daemon.close()), atOnce: 12 }
   }),
 )
 
