@@ -9,13 +9,13 @@ import { type Draining, drainable } from './drain.js'
 import { armFaultPoint } from './fault-points.js'
 import { Lifecycle } from './lifecycle.js'
 import { listen, refuseUsedPort } from './listen.js'
+import { LogOutput } from './log-output.js'
 
 /** config -> database -> app -> listen; everything that was opened is closed in reverse, however it ends. */
 async function start(lifecycle: Lifecycle): Promise<void> {
   const config = readConfig()
-  // Without a listener a full disk under our output would be a fault that is logged to that output, and so on for ever.
-  const output = pino.destination({ fd: 1, sync: true })
-  output.on('error', () => {})
+  const output = new LogOutput(1)
+  process.on('exit', () => output.flushSync())
   const logger = pino({ level: config.logLevel, base: undefined }, output)
   endOnFaults(logger)
   armFaultPoint(config.faultPoint)
@@ -63,6 +63,7 @@ async function start(lifecycle: Lifecycle): Promise<void> {
     )
   }
   serving = { announceStop: app.announceStop, delayMs: config.shutdownDelaySeconds * 1000 }
+  output.flushSync()
   console.log(banner({ config, port, database: opened.description, app }))
   void opened.lost.then(
     () =>

@@ -20,6 +20,7 @@ const base = [
   'fault-points',
   'lifecycle',
   'listen',
+  'log-output',
   'drain',
   'db',
   'clock',

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, expect, test } from '@jest/globals'
+import { LogOutput } from '../../src/log-output.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-log-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const file = join(folder, 'log')
+
+async function intoFile(use: (output: LogOutput) => Promise<void> | void, options?: { mostBytes: number }): Promise<string[]> {
+  const descriptor = openSync(file, 'w')
+  await use(new LogOutput(descriptor, options))
+  closeSync(descriptor)
+  return readFileSync(file, 'utf8').split('\n').slice(0, -1)
+}
+
+const written = async (count: number) => {
+  while (readFileSync(file, 'utf8').split('\n').length <= count) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+test('lines are written in their order, soon, without anybody asking', async () => {
+  const lines = Array.from({ length: 5000 }, (_, number) => `line ${number} ${'ü'.repeat(50)}`)
+  const got = await intoFile(
+    async (output) => {
+      for (const line of lines) output.write(`${line}\n`)
+      await written(lines.length)
+    },
+    { mostBytes: 10_000_000 },
+  )
+  expect(got).toEqual(lines)
+})
+
+test('what waits is written at the end, before it is over', async () => {
+  const got = await intoFile((output) => {
+    output.write('one\n')
+    output.write('two\n')
+    output.flushSync()
+  })
+  expect(got).toEqual(['one', 'two'])
+})
+
+test('beyond the bound lines are left out, and it says how many', async () => {
+  const got = await intoFile(
+    (output) => {
+      for (let number = 0; number < 10; number++) output.write(`line ${number}\n`)
+      output.flushSync()
+    },
+    { mostBytes: 21 },
+  )
+  expect(JSON.parse(got[0]!)).toMatchObject({ left_out: 7 })
+  expect(got.slice(1)).toEqual(['line 0', 'line 1', 'line 2'])
+})
+
+/** A process that logs more than any pipe holds, says on standard error that it is alive, and exits. */
+const program = `
+  import { LogOutput } from '${pathToFileURL('dist/log-output.js').href}'
+  process.stdout.on('error', () => {})
+  const output = new LogOutput(1)
+  process.on('exit', () => output.flushSync())
+  for (let number = 0; number < 50; number++) output.write('x'.repeat(9_999) + '\\n')
+  setTimeout(() => { for (let number = 0; number < 500; number++) output.write('x'.repeat(9_999) + '\\n') }, 100)
+  setTimeout(() => { console.error('alive'); process.exit(7) }, 200)`
+
+test.each([
+  ['a pipe that nobody reads', ''],
+  ['a full disk', 'exec "$@" >/dev/full'],
+  ['a pipe that was closed', 'exec "$@" | true'],
+  ['no output at all', 'exec "$@" >&-'],
+])('%s holds up neither the process nor its end', async (_, shell) => {
+  const command = [process.execPath, '--input-type=module', '-e', program]
+  const [first, ...rest] = shell ? ['bash', '-o', 'pipefail', '-c', shell, 'sh', ...command] : command
+  const child = spawn(first!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (data) => (said += data))
+  const [status] = await once(child, 'exit')
+  expect([status, said]).toEqual([7, 'alive\n'])
+})
