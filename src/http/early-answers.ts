@@ -65,7 +65,7 @@ function linger(socket: Socket): void {
 
 function endWhereSilent(socket: Socket, isDone: () => boolean): () => void {
   const until = Date.now() + lingerMs
-  let seen = -1
+  let seen = socket.bytesRead
   const watch = setInterval(() => {
     if (isDone() || socket.destroyed) return stop()
     if (socket.bytesRead === seen || Date.now() > until) socket.destroy()
