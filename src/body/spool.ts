@@ -39,7 +39,7 @@ export class Spool {
 
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
-    this.#memoryLimit = options.memoryLimit ?? 4 * megabyte
+    this.#memoryLimit = options.memoryLimit ?? 256 * 1024
     this.#memoryBudget = options.memoryBudget ?? 32 * megabyte
     this.#syncAhead = options.syncAhead ?? false
   }
