@@ -107,7 +107,7 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 }
 
 async function openInRedis(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
-  const { createClient } = await import('redis')
+  const { createClient } = await import('@redis/client')
   // Without the offline queue a call does not wait for a Redis that is away: the count in the process stands in.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
