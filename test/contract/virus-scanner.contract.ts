@@ -103,7 +103,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       })
       await opened.release()
       await new Promise((resolve) => setImmediate(resolve))
-      expect(handles()).toEqual(before)
+      expect(handlesBeyond(before)).toEqual([])
     })
   })
 }
@@ -114,3 +114,13 @@ const handles = () =>
     .getActiveResourcesInfo()
     .filter((kind) => /Worker|MessagePort|TCPSocketWrap|PipeWrap|TCPServerWrap|PipeServerWrap/.test(kind))
     .sort()
+
+/** Those that were not open before. What a test file before this one left to close may be gone by now, and is not ours. */
+function handlesBeyond(before: string[]): string[] {
+  const known = [...before]
+  return handles().filter((kind) => {
+    const at = known.indexOf(kind)
+    if (at >= 0) known.splice(at, 1)
+    return at < 0
+  })
+}
