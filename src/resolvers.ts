@@ -19,7 +19,7 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new UserResolver(services.users, services.signIns),
   new SessionResolver(services.sessions),
   new SecondFactorResolver(services.secondFactors),
-  new ApiKeyResolver(services.apiKeys, services.idempotency, services.callLogs),
+  new ApiKeyResolver(services),
   new FileContextResolver(services.contexts, services.idempotency),
   new FileResolver(services.files, services.uploads, services.contexts),
   new CallLogResolver(services.callLogs),

@@ -3,6 +3,7 @@ import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import { CallLog } from '../call-logs/call-log.type.js'
+import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { batched } from '../graphql/batched.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
@@ -14,11 +15,18 @@ export class ApiKeyResolver {
   readonly #apiKeys: ApiKeyService
   readonly #idempotency: IdempotencyService
   readonly #callLogs: CallLogService
+  readonly #contexts: FileContextService
 
-  constructor(apiKeys: ApiKeyService, idempotency: IdempotencyService, callLogs: CallLogService) {
-    this.#apiKeys = apiKeys
-    this.#idempotency = idempotency
-    this.#callLogs = callLogs
+  constructor(parts: {
+    apiKeys: ApiKeyService
+    idempotency: IdempotencyService
+    callLogs: CallLogService
+    contexts: FileContextService
+  }) {
+    this.#apiKeys = parts.apiKeys
+    this.#idempotency = parts.idempotency
+    this.#callLogs = parts.callLogs
+    this.#contexts = parts.contexts
   }
 
   @Requires('admin')
@@ -78,6 +86,19 @@ export class ApiKeyResolver {
   @Mutation(() => CreatedApiKey, { description: 'Gives a key a new secret; the old one lives on for graceSeconds.' })
   rotateApiKey(@By() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
     return this.#apiKeys.rotate(actor, apiKeyId, graceSeconds)
+  }
+
+  @Requires('admin')
+  @FieldResolver(() => [String], {
+    nullable: true,
+    description: 'Keys of the only contexts that it may see; null: all. A context that is deleted is left out.',
+  })
+  async contexts(@CurrentCall() call: Call, @Root() key: ApiKey): Promise<string[] | null> {
+    const { tenantId } = call.requireActor()
+    const found = await Promise.all(
+      (key.contextIds ?? []).map((id) => batched(call, 'ApiKey.contexts', id, (ids) => this.#contexts.byIds(tenantId, ids))),
+    )
+    return key.contextIds && found.flatMap((context) => context?.contextKey ?? [])
   }
 
   @Requires('metadata')

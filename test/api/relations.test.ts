@@ -41,7 +41,7 @@ async function reads(act: () => Promise<unknown>): Promise<number> {
 
 const dashboard = `{
   files(pageSize: 100) { data { fileId context { contextKey displayName usage { __typename } } uploader { id type name } validation { outcome } } }
-  apiKeys(pageSize: 100) { data { apiKeyId recentCalls(first: 3) { callId operation apiKeyId validation { reason } } } }
+  apiKeys(pageSize: 100) { data { apiKeyId contexts recentCalls(first: 3) { callId operation apiKeyId validation { reason } } } }
   contexts(pageSize: 100) { data { contextKey usage { __typename } } }
   callLogs(pageSize: 100) { data { callId validation { outcome } } }
 }`
@@ -49,7 +49,7 @@ const dashboard = `{
 async function grow(from: number, to: number) {
   for (let index = from; index < to; index++) {
     await tenant.context(`context${index}`)
-    const key = await tenant.key(['upload', 'metadata'], { name: `Key ${index}` })
+    const key = await tenant.key(['upload', 'metadata'], { name: `Key ${index}`, contexts: [`context${index}`] })
     await key.upload(`context${index}`, 'a.txt', 'text')
     await key.upload(`context${index}`, 'a.exe', 'text')
   }
@@ -89,6 +89,12 @@ describe('each relation is the right one', () => {
       })
       expect(file.validation).toEqual({ outcome: 'accepted' })
     }
+  })
+
+  test('a key’s contexts, by their keys; null where it may see all', async () => {
+    const { body } = await user.graphql('{ apiKeys(pageSize: 100) { data { name contexts } } }')
+    for (const { name, contexts } of body.data.apiKeys.data)
+      expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])
   })
 
   test('a key’s newest calls, newest first, as many as asked for', async () => {

@@ -297,6 +297,7 @@ export const texts = {
     daysHint: '1 to 365. Empty: never.',
     contexts: 'Only these contexts',
     contextsHint: 'None chosen: all of them.',
+    onlyIn: (keys: string[]) => (keys.length > 0 ? `only in ${keys.join(', ')}` : 'in no context that is left'),
     create: 'Create the key',
     secretTitle: 'The secret of this key',
     secret: 'Copy it now: it is shown this once and kept nowhere.',

@@ -17,7 +17,7 @@ const t = texts.keys
 const keysDocument = graphql(`
   query Keys {
     apiKeys(pageSize: 100) {
-      data { id name keyPrefix scopes status createdAt expiresAt lastUsedAt }
+      data { id name keyPrefix scopes contexts status createdAt expiresAt lastUsedAt }
       pagination { totalItems }
     }
   }
@@ -46,7 +46,15 @@ const columns: Column<KeyLine>[] = [
       </>
     ),
   },
-  { title: t.scopes, cell: ({ scopes }) => <ScopeBadges scopes={scopes} /> },
+  {
+    title: t.scopes,
+    cell: ({ scopes, contexts }) => (
+      <>
+        <ScopeBadges scopes={scopes} />
+        {contexts && <p class="hint">{t.onlyIn(contexts)}</p>}
+      </>
+    ),
+  },
   {
     title: texts.status,
     cell: (key) => (
