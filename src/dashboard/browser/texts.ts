@@ -253,8 +253,6 @@ export const texts = {
     activeContentHint: 'Macros, scripts, programs inside.',
     unscanned: 'Keep what could not be scanned completely',
     unscannedHint: 'Its report says so. Else it is refused.',
-    retention: 'Keep files for so many days',
-    retentionHint: 'Empty: for ever.',
     rules: 'Rules',
     usage: 'Usage',
     calls: 'Calls',

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { change, forgetLists } from '../api/client.js'
-import { type Fault, fieldFaults } from '../api/fault.js'
+import type { Fault } from '../api/fault.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Check, Field } from '../components/field.js'
+import { Check } from '../components/field.js'
 import { FaultNotice } from '../components/notices.js'
 import { may } from '../session.js'
 import { texts } from '../texts.js'
@@ -17,9 +17,9 @@ const updateDocument = graphql(`
   }
 `)
 
-/** What a context refuses and how long it keeps, beyond its rules. */
+/** What a context refuses, beyond its rules. */
 export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: string; policy: NonNullable<Context['policy']> }) {
-  const draft = useSignal({ ...policy, retentionDays: String(policy.retentionDays ?? '') })
+  const draft = useSignal(policy)
   const fault = useSignal<Fault | undefined>(undefined)
   const isSaved = useSignal(false)
   const isBusy = useSignal(false)
@@ -31,13 +31,8 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
     isBusy.value = true
-    const { retentionDays, rejectEncryptedFiles, rejectActiveContent, acceptUnscanned } = draft.value
-    const input = {
-      rejectEncryptedFiles,
-      rejectActiveContent,
-      acceptUnscanned,
-      retentionDays: retentionDays === '' ? null : Number(retentionDays),
-    }
+    const { rejectEncryptedFiles, rejectActiveContent, acceptUnscanned } = draft.value
+    const input = { rejectEncryptedFiles, rejectActiveContent, acceptUnscanned }
     fault.value = (await change(updateDocument, { key, input })).fault
     isBusy.value = false
     isSaved.value = !fault.value
@@ -67,18 +62,6 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
           onChange={(acceptUnscanned) => set({ acceptUnscanned })}
         />
       </fieldset>
-      <div class="columns">
-        <Field
-          label={t.retention}
-          hint={t.retentionHint}
-          type="number"
-          min={1}
-          max={36_500}
-          value={value.retentionDays}
-          onInput={(retentionDays) => set({ retentionDays })}
-          fault={fault.value && fieldFaults(fault.value).retentionDays}
-        />
-      </div>
       {may('admin') && (
         <div class="row">
           <Button type="submit" kind="primary" isBusy={isBusy.value}>

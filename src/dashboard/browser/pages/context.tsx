@@ -24,7 +24,7 @@ const contextDocument = graphql(`
       id contextKey displayName description allowedExtensions maxFileSizeMb storageQuotaMb storageUsedBytes status createdAt
       rejectBlankFiles rejectCorruptFiles scanForViruses
       usage @include(if: $withUsage) { calls fileCount filesBlocked filesUploaded }
-      policy { rejectEncryptedFiles rejectActiveContent acceptUnscanned retentionDays }
+      policy { rejectEncryptedFiles rejectActiveContent acceptUnscanned }
     }
   }
 `)
