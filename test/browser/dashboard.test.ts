@@ -201,7 +201,11 @@ describeWith('chromium')('the dashboard in a browser', () => {
     const svg = await tenant.admin.upload('shown', 'a.svg', '<svg xmlns="http://www.w3.org/2000/svg"><rect/></svg>')
     const page = await dashboard.signedIn(tenant, { at: `/files/${drawn.body.data.file_id}` })
     await button(page, 'Show a preview').click()
-    const width = await page.locator('img.preview').evaluate('(image) => image.decode().then(() => image.naturalWidth)')
+    const width = await page
+      .locator('img.preview')
+      .evaluate((image) =>
+        (image as unknown as { decode(): Promise<void> }).decode().then(() => Reflect.get(image, 'naturalWidth')),
+      )
     expect(width).toBe(20)
     await page.goto(`/files/${svg.body.data.file_id}`)
     await heading(page, 'a.svg').waitFor()
