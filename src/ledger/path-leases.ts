@@ -1,10 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
-
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-
-/** 130 random bits: not the file's id, so that a blob that is stored again lies elsewhere. */
-const newBlobId = () => `blob_${[...randomBytes(26)].map((byte) => alphabet[byte & 31]).join('')}`
+import { newId } from '../ids.js'
 
 interface Stock {
   tenantId: string
@@ -93,7 +88,7 @@ export class PathLeases {
 
   async #lease(place: string, stock: Stock): Promise<void> {
     stock.batch = Math.min(mostBatch, stock.batch * 2)
-    const paths = Array.from({ length: stock.batch }, () => `${place}/${newBlobId()}`)
+    const paths = Array.from({ length: stock.batch }, () => `${place}/${newId('blob')}`)
     const until = performance.now() + givenOutMs
     await this.#journal(stock.tenantId, paths)
     stock.paths.push(...paths.map((path) => ({ path, until })))

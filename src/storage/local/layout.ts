@@ -106,7 +106,7 @@ async function* merged(left: AsyncGenerator<string>, right: AsyncGenerator<strin
   }
 }
 
-/** The fan-out directories above a place, deepest first, whose window an hour-old file has left for good. */
+/** The fan-out directories above a place, deepest first, whose window has closed for a file of three hours. */
 export function prunable(place: string): string[] {
   const parts = place.split('/').slice(0, -1)
   if (!parts.at(-1)?.startsWith('+')) return []

@@ -15,7 +15,8 @@ import { listPaths, markerFile, placeOf, prunable, reserveFile, temporaryDirecto
 import { removeStaleFiles, temporaryPath, writeDurably } from './temporary-files.js'
 
 const readSize = 256 * 1024
-const closedWindowMs = 60 * 60 * 1000
+// A path is leased for two hours before it is used: nothing is stored any more in the window of a file that is older.
+const closedWindowMs = 3 * 3_600_000
 
 interface Placing {
   path: string
