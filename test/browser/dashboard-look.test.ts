@@ -46,10 +46,7 @@ describeWith('chromium')('how the dashboard looks', () => {
     await dashboard?.close()
     await world.close()
   })
-  afterEach(async () => {
-    await Promise.all(dashboard.browser.contexts().map((context) => context.close()))
-    expect(dashboard.problems.splice(0)).toEqual([])
-  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
 
   const show = async (page: Page, [path, whole]: (typeof views)[number]) => {
     await page.goto(path.replace('FILE', fileId))

@@ -21,10 +21,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await dashboard?.close()
     await world.close()
   })
-  afterEach(async () => {
-    await Promise.all(dashboard.browser.contexts().map((context) => context.close()))
-    expect(dashboard.problems.splice(0)).toEqual([])
-  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
 
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const views = (page: Page) => page.locator('nav[aria-label=Main] a').allTextContents()

@@ -25,10 +25,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await dashboard?.close()
     await world.close()
   })
-  afterEach(async () => {
-    await Promise.all(dashboard.browser.contexts().map((context) => context.close()))
-    expect(dashboard.problems.splice(0)).toEqual([])
-  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
 
   const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true })
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })

@@ -25,6 +25,12 @@ export class Dashboard {
     return new Dashboard(browser, world)
   }
 
+  /** Ends what a test opened, and gives what its pages did that none may. */
+  async endTest(): Promise<string[]> {
+    await Promise.all(this.browser.contexts().map((context) => context.close()))
+    return this.problems.splice(0)
+  }
+
   /** A browser of its own: its cookies are shared with no other. */
   async visitor(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext({

@@ -1,16 +1,14 @@
-import { useSignal } from '@preact/signals'
-import type { Fault } from '../api/fault.js'
 import { graphql, type ResultOf, type VariablesOf } from '../api/graphql.js'
 import { saveExport } from '../api/save-export.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge, type Tone } from '../components/badge.js'
-import { Button } from '../components/button.js'
-import { Field, Select } from '../components/field.js'
+import { ExportButton } from '../components/export-button.js'
+import { FilterField, FilterSelect, Filters } from '../components/filters.js'
 import { type Column, List } from '../components/list.js'
-import { Empty, FaultNotice } from '../components/notices.js'
+import { Empty } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
-import { placeInList, query, setQuery } from '../router.js'
+import { placeInList, query } from '../router.js'
 import { texts } from '../texts.js'
 
 const t = texts.audit
@@ -94,8 +92,8 @@ export function Audit() {
   const answer = useQuery(auditDocument, { ...placeInList(), ...filters() })
   const found = answer.data?.auditLogsConnection
   return (
-    <Page title={t.title} about={t.about} actions={<Export />}>
-      <Filters />
+    <Page title={t.title} about={t.about} actions={<ExportButton save={save} />}>
+      <AuditFilters />
       <List
         answer={answer}
         items={found?.edges.map(({ node }) => node)}
@@ -114,41 +112,18 @@ export function Audit() {
   )
 }
 
-function Filters() {
-  const value = (name: string) => query.value.get(name) ?? ''
+function AuditFilters() {
   const all = ['', texts.all] as const
   return (
-    <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      <Select
-        label={t.type}
-        value={value('type')}
-        options={[all, ...Object.entries(t.types)]}
-        onChange={(type) => setQuery({ type })}
-      />
-      <Select
-        label={t.did}
-        value={value('action')}
-        options={[all, ...Object.entries(t.actions)]}
-        onChange={(action) => setQuery({ action })}
-      />
-      <Field label={t.entity} placeholder="key_…" value={value('id')} onInput={(id) => setQuery({ id }, { replace: true })} />
-    </form>
+    <Filters>
+      <FilterSelect name="type" label={t.type} options={[all, ...Object.entries(t.types)]} />
+      <FilterSelect name="action" label={t.did} options={[all, ...Object.entries(t.actions)]} />
+      <FilterField name="id" label={t.entity} placeholder="key_…" />
+    </Filters>
   )
 }
 
-function Export() {
-  const fault = useSignal<Fault | undefined>(undefined)
-  const save = async () => {
-    const { auditType, action, entityId: entity_id } = filters()
-    const given = { audit_type: auditType ?? null, action: action ?? null, entity_id }
-    fault.value = await saveExport('/audit-logs/export', given, 'audit.csv')
-  }
-  return (
-    <>
-      <FaultNotice fault={fault.value} />
-      <Button icon="download" onClick={save}>
-        {texts.exportCsv}
-      </Button>
-    </>
-  )
+function save() {
+  const { auditType, action, entityId: entity_id } = filters()
+  return saveExport('/audit-logs/export', { audit_type: auditType ?? null, action: action ?? null, entity_id }, 'audit.csv')
 }

@@ -1,17 +1,15 @@
-import { useSignal } from '@preact/signals'
-import type { Fault } from '../api/fault.js'
 import { graphql, type ResultOf, type VariablesOf } from '../api/graphql.js'
 import { saveExport } from '../api/save-export.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
-import { Button } from '../components/button.js'
-import { Field, Select } from '../components/field.js'
+import { ExportButton } from '../components/export-button.js'
+import { FilterDates, FilterField, FilterSelect, Filters } from '../components/filters.js'
 import { type Column, List } from '../components/list.js'
-import { Empty, FaultNotice } from '../components/notices.js'
+import { Empty } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Report } from '../components/report.js'
 import { Time } from '../components/time.js'
-import { placeInList, query, setQuery } from '../router.js'
+import { placeInList, query } from '../router.js'
 import { texts } from '../texts.js'
 
 const t = texts.calls
@@ -114,8 +112,8 @@ export function Calls() {
   const answer = useQuery(callsDocument, { ...placeInList(), ...filters() }, { everyMs: 15_000 })
   const found = answer.data?.callLogsConnection
   return (
-    <Page title={t.title} about={t.about} actions={<Export />}>
-      <Filters />
+    <Page title={t.title} about={t.about} actions={<ExportButton save={save} />}>
+      <CallFilters />
       <List
         answer={answer}
         items={found?.edges.map(({ node }) => node)}
@@ -138,43 +136,20 @@ export function Calls() {
   )
 }
 
-function Filters() {
-  const value = (name: string) => query.value.get(name) ?? ''
+function CallFilters() {
   const all = ['', texts.all] as const
   return (
-    <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      <Select
-        label={t.operation}
-        value={value('operation')}
-        options={[all, ...Object.entries(t.operations)]}
-        onChange={(operation) => setQuery({ operation })}
-      />
-      <Select
-        label={t.outcome}
-        value={value('status')}
-        options={[all, ...Object.entries(t.statuses)]}
-        onChange={(status) => setQuery({ status })}
-      />
-      <Field label={t.key} placeholder={t.keyHint} value={value('key')} onInput={(key) => setQuery({ key }, { replace: true })} />
-      <Field label={texts.from} type="date" value={value('from')} onInput={(from) => setQuery({ from }, { replace: true })} />
-      <Field label={texts.to} type="date" value={value('to')} onInput={(to) => setQuery({ to }, { replace: true })} />
-    </form>
+    <Filters>
+      <FilterSelect name="operation" label={t.operation} options={[all, ...Object.entries(t.operations)]} />
+      <FilterSelect name="status" label={t.outcome} options={[all, ...Object.entries(t.statuses)]} />
+      <FilterField name="key" label={t.key} placeholder={t.keyHint} />
+      <FilterDates />
+    </Filters>
   )
 }
 
-function Export() {
-  const fault = useSignal<Fault | undefined>(undefined)
-  const save = async () => {
-    const { apiKeyId: api_key_id, operation, status, startDate: start_date, endDate: end_date } = filters()
-    const given = { api_key_id, operation: operation ?? null, status: status ?? null, start_date, end_date }
-    fault.value = await saveExport('/stats/logs/export', given, 'calls.csv')
-  }
-  return (
-    <>
-      <FaultNotice fault={fault.value} />
-      <Button icon="download" onClick={save}>
-        {texts.exportCsv}
-      </Button>
-    </>
-  )
+function save() {
+  const { apiKeyId: api_key_id, operation, status, startDate: start_date, endDate: end_date } = filters()
+  const given = { api_key_id, operation: operation ?? null, status: status ?? null, start_date, end_date }
+  return saveExport('/stats/logs/export', given, 'calls.csv')
 }

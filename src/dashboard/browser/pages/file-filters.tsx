@@ -1,6 +1,6 @@
 import type { VariablesOf } from '../api/graphql.js'
-import { Field, Select } from '../components/field.js'
-import { placeInList, query, setQuery } from '../router.js'
+import { FilterDates, FilterField, FilterSelect, Filters } from '../components/filters.js'
+import { placeInList, query } from '../router.js'
 import { texts } from '../texts.js'
 import type { filesDocument } from './files.js'
 import { useContexts } from './use-contexts.js'
@@ -27,27 +27,19 @@ type Sort = NonNullable<VariablesOf<typeof filesDocument>['sort']>
 /** The API's filters and its order, in the address. */
 export function FileFilters() {
   const contexts = useContexts()
-  const value = (name: string) => query.value.get(name) ?? ''
   const options = [
     ['', texts.all] as const,
     ...contexts.list.map(({ contextKey, displayName }) => [contextKey, displayName] as const),
   ]
   return (
-    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+    <Filters>
       <div class="grow">
-        <Field
-          label={t.name}
-          placeholder={t.nameHint}
-          type="search"
-          value={value('name')}
-          onInput={(name) => setQuery({ name }, { replace: true })}
-        />
+        <FilterField name="name" label={t.name} placeholder={t.nameHint} type="search" />
       </div>
-      <Select label={t.context} value={value('context')} options={options} onChange={(context) => setQuery({ context })} />
-      <Select label={t.type} value={value('type')} options={Object.entries(t.types)} onChange={(type) => setQuery({ type })} />
-      <Field label={texts.from} type="date" value={value('from')} onInput={(from) => setQuery({ from }, { replace: true })} />
-      <Field label={texts.to} type="date" value={value('to')} onInput={(to) => setQuery({ to }, { replace: true })} />
-      <Select label={t.sort} value={value('sort')} options={Object.entries(t.sorts)} onChange={(sort) => setQuery({ sort })} />
-    </form>
+      <FilterSelect name="context" label={t.context} options={options} />
+      <FilterSelect name="type" label={t.type} options={Object.entries(t.types)} />
+      <FilterDates />
+      <FilterSelect name="sort" label={t.sort} options={Object.entries(t.sorts)} />
+    </Filters>
   )
 }
