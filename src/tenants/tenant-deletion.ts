@@ -89,7 +89,8 @@ export class TenantDeletion {
   }
 
   async #rowsOf(tenantId: string): Promise<void> {
-    await this.#inBatches(tenantId, filesStatement, [keyPrefix + tenantId])
+    await this.#inBatches(tenantId, filesStatement('files'), [keyPrefix + tenantId])
+    await this.#inBatches(tenantId, filesStatement('trash'), [keyPrefix + tenantId])
     await this.#inBatches(tenantId, partsStatement)
     for (const table of await this.#tables())
       await this.#inBatches(
@@ -112,7 +113,7 @@ export class TenantDeletion {
   async #tables(): Promise<string[]> {
     const { rows } = await this.#pool.query<{ name: string }>(
       `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
-       WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname NOT IN ('tenants', 'blob_garbage', 'files')
+       WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname NOT IN ('tenants', 'blob_garbage', 'files', 'trash')
        ORDER BY (SELECT count(*) FROM pg_constraint k WHERE k.confrelid = c.oid), 1`,
     )
     return rows.map(({ name }) => name)
@@ -138,8 +139,8 @@ export class TenantDeletion {
 }
 
 // The blobs are due in the transaction that takes their files. Its count is that of the files.
-const filesStatement = `
-WITH gone AS (DELETE FROM files WHERE ctid = ANY (ARRAY(SELECT ctid FROM files WHERE tenant_id = $1 LIMIT ${rowsAtOnce})) RETURNING tenant_id, blob_path),
+const filesStatement = (table: 'files' | 'trash') => `
+WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${rowsAtOnce})) RETURNING tenant_id, blob_path),
 counted AS (UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + (SELECT count(*) FROM gone))
   WHERE key = $2)
 INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant_id, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`

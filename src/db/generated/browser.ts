@@ -63,6 +63,36 @@ export type File = Prisma.FileModel
  */
 export type FileGroup = Prisma.FileGroupModel
 /**
+ * Model ContextVersion
+ * The rules and the policy of a context as they were from one change to the next.
+ */
+export type ContextVersion = Prisma.ContextVersionModel
+/**
+ * Model TrashedFile
+ * Files that were deleted and can be restored. Its blob is no garbage; when it goes for good follows from its context's `trashDays`.
+ */
+export type TrashedFile = Prisma.TrashedFileModel
+/**
+ * Model Hold
+ * What cannot be deleted, expire or be purged.
+ */
+export type Hold = Prisma.HoldModel
+/**
+ * Model QuarantinedFile
+ * Files that a later scan found infected, with the version of the signatures that did.
+ */
+export type QuarantinedFile = Prisma.QuarantinedFileModel
+/**
+ * Model JournalEntry
+ * Every change of a tenant and every verdict, once, numbered without a gap in the order of commits. Rows are only added.
+ */
+export type JournalEntry = Prisma.JournalEntryModel
+/**
+ * Model JournalNode
+ * Hashes of complete subtrees of 256^level leaves, from level 1.
+ */
+export type JournalNode = Prisma.JournalNodeModel
+/**
  * Model ValidationReport
  * What validation saw, apart from the file that every list reads.
  */

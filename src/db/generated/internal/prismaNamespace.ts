@@ -406,6 +406,12 @@ export const ModelName = {
   FileContext: 'FileContext',
   File: 'File',
   FileGroup: 'FileGroup',
+  ContextVersion: 'ContextVersion',
+  TrashedFile: 'TrashedFile',
+  Hold: 'Hold',
+  QuarantinedFile: 'QuarantinedFile',
+  JournalEntry: 'JournalEntry',
+  JournalNode: 'JournalNode',
   ValidationReport: 'ValidationReport',
   CallLog: 'CallLog',
   AuditLog: 'AuditLog',
@@ -439,7 +445,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "contextVersion" | "trashedFile" | "hold" | "quarantinedFile" | "journalEntry" | "journalNode" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1106,6 +1112,450 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.FileGroupCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.FileGroupCountAggregateOutputType> | number
+        }
+      }
+    }
+    ContextVersion: {
+      payload: Prisma.$ContextVersionPayload<ExtArgs>
+      fields: Prisma.ContextVersionFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ContextVersionFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ContextVersionFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>
+        }
+        findFirst: {
+          args: Prisma.ContextVersionFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ContextVersionFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>
+        }
+        findMany: {
+          args: Prisma.ContextVersionFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>[]
+        }
+        create: {
+          args: Prisma.ContextVersionCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>
+        }
+        createMany: {
+          args: Prisma.ContextVersionCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ContextVersionCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>[]
+        }
+        delete: {
+          args: Prisma.ContextVersionDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>
+        }
+        update: {
+          args: Prisma.ContextVersionUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>
+        }
+        deleteMany: {
+          args: Prisma.ContextVersionDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ContextVersionUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ContextVersionUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>[]
+        }
+        upsert: {
+          args: Prisma.ContextVersionUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ContextVersionPayload>
+        }
+        aggregate: {
+          args: Prisma.ContextVersionAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateContextVersion>
+        }
+        groupBy: {
+          args: Prisma.ContextVersionGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ContextVersionGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ContextVersionCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ContextVersionCountAggregateOutputType> | number
+        }
+      }
+    }
+    TrashedFile: {
+      payload: Prisma.$TrashedFilePayload<ExtArgs>
+      fields: Prisma.TrashedFileFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.TrashedFileFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.TrashedFileFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>
+        }
+        findFirst: {
+          args: Prisma.TrashedFileFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.TrashedFileFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>
+        }
+        findMany: {
+          args: Prisma.TrashedFileFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>[]
+        }
+        create: {
+          args: Prisma.TrashedFileCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>
+        }
+        createMany: {
+          args: Prisma.TrashedFileCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.TrashedFileCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>[]
+        }
+        delete: {
+          args: Prisma.TrashedFileDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>
+        }
+        update: {
+          args: Prisma.TrashedFileUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>
+        }
+        deleteMany: {
+          args: Prisma.TrashedFileDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.TrashedFileUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.TrashedFileUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>[]
+        }
+        upsert: {
+          args: Prisma.TrashedFileUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrashedFilePayload>
+        }
+        aggregate: {
+          args: Prisma.TrashedFileAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateTrashedFile>
+        }
+        groupBy: {
+          args: Prisma.TrashedFileGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.TrashedFileGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.TrashedFileCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.TrashedFileCountAggregateOutputType> | number
+        }
+      }
+    }
+    Hold: {
+      payload: Prisma.$HoldPayload<ExtArgs>
+      fields: Prisma.HoldFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.HoldFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.HoldFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>
+        }
+        findFirst: {
+          args: Prisma.HoldFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.HoldFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>
+        }
+        findMany: {
+          args: Prisma.HoldFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>[]
+        }
+        create: {
+          args: Prisma.HoldCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>
+        }
+        createMany: {
+          args: Prisma.HoldCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.HoldCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>[]
+        }
+        delete: {
+          args: Prisma.HoldDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>
+        }
+        update: {
+          args: Prisma.HoldUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>
+        }
+        deleteMany: {
+          args: Prisma.HoldDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.HoldUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.HoldUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>[]
+        }
+        upsert: {
+          args: Prisma.HoldUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$HoldPayload>
+        }
+        aggregate: {
+          args: Prisma.HoldAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateHold>
+        }
+        groupBy: {
+          args: Prisma.HoldGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.HoldGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.HoldCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.HoldCountAggregateOutputType> | number
+        }
+      }
+    }
+    QuarantinedFile: {
+      payload: Prisma.$QuarantinedFilePayload<ExtArgs>
+      fields: Prisma.QuarantinedFileFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.QuarantinedFileFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.QuarantinedFileFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>
+        }
+        findFirst: {
+          args: Prisma.QuarantinedFileFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.QuarantinedFileFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>
+        }
+        findMany: {
+          args: Prisma.QuarantinedFileFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>[]
+        }
+        create: {
+          args: Prisma.QuarantinedFileCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>
+        }
+        createMany: {
+          args: Prisma.QuarantinedFileCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.QuarantinedFileCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>[]
+        }
+        delete: {
+          args: Prisma.QuarantinedFileDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>
+        }
+        update: {
+          args: Prisma.QuarantinedFileUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>
+        }
+        deleteMany: {
+          args: Prisma.QuarantinedFileDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.QuarantinedFileUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.QuarantinedFileUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>[]
+        }
+        upsert: {
+          args: Prisma.QuarantinedFileUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuarantinedFilePayload>
+        }
+        aggregate: {
+          args: Prisma.QuarantinedFileAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateQuarantinedFile>
+        }
+        groupBy: {
+          args: Prisma.QuarantinedFileGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.QuarantinedFileGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.QuarantinedFileCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.QuarantinedFileCountAggregateOutputType> | number
+        }
+      }
+    }
+    JournalEntry: {
+      payload: Prisma.$JournalEntryPayload<ExtArgs>
+      fields: Prisma.JournalEntryFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.JournalEntryFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.JournalEntryFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>
+        }
+        findFirst: {
+          args: Prisma.JournalEntryFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.JournalEntryFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>
+        }
+        findMany: {
+          args: Prisma.JournalEntryFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>[]
+        }
+        create: {
+          args: Prisma.JournalEntryCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>
+        }
+        createMany: {
+          args: Prisma.JournalEntryCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.JournalEntryCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>[]
+        }
+        delete: {
+          args: Prisma.JournalEntryDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>
+        }
+        update: {
+          args: Prisma.JournalEntryUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>
+        }
+        deleteMany: {
+          args: Prisma.JournalEntryDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.JournalEntryUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.JournalEntryUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>[]
+        }
+        upsert: {
+          args: Prisma.JournalEntryUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalEntryPayload>
+        }
+        aggregate: {
+          args: Prisma.JournalEntryAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateJournalEntry>
+        }
+        groupBy: {
+          args: Prisma.JournalEntryGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.JournalEntryGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.JournalEntryCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.JournalEntryCountAggregateOutputType> | number
+        }
+      }
+    }
+    JournalNode: {
+      payload: Prisma.$JournalNodePayload<ExtArgs>
+      fields: Prisma.JournalNodeFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.JournalNodeFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.JournalNodeFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>
+        }
+        findFirst: {
+          args: Prisma.JournalNodeFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.JournalNodeFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>
+        }
+        findMany: {
+          args: Prisma.JournalNodeFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>[]
+        }
+        create: {
+          args: Prisma.JournalNodeCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>
+        }
+        createMany: {
+          args: Prisma.JournalNodeCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.JournalNodeCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>[]
+        }
+        delete: {
+          args: Prisma.JournalNodeDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>
+        }
+        update: {
+          args: Prisma.JournalNodeUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>
+        }
+        deleteMany: {
+          args: Prisma.JournalNodeDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.JournalNodeUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.JournalNodeUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>[]
+        }
+        upsert: {
+          args: Prisma.JournalNodeUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$JournalNodePayload>
+        }
+        aggregate: {
+          args: Prisma.JournalNodeAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateJournalNode>
+        }
+        groupBy: {
+          args: Prisma.JournalNodeGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.JournalNodeGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.JournalNodeCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.JournalNodeCountAggregateOutputType> | number
         }
       }
     }
@@ -2497,7 +2947,11 @@ export type TenantScalarFieldEnum = (typeof TenantScalarFieldEnum)[keyof typeof 
 export const TenantHeadScalarFieldEnum = {
   tenantId: 'tenantId',
   files: 'files',
-  bytes: 'bytes'
+  bytes: 'bytes',
+  journalLength: 'journalLength',
+  journalFrontier: 'journalFrontier',
+  journalAt: 'journalAt',
+  quotaLevel: 'quotaLevel'
 } as const
 
 export type TenantHeadScalarFieldEnum = (typeof TenantHeadScalarFieldEnum)[keyof typeof TenantHeadScalarFieldEnum]
@@ -2589,6 +3043,11 @@ export const FileContextScalarFieldEnum = {
   scanForViruses: 'scanForViruses',
   rejectEncryptedFiles: 'rejectEncryptedFiles',
   rejectActiveContent: 'rejectActiveContent',
+  retentionDays: 'retentionDays',
+  trashDays: 'trashDays',
+  rescan: 'rescan',
+  rulesVersion: 'rulesVersion',
+  quotaLevel: 'quotaLevel',
   acceptUnscanned: 'acceptUnscanned',
   storageQuotaMb: 'storageQuotaMb',
   status: 'status',
@@ -2615,7 +3074,8 @@ export const FileScalarFieldEnum = {
   downloadCount: 'downloadCount',
   lastDownloadedAt: 'lastDownloadedAt',
   createdAt: 'createdAt',
-  updatedAt: 'updatedAt'
+  updatedAt: 'updatedAt',
+  quarantinedAt: 'quarantinedAt'
 } as const
 
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
@@ -2629,6 +3089,93 @@ export const FileGroupScalarFieldEnum = {
 } as const
 
 export type FileGroupScalarFieldEnum = (typeof FileGroupScalarFieldEnum)[keyof typeof FileGroupScalarFieldEnum]
+
+
+export const ContextVersionScalarFieldEnum = {
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  version: 'version',
+  rules: 'rules',
+  changedBy: 'changedBy',
+  changedAt: 'changedAt'
+} as const
+
+export type ContextVersionScalarFieldEnum = (typeof ContextVersionScalarFieldEnum)[keyof typeof ContextVersionScalarFieldEnum]
+
+
+export const TrashedFileScalarFieldEnum = {
+  fileId: 'fileId',
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  originalFilename: 'originalFilename',
+  contentType: 'contentType',
+  sizeBytes: 'sizeBytes',
+  checksum: 'checksum',
+  blobPath: 'blobPath',
+  metadata: 'metadata',
+  uploadedBy: 'uploadedBy',
+  uploadedByName: 'uploadedByName',
+  downloadCount: 'downloadCount',
+  lastDownloadedAt: 'lastDownloadedAt',
+  createdAt: 'createdAt',
+  updatedAt: 'updatedAt',
+  quarantinedAt: 'quarantinedAt',
+  deletedAt: 'deletedAt',
+  deletedBy: 'deletedBy',
+  deletedByType: 'deletedByType'
+} as const
+
+export type TrashedFileScalarFieldEnum = (typeof TrashedFileScalarFieldEnum)[keyof typeof TrashedFileScalarFieldEnum]
+
+
+export const HoldScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  reason: 'reason',
+  heldBy: 'heldBy',
+  heldByType: 'heldByType',
+  heldAt: 'heldAt'
+} as const
+
+export type HoldScalarFieldEnum = (typeof HoldScalarFieldEnum)[keyof typeof HoldScalarFieldEnum]
+
+
+export const QuarantinedFileScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  contextId: 'contextId',
+  quarantinedAt: 'quarantinedAt',
+  signatures: 'signatures',
+  viruses: 'viruses'
+} as const
+
+export type QuarantinedFileScalarFieldEnum = (typeof QuarantinedFileScalarFieldEnum)[keyof typeof QuarantinedFileScalarFieldEnum]
+
+
+export const JournalEntryScalarFieldEnum = {
+  tenantId: 'tenantId',
+  sequence: 'sequence',
+  eventId: 'eventId',
+  type: 'type',
+  subject: 'subject',
+  contextKey: 'contextKey',
+  occurredAt: 'occurredAt',
+  entry: 'entry',
+  leaf: 'leaf',
+  checks: 'checks'
+} as const
+
+export type JournalEntryScalarFieldEnum = (typeof JournalEntryScalarFieldEnum)[keyof typeof JournalEntryScalarFieldEnum]
+
+
+export const JournalNodeScalarFieldEnum = {
+  tenantId: 'tenantId',
+  level: 'level',
+  place: 'place',
+  hash: 'hash'
+} as const
+
+export type JournalNodeScalarFieldEnum = (typeof JournalNodeScalarFieldEnum)[keyof typeof JournalNodeScalarFieldEnum]
 
 
 export const ValidationReportScalarFieldEnum = {
@@ -3014,16 +3561,16 @@ export type ListBigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaMod
 
 
 /**
- * Reference to a field of type 'Bytes'
+ * Reference to a field of type 'Bytes[]'
  */
-export type BytesFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Bytes'>
+export type ListBytesFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Bytes[]'>
     
 
 
 /**
- * Reference to a field of type 'Bytes[]'
+ * Reference to a field of type 'Bytes'
  */
-export type ListBytesFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Bytes[]'>
+export type BytesFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Bytes'>
     
 
 
@@ -3214,6 +3761,12 @@ export type GlobalOmitConfig = {
   fileContext?: Prisma.FileContextOmit
   file?: Prisma.FileOmit
   fileGroup?: Prisma.FileGroupOmit
+  contextVersion?: Prisma.ContextVersionOmit
+  trashedFile?: Prisma.TrashedFileOmit
+  hold?: Prisma.HoldOmit
+  quarantinedFile?: Prisma.QuarantinedFileOmit
+  journalEntry?: Prisma.JournalEntryOmit
+  journalNode?: Prisma.JournalNodeOmit
   validationReport?: Prisma.ValidationReportOmit
   callLog?: Prisma.CallLogOmit
   auditLog?: Prisma.AuditLogOmit

@@ -60,6 +60,12 @@ export const ModelName = {
   FileContext: 'FileContext',
   File: 'File',
   FileGroup: 'FileGroup',
+  ContextVersion: 'ContextVersion',
+  TrashedFile: 'TrashedFile',
+  Hold: 'Hold',
+  QuarantinedFile: 'QuarantinedFile',
+  JournalEntry: 'JournalEntry',
+  JournalNode: 'JournalNode',
   ValidationReport: 'ValidationReport',
   CallLog: 'CallLog',
   AuditLog: 'AuditLog',
@@ -113,7 +119,11 @@ export type TenantScalarFieldEnum = (typeof TenantScalarFieldEnum)[keyof typeof 
 export const TenantHeadScalarFieldEnum = {
   tenantId: 'tenantId',
   files: 'files',
-  bytes: 'bytes'
+  bytes: 'bytes',
+  journalLength: 'journalLength',
+  journalFrontier: 'journalFrontier',
+  journalAt: 'journalAt',
+  quotaLevel: 'quotaLevel'
 } as const
 
 export type TenantHeadScalarFieldEnum = (typeof TenantHeadScalarFieldEnum)[keyof typeof TenantHeadScalarFieldEnum]
@@ -205,6 +215,11 @@ export const FileContextScalarFieldEnum = {
   scanForViruses: 'scanForViruses',
   rejectEncryptedFiles: 'rejectEncryptedFiles',
   rejectActiveContent: 'rejectActiveContent',
+  retentionDays: 'retentionDays',
+  trashDays: 'trashDays',
+  rescan: 'rescan',
+  rulesVersion: 'rulesVersion',
+  quotaLevel: 'quotaLevel',
   acceptUnscanned: 'acceptUnscanned',
   storageQuotaMb: 'storageQuotaMb',
   status: 'status',
@@ -231,7 +246,8 @@ export const FileScalarFieldEnum = {
   downloadCount: 'downloadCount',
   lastDownloadedAt: 'lastDownloadedAt',
   createdAt: 'createdAt',
-  updatedAt: 'updatedAt'
+  updatedAt: 'updatedAt',
+  quarantinedAt: 'quarantinedAt'
 } as const
 
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
@@ -245,6 +261,93 @@ export const FileGroupScalarFieldEnum = {
 } as const
 
 export type FileGroupScalarFieldEnum = (typeof FileGroupScalarFieldEnum)[keyof typeof FileGroupScalarFieldEnum]
+
+
+export const ContextVersionScalarFieldEnum = {
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  version: 'version',
+  rules: 'rules',
+  changedBy: 'changedBy',
+  changedAt: 'changedAt'
+} as const
+
+export type ContextVersionScalarFieldEnum = (typeof ContextVersionScalarFieldEnum)[keyof typeof ContextVersionScalarFieldEnum]
+
+
+export const TrashedFileScalarFieldEnum = {
+  fileId: 'fileId',
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  originalFilename: 'originalFilename',
+  contentType: 'contentType',
+  sizeBytes: 'sizeBytes',
+  checksum: 'checksum',
+  blobPath: 'blobPath',
+  metadata: 'metadata',
+  uploadedBy: 'uploadedBy',
+  uploadedByName: 'uploadedByName',
+  downloadCount: 'downloadCount',
+  lastDownloadedAt: 'lastDownloadedAt',
+  createdAt: 'createdAt',
+  updatedAt: 'updatedAt',
+  quarantinedAt: 'quarantinedAt',
+  deletedAt: 'deletedAt',
+  deletedBy: 'deletedBy',
+  deletedByType: 'deletedByType'
+} as const
+
+export type TrashedFileScalarFieldEnum = (typeof TrashedFileScalarFieldEnum)[keyof typeof TrashedFileScalarFieldEnum]
+
+
+export const HoldScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  reason: 'reason',
+  heldBy: 'heldBy',
+  heldByType: 'heldByType',
+  heldAt: 'heldAt'
+} as const
+
+export type HoldScalarFieldEnum = (typeof HoldScalarFieldEnum)[keyof typeof HoldScalarFieldEnum]
+
+
+export const QuarantinedFileScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  contextId: 'contextId',
+  quarantinedAt: 'quarantinedAt',
+  signatures: 'signatures',
+  viruses: 'viruses'
+} as const
+
+export type QuarantinedFileScalarFieldEnum = (typeof QuarantinedFileScalarFieldEnum)[keyof typeof QuarantinedFileScalarFieldEnum]
+
+
+export const JournalEntryScalarFieldEnum = {
+  tenantId: 'tenantId',
+  sequence: 'sequence',
+  eventId: 'eventId',
+  type: 'type',
+  subject: 'subject',
+  contextKey: 'contextKey',
+  occurredAt: 'occurredAt',
+  entry: 'entry',
+  leaf: 'leaf',
+  checks: 'checks'
+} as const
+
+export type JournalEntryScalarFieldEnum = (typeof JournalEntryScalarFieldEnum)[keyof typeof JournalEntryScalarFieldEnum]
+
+
+export const JournalNodeScalarFieldEnum = {
+  tenantId: 'tenantId',
+  level: 'level',
+  place: 'place',
+  hash: 'hash'
+} as const
+
+export type JournalNodeScalarFieldEnum = (typeof JournalNodeScalarFieldEnum)[keyof typeof JournalNodeScalarFieldEnum]
 
 
 export const ValidationReportScalarFieldEnum = {

@@ -51,6 +51,7 @@ export type FileMinAggregateOutputType = {
   lastDownloadedAt: Date | null
   createdAt: Date | null
   updatedAt: Date | null
+  quarantinedAt: Date | null
 }
 
 export type FileMaxAggregateOutputType = {
@@ -68,6 +69,7 @@ export type FileMaxAggregateOutputType = {
   lastDownloadedAt: Date | null
   createdAt: Date | null
   updatedAt: Date | null
+  quarantinedAt: Date | null
 }
 
 export type FileCountAggregateOutputType = {
@@ -86,6 +88,7 @@ export type FileCountAggregateOutputType = {
   lastDownloadedAt: number
   createdAt: number
   updatedAt: number
+  quarantinedAt: number
   _all: number
 }
 
@@ -115,6 +118,7 @@ export type FileMinAggregateInputType = {
   lastDownloadedAt?: true
   createdAt?: true
   updatedAt?: true
+  quarantinedAt?: true
 }
 
 export type FileMaxAggregateInputType = {
@@ -132,6 +136,7 @@ export type FileMaxAggregateInputType = {
   lastDownloadedAt?: true
   createdAt?: true
   updatedAt?: true
+  quarantinedAt?: true
 }
 
 export type FileCountAggregateInputType = {
@@ -150,6 +155,7 @@ export type FileCountAggregateInputType = {
   lastDownloadedAt?: true
   createdAt?: true
   updatedAt?: true
+  quarantinedAt?: true
   _all?: true
 }
 
@@ -255,6 +261,7 @@ export type FileGroupByOutputType = {
   lastDownloadedAt: Date | null
   createdAt: Date
   updatedAt: Date
+  quarantinedAt: Date | null
   _count: FileCountAggregateOutputType | null
   _avg: FileAvgAggregateOutputType | null
   _sum: FileSumAggregateOutputType | null
@@ -296,6 +303,7 @@ export type FileWhereInput = {
   lastDownloadedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
   createdAt?: Prisma.DateTimeFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"File"> | Date | string
+  quarantinedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
   context?: Prisma.XOR<Prisma.FileContextScalarRelationFilter, Prisma.FileContextWhereInput>
 }
 
@@ -315,6 +323,7 @@ export type FileOrderByWithRelationInput = {
   lastDownloadedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   context?: Prisma.FileContextOrderByWithRelationInput
 }
 
@@ -339,6 +348,7 @@ export type FileWhereUniqueInput = Prisma.AtLeast<{
   lastDownloadedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
   createdAt?: Prisma.DateTimeFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"File"> | Date | string
+  quarantinedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
   context?: Prisma.XOR<Prisma.FileContextScalarRelationFilter, Prisma.FileContextWhereInput>
 }, "tenantId_fileId" | "tenantId_blobPath">
 
@@ -358,6 +368,7 @@ export type FileOrderByWithAggregationInput = {
   lastDownloadedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.FileCountOrderByAggregateInput
   _avg?: Prisma.FileAvgOrderByAggregateInput
   _max?: Prisma.FileMaxOrderByAggregateInput
@@ -384,6 +395,7 @@ export type FileScalarWhereWithAggregatesInput = {
   lastDownloadedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"File"> | Date | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"File"> | Date | string
+  quarantinedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"File"> | Date | string | null
 }
 
 export type FileCreateInput = {
@@ -400,6 +412,7 @@ export type FileCreateInput = {
   lastDownloadedAt?: Date | string | null
   createdAt: Date | string
   updatedAt: Date | string
+  quarantinedAt?: Date | string | null
   context: Prisma.FileContextCreateNestedOneWithoutFilesInput
 }
 
@@ -419,6 +432,7 @@ export type FileUncheckedCreateInput = {
   lastDownloadedAt?: Date | string | null
   createdAt: Date | string
   updatedAt: Date | string
+  quarantinedAt?: Date | string | null
 }
 
 export type FileUpdateInput = {
@@ -435,6 +449,7 @@ export type FileUpdateInput = {
   lastDownloadedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   context?: Prisma.FileContextUpdateOneRequiredWithoutFilesNestedInput
 }
 
@@ -454,6 +469,7 @@ export type FileUncheckedUpdateInput = {
   lastDownloadedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type FileCreateManyInput = {
@@ -472,6 +488,7 @@ export type FileCreateManyInput = {
   lastDownloadedAt?: Date | string | null
   createdAt: Date | string
   updatedAt: Date | string
+  quarantinedAt?: Date | string | null
 }
 
 export type FileUpdateManyMutationInput = {
@@ -488,6 +505,7 @@ export type FileUpdateManyMutationInput = {
   lastDownloadedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type FileUncheckedUpdateManyInput = {
@@ -506,6 +524,7 @@ export type FileUncheckedUpdateManyInput = {
   lastDownloadedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type FileListRelationFilter = {
@@ -544,6 +563,7 @@ export type FileCountOrderByAggregateInput = {
   lastDownloadedAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  quarantinedAt?: Prisma.SortOrder
 }
 
 export type FileAvgOrderByAggregateInput = {
@@ -566,6 +586,7 @@ export type FileMaxOrderByAggregateInput = {
   lastDownloadedAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  quarantinedAt?: Prisma.SortOrder
 }
 
 export type FileMinOrderByAggregateInput = {
@@ -583,6 +604,7 @@ export type FileMinOrderByAggregateInput = {
   lastDownloadedAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  quarantinedAt?: Prisma.SortOrder
 }
 
 export type FileSumOrderByAggregateInput = {
@@ -646,6 +668,7 @@ export type FileCreateWithoutContextInput = {
   lastDownloadedAt?: Date | string | null
   createdAt: Date | string
   updatedAt: Date | string
+  quarantinedAt?: Date | string | null
 }
 
 export type FileUncheckedCreateWithoutContextInput = {
@@ -662,6 +685,7 @@ export type FileUncheckedCreateWithoutContextInput = {
   lastDownloadedAt?: Date | string | null
   createdAt: Date | string
   updatedAt: Date | string
+  quarantinedAt?: Date | string | null
 }
 
 export type FileCreateOrConnectWithoutContextInput = {
@@ -709,6 +733,7 @@ export type FileScalarWhereInput = {
   lastDownloadedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
   createdAt?: Prisma.DateTimeFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"File"> | Date | string
+  quarantinedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
 }
 
 export type FileCreateManyContextInput = {
@@ -725,6 +750,7 @@ export type FileCreateManyContextInput = {
   lastDownloadedAt?: Date | string | null
   createdAt: Date | string
   updatedAt: Date | string
+  quarantinedAt?: Date | string | null
 }
 
 export type FileUpdateWithoutContextInput = {
@@ -741,6 +767,7 @@ export type FileUpdateWithoutContextInput = {
   lastDownloadedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type FileUncheckedUpdateWithoutContextInput = {
@@ -757,6 +784,7 @@ export type FileUncheckedUpdateWithoutContextInput = {
   lastDownloadedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type FileUncheckedUpdateManyWithoutContextInput = {
@@ -773,6 +801,7 @@ export type FileUncheckedUpdateManyWithoutContextInput = {
   lastDownloadedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 
@@ -793,6 +822,7 @@ export type FileSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   lastDownloadedAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  quarantinedAt?: boolean
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["file"]>
 
@@ -812,6 +842,7 @@ export type FileSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   lastDownloadedAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  quarantinedAt?: boolean
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["file"]>
 
@@ -831,6 +862,7 @@ export type FileSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   lastDownloadedAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  quarantinedAt?: boolean
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["file"]>
 
@@ -850,9 +882,10 @@ export type FileSelectScalar = {
   lastDownloadedAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  quarantinedAt?: boolean
 }
 
-export type FileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt", ExtArgs["result"]["file"]>
+export type FileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt" | "quarantinedAt", ExtArgs["result"]["file"]>
 export type FileInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }
@@ -884,6 +917,7 @@ export type $FilePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     lastDownloadedAt: Date | null
     createdAt: Date
     updatedAt: Date
+    quarantinedAt: Date | null
   }, ExtArgs["result"]["file"]>
   composites: {}
 }
@@ -1323,6 +1357,7 @@ export interface FileFieldRefs {
   readonly lastDownloadedAt: Prisma.FieldRef<"File", 'DateTime'>
   readonly createdAt: Prisma.FieldRef<"File", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"File", 'DateTime'>
+  readonly quarantinedAt: Prisma.FieldRef<"File", 'DateTime'>
 }
     
 

@@ -28,11 +28,19 @@ export type AggregateFileContext = {
 
 export type FileContextAvgAggregateOutputType = {
   maxFileSizeMb: number | null
+  retentionDays: number | null
+  trashDays: number | null
+  rulesVersion: number | null
+  quotaLevel: number | null
   storageQuotaMb: number | null
 }
 
 export type FileContextSumAggregateOutputType = {
   maxFileSizeMb: number | null
+  retentionDays: number | null
+  trashDays: number | null
+  rulesVersion: number | null
+  quotaLevel: number | null
   storageQuotaMb: number | null
 }
 
@@ -49,6 +57,11 @@ export type FileContextMinAggregateOutputType = {
   scanForViruses: boolean | null
   rejectEncryptedFiles: boolean | null
   rejectActiveContent: boolean | null
+  retentionDays: number | null
+  trashDays: number | null
+  rescan: boolean | null
+  rulesVersion: number | null
+  quotaLevel: number | null
   acceptUnscanned: boolean | null
   storageQuotaMb: number | null
   status: string | null
@@ -69,6 +82,11 @@ export type FileContextMaxAggregateOutputType = {
   scanForViruses: boolean | null
   rejectEncryptedFiles: boolean | null
   rejectActiveContent: boolean | null
+  retentionDays: number | null
+  trashDays: number | null
+  rescan: boolean | null
+  rulesVersion: number | null
+  quotaLevel: number | null
   acceptUnscanned: boolean | null
   storageQuotaMb: number | null
   status: string | null
@@ -90,6 +108,11 @@ export type FileContextCountAggregateOutputType = {
   scanForViruses: number
   rejectEncryptedFiles: number
   rejectActiveContent: number
+  retentionDays: number
+  trashDays: number
+  rescan: number
+  rulesVersion: number
+  quotaLevel: number
   acceptUnscanned: number
   storageQuotaMb: number
   status: number
@@ -102,11 +125,19 @@ export type FileContextCountAggregateOutputType = {
 
 export type FileContextAvgAggregateInputType = {
   maxFileSizeMb?: true
+  retentionDays?: true
+  trashDays?: true
+  rulesVersion?: true
+  quotaLevel?: true
   storageQuotaMb?: true
 }
 
 export type FileContextSumAggregateInputType = {
   maxFileSizeMb?: true
+  retentionDays?: true
+  trashDays?: true
+  rulesVersion?: true
+  quotaLevel?: true
   storageQuotaMb?: true
 }
 
@@ -123,6 +154,11 @@ export type FileContextMinAggregateInputType = {
   scanForViruses?: true
   rejectEncryptedFiles?: true
   rejectActiveContent?: true
+  retentionDays?: true
+  trashDays?: true
+  rescan?: true
+  rulesVersion?: true
+  quotaLevel?: true
   acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
@@ -143,6 +179,11 @@ export type FileContextMaxAggregateInputType = {
   scanForViruses?: true
   rejectEncryptedFiles?: true
   rejectActiveContent?: true
+  retentionDays?: true
+  trashDays?: true
+  rescan?: true
+  rulesVersion?: true
+  quotaLevel?: true
   acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
@@ -164,6 +205,11 @@ export type FileContextCountAggregateInputType = {
   scanForViruses?: true
   rejectEncryptedFiles?: true
   rejectActiveContent?: true
+  retentionDays?: true
+  trashDays?: true
+  rescan?: true
+  rulesVersion?: true
+  quotaLevel?: true
   acceptUnscanned?: true
   storageQuotaMb?: true
   status?: true
@@ -273,6 +319,11 @@ export type FileContextGroupByOutputType = {
   scanForViruses: boolean
   rejectEncryptedFiles: boolean
   rejectActiveContent: boolean
+  retentionDays: number | null
+  trashDays: number
+  rescan: boolean
+  rulesVersion: number
+  quotaLevel: number
   acceptUnscanned: boolean
   storageQuotaMb: number
   status: string
@@ -318,6 +369,11 @@ export type FileContextWhereInput = {
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
+  retentionDays?: Prisma.IntNullableFilter<"FileContext"> | number | null
+  trashDays?: Prisma.IntFilter<"FileContext"> | number
+  rescan?: Prisma.BoolFilter<"FileContext"> | boolean
+  rulesVersion?: Prisma.IntFilter<"FileContext"> | number
+  quotaLevel?: Prisma.IntFilter<"FileContext"> | number
   acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
@@ -326,6 +382,7 @@ export type FileContextWhereInput = {
   updatedAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
   tenant?: Prisma.XOR<Prisma.TenantScalarRelationFilter, Prisma.TenantWhereInput>
   files?: Prisma.FileListRelationFilter
+  trash?: Prisma.TrashedFileListRelationFilter
 }
 
 export type FileContextOrderByWithRelationInput = {
@@ -342,6 +399,11 @@ export type FileContextOrderByWithRelationInput = {
   scanForViruses?: Prisma.SortOrder
   rejectEncryptedFiles?: Prisma.SortOrder
   rejectActiveContent?: Prisma.SortOrder
+  retentionDays?: Prisma.SortOrderInput | Prisma.SortOrder
+  trashDays?: Prisma.SortOrder
+  rescan?: Prisma.SortOrder
+  rulesVersion?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
@@ -350,6 +412,7 @@ export type FileContextOrderByWithRelationInput = {
   updatedAt?: Prisma.SortOrder
   tenant?: Prisma.TenantOrderByWithRelationInput
   files?: Prisma.FileOrderByRelationAggregateInput
+  trash?: Prisma.TrashedFileOrderByRelationAggregateInput
 }
 
 export type FileContextWhereUniqueInput = Prisma.AtLeast<{
@@ -371,6 +434,11 @@ export type FileContextWhereUniqueInput = Prisma.AtLeast<{
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
+  retentionDays?: Prisma.IntNullableFilter<"FileContext"> | number | null
+  trashDays?: Prisma.IntFilter<"FileContext"> | number
+  rescan?: Prisma.BoolFilter<"FileContext"> | boolean
+  rulesVersion?: Prisma.IntFilter<"FileContext"> | number
+  quotaLevel?: Prisma.IntFilter<"FileContext"> | number
   acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
@@ -379,6 +447,7 @@ export type FileContextWhereUniqueInput = Prisma.AtLeast<{
   updatedAt?: Prisma.DateTimeFilter<"FileContext"> | Date | string
   tenant?: Prisma.XOR<Prisma.TenantScalarRelationFilter, Prisma.TenantWhereInput>
   files?: Prisma.FileListRelationFilter
+  trash?: Prisma.TrashedFileListRelationFilter
 }, "contextId" | "tenantId_contextKey" | "tenantId_contextId">
 
 export type FileContextOrderByWithAggregationInput = {
@@ -395,6 +464,11 @@ export type FileContextOrderByWithAggregationInput = {
   scanForViruses?: Prisma.SortOrder
   rejectEncryptedFiles?: Prisma.SortOrder
   rejectActiveContent?: Prisma.SortOrder
+  retentionDays?: Prisma.SortOrderInput | Prisma.SortOrder
+  trashDays?: Prisma.SortOrder
+  rescan?: Prisma.SortOrder
+  rulesVersion?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
@@ -425,6 +499,11 @@ export type FileContextScalarWhereWithAggregatesInput = {
   scanForViruses?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   rejectEncryptedFiles?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   rejectActiveContent?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
+  retentionDays?: Prisma.IntNullableWithAggregatesFilter<"FileContext"> | number | null
+  trashDays?: Prisma.IntWithAggregatesFilter<"FileContext"> | number
+  rescan?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
+  rulesVersion?: Prisma.IntWithAggregatesFilter<"FileContext"> | number
+  quotaLevel?: Prisma.IntWithAggregatesFilter<"FileContext"> | number
   acceptUnscanned?: Prisma.BoolWithAggregatesFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntWithAggregatesFilter<"FileContext"> | number
   status?: Prisma.StringWithAggregatesFilter<"FileContext"> | string
@@ -446,6 +525,11 @@ export type FileContextCreateInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
@@ -454,6 +538,7 @@ export type FileContextCreateInput = {
   updatedAt: Date | string
   tenant: Prisma.TenantCreateNestedOneWithoutContextsInput
   files?: Prisma.FileCreateNestedManyWithoutContextInput
+  trash?: Prisma.TrashedFileCreateNestedManyWithoutContextInput
 }
 
 export type FileContextUncheckedCreateInput = {
@@ -470,6 +555,11 @@ export type FileContextUncheckedCreateInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
@@ -477,6 +567,7 @@ export type FileContextUncheckedCreateInput = {
   createdAt: Date | string
   updatedAt: Date | string
   files?: Prisma.FileUncheckedCreateNestedManyWithoutContextInput
+  trash?: Prisma.TrashedFileUncheckedCreateNestedManyWithoutContextInput
 }
 
 export type FileContextUpdateInput = {
@@ -492,6 +583,11 @@ export type FileContextUpdateInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -500,6 +596,7 @@ export type FileContextUpdateInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   tenant?: Prisma.TenantUpdateOneRequiredWithoutContextsNestedInput
   files?: Prisma.FileUpdateManyWithoutContextNestedInput
+  trash?: Prisma.TrashedFileUpdateManyWithoutContextNestedInput
 }
 
 export type FileContextUncheckedUpdateInput = {
@@ -516,6 +613,11 @@ export type FileContextUncheckedUpdateInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -523,6 +625,7 @@ export type FileContextUncheckedUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   files?: Prisma.FileUncheckedUpdateManyWithoutContextNestedInput
+  trash?: Prisma.TrashedFileUncheckedUpdateManyWithoutContextNestedInput
 }
 
 export type FileContextCreateManyInput = {
@@ -539,6 +642,11 @@ export type FileContextCreateManyInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
@@ -560,6 +668,11 @@ export type FileContextUpdateManyMutationInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -582,6 +695,11 @@ export type FileContextUncheckedUpdateManyInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -624,6 +742,11 @@ export type FileContextCountOrderByAggregateInput = {
   scanForViruses?: Prisma.SortOrder
   rejectEncryptedFiles?: Prisma.SortOrder
   rejectActiveContent?: Prisma.SortOrder
+  retentionDays?: Prisma.SortOrder
+  trashDays?: Prisma.SortOrder
+  rescan?: Prisma.SortOrder
+  rulesVersion?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
@@ -634,6 +757,10 @@ export type FileContextCountOrderByAggregateInput = {
 
 export type FileContextAvgOrderByAggregateInput = {
   maxFileSizeMb?: Prisma.SortOrder
+  retentionDays?: Prisma.SortOrder
+  trashDays?: Prisma.SortOrder
+  rulesVersion?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
 }
 
@@ -650,6 +777,11 @@ export type FileContextMaxOrderByAggregateInput = {
   scanForViruses?: Prisma.SortOrder
   rejectEncryptedFiles?: Prisma.SortOrder
   rejectActiveContent?: Prisma.SortOrder
+  retentionDays?: Prisma.SortOrder
+  trashDays?: Prisma.SortOrder
+  rescan?: Prisma.SortOrder
+  rulesVersion?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
@@ -670,6 +802,11 @@ export type FileContextMinOrderByAggregateInput = {
   scanForViruses?: Prisma.SortOrder
   rejectEncryptedFiles?: Prisma.SortOrder
   rejectActiveContent?: Prisma.SortOrder
+  retentionDays?: Prisma.SortOrder
+  trashDays?: Prisma.SortOrder
+  rescan?: Prisma.SortOrder
+  rulesVersion?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   acceptUnscanned?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
   status?: Prisma.SortOrder
@@ -679,6 +816,10 @@ export type FileContextMinOrderByAggregateInput = {
 
 export type FileContextSumOrderByAggregateInput = {
   maxFileSizeMb?: Prisma.SortOrder
+  retentionDays?: Prisma.SortOrder
+  trashDays?: Prisma.SortOrder
+  rulesVersion?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   storageQuotaMb?: Prisma.SortOrder
 }
 
@@ -738,6 +879,14 @@ export type FileContextUpdateallowedExtensionsInput = {
   push?: string | string[]
 }
 
+export type NullableIntFieldUpdateOperationsInput = {
+  set?: number | null
+  increment?: number
+  decrement?: number
+  multiply?: number
+  divide?: number
+}
+
 export type FileContextCreateNestedOneWithoutFilesInput = {
   create?: Prisma.XOR<Prisma.FileContextCreateWithoutFilesInput, Prisma.FileContextUncheckedCreateWithoutFilesInput>
   connectOrCreate?: Prisma.FileContextCreateOrConnectWithoutFilesInput
@@ -750,6 +899,20 @@ export type FileContextUpdateOneRequiredWithoutFilesNestedInput = {
   upsert?: Prisma.FileContextUpsertWithoutFilesInput
   connect?: Prisma.FileContextWhereUniqueInput
   update?: Prisma.XOR<Prisma.XOR<Prisma.FileContextUpdateToOneWithWhereWithoutFilesInput, Prisma.FileContextUpdateWithoutFilesInput>, Prisma.FileContextUncheckedUpdateWithoutFilesInput>
+}
+
+export type FileContextCreateNestedOneWithoutTrashInput = {
+  create?: Prisma.XOR<Prisma.FileContextCreateWithoutTrashInput, Prisma.FileContextUncheckedCreateWithoutTrashInput>
+  connectOrCreate?: Prisma.FileContextCreateOrConnectWithoutTrashInput
+  connect?: Prisma.FileContextWhereUniqueInput
+}
+
+export type FileContextUpdateOneRequiredWithoutTrashNestedInput = {
+  create?: Prisma.XOR<Prisma.FileContextCreateWithoutTrashInput, Prisma.FileContextUncheckedCreateWithoutTrashInput>
+  connectOrCreate?: Prisma.FileContextCreateOrConnectWithoutTrashInput
+  upsert?: Prisma.FileContextUpsertWithoutTrashInput
+  connect?: Prisma.FileContextWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.FileContextUpdateToOneWithWhereWithoutTrashInput, Prisma.FileContextUpdateWithoutTrashInput>, Prisma.FileContextUncheckedUpdateWithoutTrashInput>
 }
 
 export type FileContextCreateWithoutTenantInput = {
@@ -765,6 +928,11 @@ export type FileContextCreateWithoutTenantInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
@@ -772,6 +940,7 @@ export type FileContextCreateWithoutTenantInput = {
   createdAt: Date | string
   updatedAt: Date | string
   files?: Prisma.FileCreateNestedManyWithoutContextInput
+  trash?: Prisma.TrashedFileCreateNestedManyWithoutContextInput
 }
 
 export type FileContextUncheckedCreateWithoutTenantInput = {
@@ -787,6 +956,11 @@ export type FileContextUncheckedCreateWithoutTenantInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
@@ -794,6 +968,7 @@ export type FileContextUncheckedCreateWithoutTenantInput = {
   createdAt: Date | string
   updatedAt: Date | string
   files?: Prisma.FileUncheckedCreateNestedManyWithoutContextInput
+  trash?: Prisma.TrashedFileUncheckedCreateNestedManyWithoutContextInput
 }
 
 export type FileContextCreateOrConnectWithoutTenantInput = {
@@ -839,6 +1014,11 @@ export type FileContextScalarWhereInput = {
   scanForViruses?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectEncryptedFiles?: Prisma.BoolFilter<"FileContext"> | boolean
   rejectActiveContent?: Prisma.BoolFilter<"FileContext"> | boolean
+  retentionDays?: Prisma.IntNullableFilter<"FileContext"> | number | null
+  trashDays?: Prisma.IntFilter<"FileContext"> | number
+  rescan?: Prisma.BoolFilter<"FileContext"> | boolean
+  rulesVersion?: Prisma.IntFilter<"FileContext"> | number
+  quotaLevel?: Prisma.IntFilter<"FileContext"> | number
   acceptUnscanned?: Prisma.BoolFilter<"FileContext"> | boolean
   storageQuotaMb?: Prisma.IntFilter<"FileContext"> | number
   status?: Prisma.StringFilter<"FileContext"> | string
@@ -860,6 +1040,11 @@ export type FileContextCreateWithoutFilesInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
@@ -867,6 +1052,7 @@ export type FileContextCreateWithoutFilesInput = {
   createdAt: Date | string
   updatedAt: Date | string
   tenant: Prisma.TenantCreateNestedOneWithoutContextsInput
+  trash?: Prisma.TrashedFileCreateNestedManyWithoutContextInput
 }
 
 export type FileContextUncheckedCreateWithoutFilesInput = {
@@ -883,12 +1069,18 @@ export type FileContextUncheckedCreateWithoutFilesInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt: Date | string
   updatedAt: Date | string
+  trash?: Prisma.TrashedFileUncheckedCreateNestedManyWithoutContextInput
 }
 
 export type FileContextCreateOrConnectWithoutFilesInput = {
@@ -920,6 +1112,11 @@ export type FileContextUpdateWithoutFilesInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -927,6 +1124,7 @@ export type FileContextUpdateWithoutFilesInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   tenant?: Prisma.TenantUpdateOneRequiredWithoutContextsNestedInput
+  trash?: Prisma.TrashedFileUpdateManyWithoutContextNestedInput
 }
 
 export type FileContextUncheckedUpdateWithoutFilesInput = {
@@ -943,12 +1141,146 @@ export type FileContextUncheckedUpdateWithoutFilesInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
   metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  trash?: Prisma.TrashedFileUncheckedUpdateManyWithoutContextNestedInput
+}
+
+export type FileContextCreateWithoutTrashInput = {
+  contextId: string
+  contextKey: string
+  displayName: string
+  description?: string
+  allowedExtensions?: Prisma.FileContextCreateallowedExtensionsInput | string[]
+  maxFileSizeMb: number
+  storagePathTemplate?: string
+  rejectBlankFiles?: boolean
+  rejectCorruptFiles?: boolean
+  scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
+  acceptUnscanned?: boolean
+  storageQuotaMb?: number
+  status?: string
+  metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  createdAt: Date | string
+  updatedAt: Date | string
+  tenant: Prisma.TenantCreateNestedOneWithoutContextsInput
+  files?: Prisma.FileCreateNestedManyWithoutContextInput
+}
+
+export type FileContextUncheckedCreateWithoutTrashInput = {
+  contextId: string
+  tenantId: string
+  contextKey: string
+  displayName: string
+  description?: string
+  allowedExtensions?: Prisma.FileContextCreateallowedExtensionsInput | string[]
+  maxFileSizeMb: number
+  storagePathTemplate?: string
+  rejectBlankFiles?: boolean
+  rejectCorruptFiles?: boolean
+  scanForViruses?: boolean
+  rejectEncryptedFiles?: boolean
+  rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
+  acceptUnscanned?: boolean
+  storageQuotaMb?: number
+  status?: string
+  metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  createdAt: Date | string
+  updatedAt: Date | string
+  files?: Prisma.FileUncheckedCreateNestedManyWithoutContextInput
+}
+
+export type FileContextCreateOrConnectWithoutTrashInput = {
+  where: Prisma.FileContextWhereUniqueInput
+  create: Prisma.XOR<Prisma.FileContextCreateWithoutTrashInput, Prisma.FileContextUncheckedCreateWithoutTrashInput>
+}
+
+export type FileContextUpsertWithoutTrashInput = {
+  update: Prisma.XOR<Prisma.FileContextUpdateWithoutTrashInput, Prisma.FileContextUncheckedUpdateWithoutTrashInput>
+  create: Prisma.XOR<Prisma.FileContextCreateWithoutTrashInput, Prisma.FileContextUncheckedCreateWithoutTrashInput>
+  where?: Prisma.FileContextWhereInput
+}
+
+export type FileContextUpdateToOneWithWhereWithoutTrashInput = {
+  where?: Prisma.FileContextWhereInput
+  data: Prisma.XOR<Prisma.FileContextUpdateWithoutTrashInput, Prisma.FileContextUncheckedUpdateWithoutTrashInput>
+}
+
+export type FileContextUpdateWithoutTrashInput = {
+  contextId?: Prisma.StringFieldUpdateOperationsInput | string
+  contextKey?: Prisma.StringFieldUpdateOperationsInput | string
+  displayName?: Prisma.StringFieldUpdateOperationsInput | string
+  description?: Prisma.StringFieldUpdateOperationsInput | string
+  allowedExtensions?: Prisma.FileContextUpdateallowedExtensionsInput | string[]
+  maxFileSizeMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storagePathTemplate?: Prisma.StringFieldUpdateOperationsInput | string
+  rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  tenant?: Prisma.TenantUpdateOneRequiredWithoutContextsNestedInput
+  files?: Prisma.FileUpdateManyWithoutContextNestedInput
+}
+
+export type FileContextUncheckedUpdateWithoutTrashInput = {
+  contextId?: Prisma.StringFieldUpdateOperationsInput | string
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  contextKey?: Prisma.StringFieldUpdateOperationsInput | string
+  displayName?: Prisma.StringFieldUpdateOperationsInput | string
+  description?: Prisma.StringFieldUpdateOperationsInput | string
+  allowedExtensions?: Prisma.FileContextUpdateallowedExtensionsInput | string[]
+  maxFileSizeMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storagePathTemplate?: Prisma.StringFieldUpdateOperationsInput | string
+  rejectBlankFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectCorruptFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
+  acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  metadata?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  files?: Prisma.FileUncheckedUpdateManyWithoutContextNestedInput
 }
 
 export type FileContextCreateManyTenantInput = {
@@ -964,6 +1296,11 @@ export type FileContextCreateManyTenantInput = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: number | null
+  trashDays?: number
+  rescan?: boolean
+  rulesVersion?: number
+  quotaLevel?: number
   acceptUnscanned?: boolean
   storageQuotaMb?: number
   status?: string
@@ -985,6 +1322,11 @@ export type FileContextUpdateWithoutTenantInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -992,6 +1334,7 @@ export type FileContextUpdateWithoutTenantInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   files?: Prisma.FileUpdateManyWithoutContextNestedInput
+  trash?: Prisma.TrashedFileUpdateManyWithoutContextNestedInput
 }
 
 export type FileContextUncheckedUpdateWithoutTenantInput = {
@@ -1007,6 +1350,11 @@ export type FileContextUncheckedUpdateWithoutTenantInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -1014,6 +1362,7 @@ export type FileContextUncheckedUpdateWithoutTenantInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   files?: Prisma.FileUncheckedUpdateManyWithoutContextNestedInput
+  trash?: Prisma.TrashedFileUncheckedUpdateManyWithoutContextNestedInput
 }
 
 export type FileContextUncheckedUpdateManyWithoutTenantInput = {
@@ -1029,6 +1378,11 @@ export type FileContextUncheckedUpdateManyWithoutTenantInput = {
   scanForViruses?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectEncryptedFiles?: Prisma.BoolFieldUpdateOperationsInput | boolean
   rejectActiveContent?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  retentionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  trashDays?: Prisma.IntFieldUpdateOperationsInput | number
+  rescan?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  rulesVersion?: Prisma.IntFieldUpdateOperationsInput | number
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   acceptUnscanned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
   status?: Prisma.StringFieldUpdateOperationsInput | string
@@ -1044,10 +1398,12 @@ export type FileContextUncheckedUpdateManyWithoutTenantInput = {
 
 export type FileContextCountOutputType = {
   files: number
+  trash: number
 }
 
 export type FileContextCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   files?: boolean | FileContextCountOutputTypeCountFilesArgs
+  trash?: boolean | FileContextCountOutputTypeCountTrashArgs
 }
 
 /**
@@ -1067,6 +1423,13 @@ export type FileContextCountOutputTypeCountFilesArgs<ExtArgs extends runtime.Typ
   where?: Prisma.FileWhereInput
 }
 
+/**
+ * FileContextCountOutputType without action
+ */
+export type FileContextCountOutputTypeCountTrashArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.TrashedFileWhereInput
+}
+
 
 export type FileContextSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   contextId?: boolean
@@ -1082,6 +1445,11 @@ export type FileContextSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: boolean
+  trashDays?: boolean
+  rescan?: boolean
+  rulesVersion?: boolean
+  quotaLevel?: boolean
   acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
@@ -1090,6 +1458,7 @@ export type FileContextSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   updatedAt?: boolean
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
   files?: boolean | Prisma.FileContext$filesArgs<ExtArgs>
+  trash?: boolean | Prisma.FileContext$trashArgs<ExtArgs>
   _count?: boolean | Prisma.FileContextCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["fileContext"]>
 
@@ -1107,6 +1476,11 @@ export type FileContextSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: boolean
+  trashDays?: boolean
+  rescan?: boolean
+  rulesVersion?: boolean
+  quotaLevel?: boolean
   acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
@@ -1130,6 +1504,11 @@ export type FileContextSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: boolean
+  trashDays?: boolean
+  rescan?: boolean
+  rulesVersion?: boolean
+  quotaLevel?: boolean
   acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
@@ -1153,6 +1532,11 @@ export type FileContextSelectScalar = {
   scanForViruses?: boolean
   rejectEncryptedFiles?: boolean
   rejectActiveContent?: boolean
+  retentionDays?: boolean
+  trashDays?: boolean
+  rescan?: boolean
+  rulesVersion?: boolean
+  quotaLevel?: boolean
   acceptUnscanned?: boolean
   storageQuotaMb?: boolean
   status?: boolean
@@ -1161,10 +1545,11 @@ export type FileContextSelectScalar = {
   updatedAt?: boolean
 }
 
-export type FileContextOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"contextId" | "tenantId" | "contextKey" | "displayName" | "description" | "allowedExtensions" | "maxFileSizeMb" | "storagePathTemplate" | "rejectBlankFiles" | "rejectCorruptFiles" | "scanForViruses" | "rejectEncryptedFiles" | "rejectActiveContent" | "acceptUnscanned" | "storageQuotaMb" | "status" | "metadata" | "createdAt" | "updatedAt", ExtArgs["result"]["fileContext"]>
+export type FileContextOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"contextId" | "tenantId" | "contextKey" | "displayName" | "description" | "allowedExtensions" | "maxFileSizeMb" | "storagePathTemplate" | "rejectBlankFiles" | "rejectCorruptFiles" | "scanForViruses" | "rejectEncryptedFiles" | "rejectActiveContent" | "retentionDays" | "trashDays" | "rescan" | "rulesVersion" | "quotaLevel" | "acceptUnscanned" | "storageQuotaMb" | "status" | "metadata" | "createdAt" | "updatedAt", ExtArgs["result"]["fileContext"]>
 export type FileContextInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
   files?: boolean | Prisma.FileContext$filesArgs<ExtArgs>
+  trash?: boolean | Prisma.FileContext$trashArgs<ExtArgs>
   _count?: boolean | Prisma.FileContextCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type FileContextIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
@@ -1179,6 +1564,7 @@ export type $FileContextPayload<ExtArgs extends runtime.Types.Extensions.Interna
   objects: {
     tenant: Prisma.$TenantPayload<ExtArgs>
     files: Prisma.$FilePayload<ExtArgs>[]
+    trash: Prisma.$TrashedFilePayload<ExtArgs>[]
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     contextId: string
@@ -1194,6 +1580,11 @@ export type $FileContextPayload<ExtArgs extends runtime.Types.Extensions.Interna
     scanForViruses: boolean
     rejectEncryptedFiles: boolean
     rejectActiveContent: boolean
+    retentionDays: number | null
+    trashDays: number
+    rescan: boolean
+    rulesVersion: number
+    quotaLevel: number
     acceptUnscanned: boolean
     storageQuotaMb: number
     status: string
@@ -1596,6 +1987,7 @@ export interface Prisma__FileContextClient<T, Null = never, ExtArgs extends runt
   readonly [Symbol.toStringTag]: "PrismaPromise"
   tenant<T extends Prisma.TenantDefaultArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.TenantDefaultArgs<ExtArgs>>): Prisma.Prisma__TenantClient<runtime.Types.Result.GetResult<Prisma.$TenantPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | Null, Null, ExtArgs, GlobalOmitOptions>
   files<T extends Prisma.FileContext$filesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.FileContext$filesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$FilePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  trash<T extends Prisma.FileContext$trashArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.FileContext$trashArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$TrashedFilePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1638,6 +2030,11 @@ export interface FileContextFieldRefs {
   readonly scanForViruses: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly rejectEncryptedFiles: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly rejectActiveContent: Prisma.FieldRef<"FileContext", 'Boolean'>
+  readonly retentionDays: Prisma.FieldRef<"FileContext", 'Int'>
+  readonly trashDays: Prisma.FieldRef<"FileContext", 'Int'>
+  readonly rescan: Prisma.FieldRef<"FileContext", 'Boolean'>
+  readonly rulesVersion: Prisma.FieldRef<"FileContext", 'Int'>
+  readonly quotaLevel: Prisma.FieldRef<"FileContext", 'Int'>
   readonly acceptUnscanned: Prisma.FieldRef<"FileContext", 'Boolean'>
   readonly storageQuotaMb: Prisma.FieldRef<"FileContext", 'Int'>
   readonly status: Prisma.FieldRef<"FileContext", 'String'>
@@ -2066,6 +2463,30 @@ export type FileContext$filesArgs<ExtArgs extends runtime.Types.Extensions.Inter
   take?: number
   skip?: number
   distinct?: Prisma.FileScalarFieldEnum | Prisma.FileScalarFieldEnum[]
+}
+
+/**
+ * FileContext.trash
+ */
+export type FileContext$trashArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the TrashedFile
+   */
+  select?: Prisma.TrashedFileSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the TrashedFile
+   */
+  omit?: Prisma.TrashedFileOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.TrashedFileInclude<ExtArgs> | null
+  where?: Prisma.TrashedFileWhereInput
+  orderBy?: Prisma.TrashedFileOrderByWithRelationInput | Prisma.TrashedFileOrderByWithRelationInput[]
+  cursor?: Prisma.TrashedFileWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.TrashedFileScalarFieldEnum | Prisma.TrashedFileScalarFieldEnum[]
 }
 
 /**

@@ -29,29 +29,43 @@ export type AggregateTenantHead = {
 export type TenantHeadAvgAggregateOutputType = {
   files: number | null
   bytes: number | null
+  journalLength: number | null
+  quotaLevel: number | null
 }
 
 export type TenantHeadSumAggregateOutputType = {
   files: bigint | null
   bytes: bigint | null
+  journalLength: bigint | null
+  quotaLevel: number | null
 }
 
 export type TenantHeadMinAggregateOutputType = {
   tenantId: string | null
   files: bigint | null
   bytes: bigint | null
+  journalLength: bigint | null
+  journalAt: Date | null
+  quotaLevel: number | null
 }
 
 export type TenantHeadMaxAggregateOutputType = {
   tenantId: string | null
   files: bigint | null
   bytes: bigint | null
+  journalLength: bigint | null
+  journalAt: Date | null
+  quotaLevel: number | null
 }
 
 export type TenantHeadCountAggregateOutputType = {
   tenantId: number
   files: number
   bytes: number
+  journalLength: number
+  journalFrontier: number
+  journalAt: number
+  quotaLevel: number
   _all: number
 }
 
@@ -59,29 +73,43 @@ export type TenantHeadCountAggregateOutputType = {
 export type TenantHeadAvgAggregateInputType = {
   files?: true
   bytes?: true
+  journalLength?: true
+  quotaLevel?: true
 }
 
 export type TenantHeadSumAggregateInputType = {
   files?: true
   bytes?: true
+  journalLength?: true
+  quotaLevel?: true
 }
 
 export type TenantHeadMinAggregateInputType = {
   tenantId?: true
   files?: true
   bytes?: true
+  journalLength?: true
+  journalAt?: true
+  quotaLevel?: true
 }
 
 export type TenantHeadMaxAggregateInputType = {
   tenantId?: true
   files?: true
   bytes?: true
+  journalLength?: true
+  journalAt?: true
+  quotaLevel?: true
 }
 
 export type TenantHeadCountAggregateInputType = {
   tenantId?: true
   files?: true
   bytes?: true
+  journalLength?: true
+  journalFrontier?: true
+  journalAt?: true
+  quotaLevel?: true
   _all?: true
 }
 
@@ -175,6 +203,10 @@ export type TenantHeadGroupByOutputType = {
   tenantId: string
   files: bigint
   bytes: bigint
+  journalLength: bigint
+  journalFrontier: runtime.Bytes[]
+  journalAt: Date | null
+  quotaLevel: number
   _count: TenantHeadCountAggregateOutputType | null
   _avg: TenantHeadAvgAggregateOutputType | null
   _sum: TenantHeadSumAggregateOutputType | null
@@ -204,6 +236,10 @@ export type TenantHeadWhereInput = {
   tenantId?: Prisma.StringFilter<"TenantHead"> | string
   files?: Prisma.BigIntFilter<"TenantHead"> | bigint | number
   bytes?: Prisma.BigIntFilter<"TenantHead"> | bigint | number
+  journalLength?: Prisma.BigIntFilter<"TenantHead"> | bigint | number
+  journalFrontier?: Prisma.BytesNullableListFilter<"TenantHead">
+  journalAt?: Prisma.DateTimeNullableFilter<"TenantHead"> | Date | string | null
+  quotaLevel?: Prisma.IntFilter<"TenantHead"> | number
   tenant?: Prisma.XOR<Prisma.TenantScalarRelationFilter, Prisma.TenantWhereInput>
 }
 
@@ -211,6 +247,10 @@ export type TenantHeadOrderByWithRelationInput = {
   tenantId?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
+  journalLength?: Prisma.SortOrder
+  journalFrontier?: Prisma.SortOrder
+  journalAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   tenant?: Prisma.TenantOrderByWithRelationInput
 }
 
@@ -221,6 +261,10 @@ export type TenantHeadWhereUniqueInput = Prisma.AtLeast<{
   NOT?: Prisma.TenantHeadWhereInput | Prisma.TenantHeadWhereInput[]
   files?: Prisma.BigIntFilter<"TenantHead"> | bigint | number
   bytes?: Prisma.BigIntFilter<"TenantHead"> | bigint | number
+  journalLength?: Prisma.BigIntFilter<"TenantHead"> | bigint | number
+  journalFrontier?: Prisma.BytesNullableListFilter<"TenantHead">
+  journalAt?: Prisma.DateTimeNullableFilter<"TenantHead"> | Date | string | null
+  quotaLevel?: Prisma.IntFilter<"TenantHead"> | number
   tenant?: Prisma.XOR<Prisma.TenantScalarRelationFilter, Prisma.TenantWhereInput>
 }, "tenantId">
 
@@ -228,6 +272,10 @@ export type TenantHeadOrderByWithAggregationInput = {
   tenantId?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
+  journalLength?: Prisma.SortOrder
+  journalFrontier?: Prisma.SortOrder
+  journalAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
   _count?: Prisma.TenantHeadCountOrderByAggregateInput
   _avg?: Prisma.TenantHeadAvgOrderByAggregateInput
   _max?: Prisma.TenantHeadMaxOrderByAggregateInput
@@ -242,11 +290,19 @@ export type TenantHeadScalarWhereWithAggregatesInput = {
   tenantId?: Prisma.StringWithAggregatesFilter<"TenantHead"> | string
   files?: Prisma.BigIntWithAggregatesFilter<"TenantHead"> | bigint | number
   bytes?: Prisma.BigIntWithAggregatesFilter<"TenantHead"> | bigint | number
+  journalLength?: Prisma.BigIntWithAggregatesFilter<"TenantHead"> | bigint | number
+  journalFrontier?: Prisma.BytesNullableListFilter<"TenantHead">
+  journalAt?: Prisma.DateTimeNullableWithAggregatesFilter<"TenantHead"> | Date | string | null
+  quotaLevel?: Prisma.IntWithAggregatesFilter<"TenantHead"> | number
 }
 
 export type TenantHeadCreateInput = {
   files?: bigint | number
   bytes?: bigint | number
+  journalLength?: bigint | number
+  journalFrontier?: Prisma.TenantHeadCreatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Date | string | null
+  quotaLevel?: number
   tenant: Prisma.TenantCreateNestedOneWithoutHeadInput
 }
 
@@ -254,11 +310,19 @@ export type TenantHeadUncheckedCreateInput = {
   tenantId: string
   files?: bigint | number
   bytes?: bigint | number
+  journalLength?: bigint | number
+  journalFrontier?: Prisma.TenantHeadCreatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Date | string | null
+  quotaLevel?: number
 }
 
 export type TenantHeadUpdateInput = {
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalLength?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalFrontier?: Prisma.TenantHeadUpdatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
   tenant?: Prisma.TenantUpdateOneRequiredWithoutHeadNestedInput
 }
 
@@ -266,23 +330,39 @@ export type TenantHeadUncheckedUpdateInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalLength?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalFrontier?: Prisma.TenantHeadUpdatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type TenantHeadCreateManyInput = {
   tenantId: string
   files?: bigint | number
   bytes?: bigint | number
+  journalLength?: bigint | number
+  journalFrontier?: Prisma.TenantHeadCreatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Date | string | null
+  quotaLevel?: number
 }
 
 export type TenantHeadUpdateManyMutationInput = {
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalLength?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalFrontier?: Prisma.TenantHeadUpdatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type TenantHeadUncheckedUpdateManyInput = {
   tenantId?: Prisma.StringFieldUpdateOperationsInput | string
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalLength?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalFrontier?: Prisma.TenantHeadUpdatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type TenantHeadNullableScalarRelationFilter = {
@@ -290,32 +370,54 @@ export type TenantHeadNullableScalarRelationFilter = {
   isNot?: Prisma.TenantHeadWhereInput | null
 }
 
+export type BytesNullableListFilter<$PrismaModel = never> = {
+  equals?: runtime.Bytes[] | Prisma.ListBytesFieldRefInput<$PrismaModel> | null
+  has?: runtime.Bytes | Prisma.BytesFieldRefInput<$PrismaModel> | null
+  hasEvery?: runtime.Bytes[] | Prisma.ListBytesFieldRefInput<$PrismaModel>
+  hasSome?: runtime.Bytes[] | Prisma.ListBytesFieldRefInput<$PrismaModel>
+  isEmpty?: boolean
+}
+
 export type TenantHeadCountOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
+  journalLength?: Prisma.SortOrder
+  journalFrontier?: Prisma.SortOrder
+  journalAt?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
 }
 
 export type TenantHeadAvgOrderByAggregateInput = {
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
+  journalLength?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
 }
 
 export type TenantHeadMaxOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
+  journalLength?: Prisma.SortOrder
+  journalAt?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
 }
 
 export type TenantHeadMinOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
+  journalLength?: Prisma.SortOrder
+  journalAt?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
 }
 
 export type TenantHeadSumOrderByAggregateInput = {
   files?: Prisma.SortOrder
   bytes?: Prisma.SortOrder
+  journalLength?: Prisma.SortOrder
+  quotaLevel?: Prisma.SortOrder
 }
 
 export type TenantHeadCreateNestedOneWithoutTenantInput = {
@@ -350,6 +452,10 @@ export type TenantHeadUncheckedUpdateOneWithoutTenantNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.TenantHeadUpdateToOneWithWhereWithoutTenantInput, Prisma.TenantHeadUpdateWithoutTenantInput>, Prisma.TenantHeadUncheckedUpdateWithoutTenantInput>
 }
 
+export type TenantHeadCreatejournalFrontierInput = {
+  set: runtime.Bytes[]
+}
+
 export type BigIntFieldUpdateOperationsInput = {
   set?: bigint | number
   increment?: bigint | number
@@ -358,14 +464,31 @@ export type BigIntFieldUpdateOperationsInput = {
   divide?: bigint | number
 }
 
+export type TenantHeadUpdatejournalFrontierInput = {
+  set?: runtime.Bytes[]
+  push?: runtime.Bytes | runtime.Bytes[]
+}
+
+export type NullableDateTimeFieldUpdateOperationsInput = {
+  set?: Date | string | null
+}
+
 export type TenantHeadCreateWithoutTenantInput = {
   files?: bigint | number
   bytes?: bigint | number
+  journalLength?: bigint | number
+  journalFrontier?: Prisma.TenantHeadCreatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Date | string | null
+  quotaLevel?: number
 }
 
 export type TenantHeadUncheckedCreateWithoutTenantInput = {
   files?: bigint | number
   bytes?: bigint | number
+  journalLength?: bigint | number
+  journalFrontier?: Prisma.TenantHeadCreatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Date | string | null
+  quotaLevel?: number
 }
 
 export type TenantHeadCreateOrConnectWithoutTenantInput = {
@@ -387,11 +510,19 @@ export type TenantHeadUpdateToOneWithWhereWithoutTenantInput = {
 export type TenantHeadUpdateWithoutTenantInput = {
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalLength?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalFrontier?: Prisma.TenantHeadUpdatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type TenantHeadUncheckedUpdateWithoutTenantInput = {
   files?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalLength?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  journalFrontier?: Prisma.TenantHeadUpdatejournalFrontierInput | runtime.Bytes[]
+  journalAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  quotaLevel?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 
@@ -400,6 +531,10 @@ export type TenantHeadSelect<ExtArgs extends runtime.Types.Extensions.InternalAr
   tenantId?: boolean
   files?: boolean
   bytes?: boolean
+  journalLength?: boolean
+  journalFrontier?: boolean
+  journalAt?: boolean
+  quotaLevel?: boolean
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["tenantHead"]>
 
@@ -407,6 +542,10 @@ export type TenantHeadSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Ex
   tenantId?: boolean
   files?: boolean
   bytes?: boolean
+  journalLength?: boolean
+  journalFrontier?: boolean
+  journalAt?: boolean
+  quotaLevel?: boolean
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["tenantHead"]>
 
@@ -414,6 +553,10 @@ export type TenantHeadSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Ex
   tenantId?: boolean
   files?: boolean
   bytes?: boolean
+  journalLength?: boolean
+  journalFrontier?: boolean
+  journalAt?: boolean
+  quotaLevel?: boolean
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["tenantHead"]>
 
@@ -421,9 +564,13 @@ export type TenantHeadSelectScalar = {
   tenantId?: boolean
   files?: boolean
   bytes?: boolean
+  journalLength?: boolean
+  journalFrontier?: boolean
+  journalAt?: boolean
+  quotaLevel?: boolean
 }
 
-export type TenantHeadOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "files" | "bytes", ExtArgs["result"]["tenantHead"]>
+export type TenantHeadOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "files" | "bytes" | "journalLength" | "journalFrontier" | "journalAt" | "quotaLevel", ExtArgs["result"]["tenantHead"]>
 export type TenantHeadInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
 }
@@ -443,6 +590,10 @@ export type $TenantHeadPayload<ExtArgs extends runtime.Types.Extensions.Internal
     tenantId: string
     files: bigint
     bytes: bigint
+    journalLength: bigint
+    journalFrontier: runtime.Bytes[]
+    journalAt: Date | null
+    quotaLevel: number
   }, ExtArgs["result"]["tenantHead"]>
   composites: {}
 }
@@ -870,6 +1021,10 @@ export interface TenantHeadFieldRefs {
   readonly tenantId: Prisma.FieldRef<"TenantHead", 'String'>
   readonly files: Prisma.FieldRef<"TenantHead", 'BigInt'>
   readonly bytes: Prisma.FieldRef<"TenantHead", 'BigInt'>
+  readonly journalLength: Prisma.FieldRef<"TenantHead", 'BigInt'>
+  readonly journalFrontier: Prisma.FieldRef<"TenantHead", 'Bytes[]'>
+  readonly journalAt: Prisma.FieldRef<"TenantHead", 'DateTime'>
+  readonly quotaLevel: Prisma.FieldRef<"TenantHead", 'Int'>
 }
     
 

@@ -528,14 +528,6 @@ export type StringNullableListFilter<$PrismaModel = never> = {
   isEmpty?: boolean
 }
 
-export type BytesNullableListFilter<$PrismaModel = never> = {
-  equals?: runtime.Bytes[] | Prisma.ListBytesFieldRefInput<$PrismaModel> | null
-  has?: runtime.Bytes | Prisma.BytesFieldRefInput<$PrismaModel> | null
-  hasEvery?: runtime.Bytes[] | Prisma.ListBytesFieldRefInput<$PrismaModel>
-  hasSome?: runtime.Bytes[] | Prisma.ListBytesFieldRefInput<$PrismaModel>
-  isEmpty?: boolean
-}
-
 export type UserTenantIdEmailCompoundUniqueInput = {
   tenantId: string
   email: string
@@ -671,10 +663,6 @@ export type UserUpdatescopesInput = {
 
 export type NullableBytesFieldUpdateOperationsInput = {
   set?: runtime.Bytes | null
-}
-
-export type NullableDateTimeFieldUpdateOperationsInput = {
-  set?: Date | string | null
 }
 
 export type UserUpdaterecoveryCodesInput = {
