@@ -23,12 +23,11 @@ import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.type.js'
 import { FileList, fileColumns, fileJoins } from './file-list.js'
+import { FileLookup, type StoredFile } from './file-lookup.js'
 import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
-
-type StoredFile = File & { blobPath: string }
 
 type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
 
@@ -40,6 +39,7 @@ export class FileService {
   readonly #ledger: Ledger
   readonly #storage: BlobStorage
   readonly #contexts: FileContextService
+  readonly #lookup: FileLookup
   readonly #list: FileList
   readonly #search: FileSearch
 
@@ -48,6 +48,7 @@ export class FileService {
     this.#ledger = parts.ledger
     this.#storage = parts.storage
     this.#contexts = parts.contexts
+    this.#lookup = new FileLookup(parts.db.pool)
     this.#list = new FileList(parts.db.pool)
     this.#search = new FileSearch(parts.db.pool)
   }
@@ -55,14 +56,7 @@ export class FileService {
   /** Throws 404; the attempt learns which file and context it is about. */
   async get(attempt: Attempt, fileId: string): Promise<StoredFile> {
     const { actor } = attempt
-    const { rows } = isId('file', fileId)
-      ? await this.#db.pool.query<StoredFile>({
-          name: 'file-by-id',
-          text: `SELECT ${fileColumns}, f.blob_path AS "blobPath" FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = $2`,
-          values: [actor.tenantId, fileId],
-        })
-      : { rows: [] }
-    const file = rows[0]
+    const file = isId('file', fileId) ? await this.#lookup.find(actor.tenantId, fileId) : null
     if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
     attempt.involve({ fileId, context: file })
     return file
@@ -145,17 +139,15 @@ export class FileService {
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
-    const { rows } = await this.#db.pool.query<StoredFile>({
-      name: 'stored-files-by-id',
-      text: `SELECT ${fileColumns}, f.blob_path AS "blobPath" FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2)`,
-      values: [actor.tenantId, ids.filter((id) => isId('file', id))],
-    })
-    const found = new Map(rows.filter((file) => maySeeContext(actor, file.contextId)).map((file) => [file.fileId, file]))
+    const found = await this.#lookup.findAll(
+      actor.tenantId,
+      ids.filter((id) => isId('file', id)),
+    )
     return Promise.all(
       ids.map(async (fileId) => {
         try {
           const file = found.get(fileId)
-          if (!file) throw notFound('file', fileId)
+          if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
           await this.#ledger.commit({ deletion: { actor, file } })
           return { fileId, deleted: true, error: null }
         } catch (error) {

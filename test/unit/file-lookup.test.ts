@@ -1,0 +1,47 @@
+import { expect, test } from '@jest/globals'
+import { FileLookup } from '../../src/files/file-lookup.js'
+
+/** Each tenant has the files named after it, and `ten_away` no database. */
+function lookupOver(statements: unknown[][]) {
+  const database = {
+    query: async ({ values }: { values: unknown[] }) => {
+      statements.push(values)
+      const [tenantId, ids] = values as [string, string[]]
+      if (tenantId === 'ten_away') throw new Error('no answer')
+      return { rows: ids.filter((fileId) => fileId.endsWith(tenantId)).map((fileId) => ({ tenantId, fileId })), rowCount: 0 }
+    },
+  }
+  return new FileLookup(database as never)
+}
+
+test('files that are asked for in one turn are one statement for each tenant, and of that tenant alone', async () => {
+  const statements: unknown[][] = []
+  const lookup = lookupOver(statements)
+  const found = await Promise.all([
+    lookup.find('a', 'one-a'),
+    lookup.find('b', 'one-a'),
+    lookup.find('a', 'two-a'),
+    lookup.find('a', 'one-a'),
+  ])
+  expect(found.map((file) => file?.fileId)).toEqual(['one-a', undefined, 'two-a', 'one-a'])
+  expect(statements).toEqual([
+    ['a', ['one-a', 'two-a']],
+    ['b', ['one-a']],
+  ])
+})
+
+test('what was found is not kept for a later turn', async () => {
+  const statements: unknown[][] = []
+  const lookup = lookupOver(statements)
+  await lookup.find('a', 'one-a')
+  await lookup.find('a', 'one-a')
+  expect(statements).toHaveLength(2)
+})
+
+test('a statement that fails takes along those of its tenant only', async () => {
+  const lookup = lookupOver([])
+  const away = lookup.find('ten_away', 'x')
+  const found = lookup.find('a', 'one-a')
+  await expect(away).rejects.toThrow('no answer')
+  expect((await found)?.fileId).toBe('one-a')
+})
