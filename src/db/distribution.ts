@@ -8,6 +8,7 @@ export const referenceTables = [
   'api_keys',
   'signing_keys',
   'file_contexts',
+  'webhooks',
   'rate_limits',
   'service_state',
 ] as const
@@ -39,6 +40,8 @@ export const distributedTables = [
   'upload_parts',
   'storage_findings',
   'spent_downloads',
+  'webhook_positions',
+  'webhook_deliveries',
 ] as const
 
 /** What was done now; nothing where all had been done before. */

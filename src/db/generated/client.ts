@@ -207,3 +207,18 @@ export type ServiceState = Prisma.ServiceStateModel
  * Download URLs of use once that were used, until they expire.
  */
 export type SpentDownload = Prisma.SpentDownloadModel
+/**
+ * Model Webhook
+ * 
+ */
+export type Webhook = Prisma.WebhookModel
+/**
+ * Model WebhookPosition
+ * How far a webhook has come in the journal, and whose turn it is to go on with it.
+ */
+export type WebhookPosition = Prisma.WebhookPositionModel
+/**
+ * Model WebhookDelivery
+ * 
+ */
+export type WebhookDelivery = Prisma.WebhookDeliveryModel

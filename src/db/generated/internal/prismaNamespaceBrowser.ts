@@ -83,7 +83,10 @@ export const ModelName = {
   RateLimit: 'RateLimit',
   StorageFinding: 'StorageFinding',
   ServiceState: 'ServiceState',
-  SpentDownload: 'SpentDownload'
+  SpentDownload: 'SpentDownload',
+  Webhook: 'Webhook',
+  WebhookPosition: 'WebhookPosition',
+  WebhookDelivery: 'WebhookDelivery'
 } as const
 
 export type ModelName = (typeof ModelName)[keyof typeof ModelName]
@@ -613,6 +616,59 @@ export const SpentDownloadScalarFieldEnum = {
 } as const
 
 export type SpentDownloadScalarFieldEnum = (typeof SpentDownloadScalarFieldEnum)[keyof typeof SpentDownloadScalarFieldEnum]
+
+
+export const WebhookScalarFieldEnum = {
+  tenantId: 'tenantId',
+  webhookId: 'webhookId',
+  url: 'url',
+  types: 'types',
+  contexts: 'contexts',
+  description: 'description',
+  status: 'status',
+  disabledReason: 'disabledReason',
+  secretEncrypted: 'secretEncrypted',
+  previousSecretEncrypted: 'previousSecretEncrypted',
+  previousExpiresAt: 'previousExpiresAt',
+  createdBy: 'createdBy',
+  createdAt: 'createdAt',
+  updatedAt: 'updatedAt'
+} as const
+
+export type WebhookScalarFieldEnum = (typeof WebhookScalarFieldEnum)[keyof typeof WebhookScalarFieldEnum]
+
+
+export const WebhookPositionScalarFieldEnum = {
+  tenantId: 'tenantId',
+  webhookId: 'webhookId',
+  sequence: 'sequence',
+  claim: 'claim',
+  attempts: 'attempts',
+  nextAttemptAt: 'nextAttemptAt',
+  failingSince: 'failingSince'
+} as const
+
+export type WebhookPositionScalarFieldEnum = (typeof WebhookPositionScalarFieldEnum)[keyof typeof WebhookPositionScalarFieldEnum]
+
+
+export const WebhookDeliveryScalarFieldEnum = {
+  tenantId: 'tenantId',
+  webhookId: 'webhookId',
+  deliveryId: 'deliveryId',
+  sequence: 'sequence',
+  eventId: 'eventId',
+  type: 'type',
+  status: 'status',
+  attempts: 'attempts',
+  responseStatus: 'responseStatus',
+  error: 'error',
+  durationMs: 'durationMs',
+  createdAt: 'createdAt',
+  attemptedAt: 'attemptedAt',
+  nextAttemptAt: 'nextAttemptAt'
+} as const
+
+export type WebhookDeliveryScalarFieldEnum = (typeof WebhookDeliveryScalarFieldEnum)[keyof typeof WebhookDeliveryScalarFieldEnum]
 
 
 export const SortOrder = {

@@ -247,6 +247,7 @@ export type TenantWhereInput = {
   users?: Prisma.UserListRelationFilter
   apiKeys?: Prisma.ApiKeyListRelationFilter
   contexts?: Prisma.FileContextListRelationFilter
+  webhooks?: Prisma.WebhookListRelationFilter
   spentDownloads?: Prisma.SpentDownloadListRelationFilter
   head?: Prisma.XOR<Prisma.TenantHeadNullableScalarRelationFilter, Prisma.TenantHeadWhereInput> | null
 }
@@ -263,6 +264,7 @@ export type TenantOrderByWithRelationInput = {
   users?: Prisma.UserOrderByRelationAggregateInput
   apiKeys?: Prisma.ApiKeyOrderByRelationAggregateInput
   contexts?: Prisma.FileContextOrderByRelationAggregateInput
+  webhooks?: Prisma.WebhookOrderByRelationAggregateInput
   spentDownloads?: Prisma.SpentDownloadOrderByRelationAggregateInput
   head?: Prisma.TenantHeadOrderByWithRelationInput
 }
@@ -282,6 +284,7 @@ export type TenantWhereUniqueInput = Prisma.AtLeast<{
   users?: Prisma.UserListRelationFilter
   apiKeys?: Prisma.ApiKeyListRelationFilter
   contexts?: Prisma.FileContextListRelationFilter
+  webhooks?: Prisma.WebhookListRelationFilter
   spentDownloads?: Prisma.SpentDownloadListRelationFilter
   head?: Prisma.XOR<Prisma.TenantHeadNullableScalarRelationFilter, Prisma.TenantHeadWhereInput> | null
 }, "tenantId">
@@ -328,6 +331,7 @@ export type TenantCreateInput = {
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
@@ -344,6 +348,7 @@ export type TenantUncheckedCreateInput = {
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
@@ -360,6 +365,7 @@ export type TenantUpdateInput = {
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
@@ -376,6 +382,7 @@ export type TenantUncheckedUpdateInput = {
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
@@ -551,6 +558,20 @@ export type TenantUpdateOneRequiredWithoutSpentDownloadsNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutSpentDownloadsInput, Prisma.TenantUpdateWithoutSpentDownloadsInput>, Prisma.TenantUncheckedUpdateWithoutSpentDownloadsInput>
 }
 
+export type TenantCreateNestedOneWithoutWebhooksInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutWebhooksInput, Prisma.TenantUncheckedCreateWithoutWebhooksInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutWebhooksInput
+  connect?: Prisma.TenantWhereUniqueInput
+}
+
+export type TenantUpdateOneRequiredWithoutWebhooksNestedInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutWebhooksInput, Prisma.TenantUncheckedCreateWithoutWebhooksInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutWebhooksInput
+  upsert?: Prisma.TenantUpsertWithoutWebhooksInput
+  connect?: Prisma.TenantWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutWebhooksInput, Prisma.TenantUpdateWithoutWebhooksInput>, Prisma.TenantUncheckedUpdateWithoutWebhooksInput>
+}
+
 export type TenantCreateWithoutHeadInput = {
   tenantId: string
   name: string
@@ -563,6 +584,7 @@ export type TenantCreateWithoutHeadInput = {
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
 }
 
@@ -578,6 +600,7 @@ export type TenantUncheckedCreateWithoutHeadInput = {
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
 }
 
@@ -609,6 +632,7 @@ export type TenantUpdateWithoutHeadInput = {
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
 }
 
@@ -624,6 +648,7 @@ export type TenantUncheckedUpdateWithoutHeadInput = {
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
 }
 
@@ -638,6 +663,7 @@ export type TenantCreateWithoutUsersInput = {
   updatedAt: Date | string
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
@@ -653,6 +679,7 @@ export type TenantUncheckedCreateWithoutUsersInput = {
   updatedAt: Date | string
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
@@ -684,6 +711,7 @@ export type TenantUpdateWithoutUsersInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
@@ -699,6 +727,7 @@ export type TenantUncheckedUpdateWithoutUsersInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
@@ -714,6 +743,7 @@ export type TenantCreateWithoutApiKeysInput = {
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
@@ -729,6 +759,7 @@ export type TenantUncheckedCreateWithoutApiKeysInput = {
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
@@ -760,6 +791,7 @@ export type TenantUpdateWithoutApiKeysInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
@@ -775,6 +807,7 @@ export type TenantUncheckedUpdateWithoutApiKeysInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
@@ -790,6 +823,7 @@ export type TenantCreateWithoutContextsInput = {
   updatedAt: Date | string
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
@@ -805,6 +839,7 @@ export type TenantUncheckedCreateWithoutContextsInput = {
   updatedAt: Date | string
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
@@ -836,6 +871,7 @@ export type TenantUpdateWithoutContextsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
@@ -851,6 +887,7 @@ export type TenantUncheckedUpdateWithoutContextsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
@@ -867,6 +904,7 @@ export type TenantCreateWithoutSpentDownloadsInput = {
   users?: Prisma.UserCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
@@ -882,6 +920,7 @@ export type TenantUncheckedCreateWithoutSpentDownloadsInput = {
   users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
@@ -913,6 +952,7 @@ export type TenantUpdateWithoutSpentDownloadsInput = {
   users?: Prisma.UserUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
@@ -928,6 +968,87 @@ export type TenantUncheckedUpdateWithoutSpentDownloadsInput = {
   users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
+}
+
+export type TenantCreateWithoutWebhooksInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
+}
+
+export type TenantUncheckedCreateWithoutWebhooksInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
+}
+
+export type TenantCreateOrConnectWithoutWebhooksInput = {
+  where: Prisma.TenantWhereUniqueInput
+  create: Prisma.XOR<Prisma.TenantCreateWithoutWebhooksInput, Prisma.TenantUncheckedCreateWithoutWebhooksInput>
+}
+
+export type TenantUpsertWithoutWebhooksInput = {
+  update: Prisma.XOR<Prisma.TenantUpdateWithoutWebhooksInput, Prisma.TenantUncheckedUpdateWithoutWebhooksInput>
+  create: Prisma.XOR<Prisma.TenantCreateWithoutWebhooksInput, Prisma.TenantUncheckedCreateWithoutWebhooksInput>
+  where?: Prisma.TenantWhereInput
+}
+
+export type TenantUpdateToOneWithWhereWithoutWebhooksInput = {
+  where?: Prisma.TenantWhereInput
+  data: Prisma.XOR<Prisma.TenantUpdateWithoutWebhooksInput, Prisma.TenantUncheckedUpdateWithoutWebhooksInput>
+}
+
+export type TenantUpdateWithoutWebhooksInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
+}
+
+export type TenantUncheckedUpdateWithoutWebhooksInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
@@ -940,6 +1061,7 @@ export type TenantCountOutputType = {
   users: number
   apiKeys: number
   contexts: number
+  webhooks: number
   spentDownloads: number
 }
 
@@ -947,6 +1069,7 @@ export type TenantCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions
   users?: boolean | TenantCountOutputTypeCountUsersArgs
   apiKeys?: boolean | TenantCountOutputTypeCountApiKeysArgs
   contexts?: boolean | TenantCountOutputTypeCountContextsArgs
+  webhooks?: boolean | TenantCountOutputTypeCountWebhooksArgs
   spentDownloads?: boolean | TenantCountOutputTypeCountSpentDownloadsArgs
 }
 
@@ -984,6 +1107,13 @@ export type TenantCountOutputTypeCountContextsArgs<ExtArgs extends runtime.Types
 /**
  * TenantCountOutputType without action
  */
+export type TenantCountOutputTypeCountWebhooksArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.WebhookWhereInput
+}
+
+/**
+ * TenantCountOutputType without action
+ */
 export type TenantCountOutputTypeCountSpentDownloadsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   where?: Prisma.SpentDownloadWhereInput
 }
@@ -1001,6 +1131,7 @@ export type TenantSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   users?: boolean | Prisma.Tenant$usersArgs<ExtArgs>
   apiKeys?: boolean | Prisma.Tenant$apiKeysArgs<ExtArgs>
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
+  webhooks?: boolean | Prisma.Tenant$webhooksArgs<ExtArgs>
   spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
   head?: boolean | Prisma.Tenant$headArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
@@ -1044,6 +1175,7 @@ export type TenantInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   users?: boolean | Prisma.Tenant$usersArgs<ExtArgs>
   apiKeys?: boolean | Prisma.Tenant$apiKeysArgs<ExtArgs>
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
+  webhooks?: boolean | Prisma.Tenant$webhooksArgs<ExtArgs>
   spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
   head?: boolean | Prisma.Tenant$headArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
@@ -1057,6 +1189,7 @@ export type $TenantPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     users: Prisma.$UserPayload<ExtArgs>[]
     apiKeys: Prisma.$ApiKeyPayload<ExtArgs>[]
     contexts: Prisma.$FileContextPayload<ExtArgs>[]
+    webhooks: Prisma.$WebhookPayload<ExtArgs>[]
     spentDownloads: Prisma.$SpentDownloadPayload<ExtArgs>[]
     head: Prisma.$TenantHeadPayload<ExtArgs> | null
   }
@@ -1466,6 +1599,7 @@ export interface Prisma__TenantClient<T, Null = never, ExtArgs extends runtime.T
   users<T extends Prisma.Tenant$usersArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$usersArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$UserPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   apiKeys<T extends Prisma.Tenant$apiKeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$apiKeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$ApiKeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   contexts<T extends Prisma.Tenant$contextsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$contextsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$FileContextPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  webhooks<T extends Prisma.Tenant$webhooksArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$webhooksArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$WebhookPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   spentDownloads<T extends Prisma.Tenant$spentDownloadsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$spentDownloadsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SpentDownloadPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   head<T extends Prisma.Tenant$headArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$headArgs<ExtArgs>>): Prisma.Prisma__TenantHeadClient<runtime.Types.Result.GetResult<Prisma.$TenantHeadPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
@@ -1967,6 +2101,30 @@ export type Tenant$contextsArgs<ExtArgs extends runtime.Types.Extensions.Interna
   take?: number
   skip?: number
   distinct?: Prisma.FileContextScalarFieldEnum | Prisma.FileContextScalarFieldEnum[]
+}
+
+/**
+ * Tenant.webhooks
+ */
+export type Tenant$webhooksArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the Webhook
+   */
+  select?: Prisma.WebhookSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the Webhook
+   */
+  omit?: Prisma.WebhookOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.WebhookInclude<ExtArgs> | null
+  where?: Prisma.WebhookWhereInput
+  orderBy?: Prisma.WebhookOrderByWithRelationInput | Prisma.WebhookOrderByWithRelationInput[]
+  cursor?: Prisma.WebhookWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.WebhookScalarFieldEnum | Prisma.WebhookScalarFieldEnum[]
 }
 
 /**
