@@ -1,3 +1,4 @@
+import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
 import { FileLookup } from '../../src/files/file-lookup.js'
 
