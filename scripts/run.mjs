@@ -1,4 +1,4 @@
-// npm run admin -- … and npm run validate -- …: prepares the clone, then becomes dist/<name>.js.
+// npm run admin, validate, verify -- …: prepares the clone, then becomes dist/<name>.js.
 // Standard output belongs to the program: what preparing has to say goes to standard error.
 // No package's job: a bin entry of our own would run before the clone is prepared.
 import { fileURLToPath } from 'node:url'
@@ -7,7 +7,7 @@ import { orFail, prepare } from './prepare.mjs'
 const [name, ...args] = process.argv.slice(2)
 await orFail(() => prepare({ say: (what) => console.error(what) }))
 // npm runs its scripts in the clone; what the user names is relative to where the user stands.
-if (name === 'validate' && process.env.INIT_CWD) process.chdir(process.env.INIT_CWD)
+if (['validate', 'verify'].includes(name) && process.env.INIT_CWD) process.chdir(process.env.INIT_CWD)
 const program = new URL(`../dist/cli/${name}.js`, import.meta.url)
 process.argv = [process.argv[0], fileURLToPath(program), ...args]
 await import(program)

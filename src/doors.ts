@@ -83,7 +83,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       : undefined,
     resumable: resumableOf(parts, callers),
     documentation: (app) => mountDocumentation(app, schema),
-    jwks: () => identity.sessions.jwks(),
+    jwks: () => identity.jwks(),
     health,
     spool,
     metricsToken: config.metricsToken,

@@ -27,6 +27,7 @@ const base = [
   'ids',
   'cursors',
   'public-error',
+  'transparency',
   'config',
   'formats',
   'workers',

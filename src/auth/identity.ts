@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
 import type { Origin } from './actor.js'
 import { type Authentication, type Authenticators, authenticate } from './authenticate.js'
+import { makeEd25519Key } from './ed25519.js'
 import type { IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
 import { KeyDirectory, type LoadApiKey, type RehashApiKey } from './key-directory.js'
@@ -9,7 +10,8 @@ import { type KeyUse, LastUsed } from './last-used.js'
 import { LegacyPeppers } from './legacy-peppers.js'
 import type { MasterKey } from './master-key.js'
 import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
-import { makeSessionKey, Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
+import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
+import type { SigningPurpose } from './signing-keys.js'
 import { StoredSigningSecrets } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
 
@@ -36,7 +38,7 @@ export class Identity {
   readonly sessions: Sessions
   readonly tokens: Tokens
   readonly lastUsed: LastUsed
-  readonly signing: Record<'download_url' | 'session', StoredSigningSecrets>
+  readonly signing: Record<SigningPurpose, StoredSigningSecrets>
 
   readonly #options: IdentityOptions
   readonly #peppers = new LegacyPeppers()
@@ -66,9 +68,12 @@ export class Identity {
       session: new StoredSigningSecrets({
         ...stored,
         purpose: 'session',
-        make: makeSessionKey,
+        make: makeEd25519Key,
         lifetimeSeconds: sessionSeconds + 60,
       }),
+      // What these sign is kept for as long as somebody wants to prove something by it.
+      receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
+      log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
     }
     this.directory = new KeyDirectory({
       trust,
@@ -95,6 +100,12 @@ export class Identity {
 
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     return authenticate(rawHeaders, origin, this.#authenticators)
+  }
+
+  /** The document at /.well-known/jwks.json: the keys that sign tokens, receipts and logs, and those that still verify. */
+  async jwks(): Promise<{ keys: Record<string, unknown>[] }> {
+    const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.all()))
+    return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
   }
 
   /** To be called on this replica when a change is committed; `announce`, in its transaction, reaches the others. */

@@ -1,8 +1,9 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
-import { decodeJwt, decodeProtectedHeader, errors, type JWK, jwtVerify, SignJWT } from 'jose'
+import { sign, verify } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose'
 import { currentTime, now } from '../clock.js'
 import { isId } from '../ids.js'
-import type { KnownSigningKey, StoredSigningSecrets } from './signing-secrets.js'
+import { keyPairOf } from './ed25519.js'
+import type { StoredSigningSecrets } from './signing-secrets.js'
 import { RefusedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
 /** The issuer and audience of the service's own tokens: the same wherever it is reached. */
@@ -15,19 +16,8 @@ export interface SessionsOptions {
   load(sessionId: string): Promise<SessionRecord | null>
 }
 
-/** A new Ed25519 key, for the `make` of the sessions' signing secrets. */
-export function makeSessionKey(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-  return {
-    secret: privateKey.export({ format: 'der', type: 'pkcs8' }),
-    publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: keyId, alg: 'EdDSA', use: 'sig' },
-  }
-}
-
 /** Tokens of the service's own sign-in: EdDSA, 12 hours, and a session behind each that can be revoked. */
 export class Sessions {
-  // Parsing a key costs more than using it. Keys that rotated away are collected with the objects they were read into.
-  readonly #parsed = new WeakMap<KnownSigningKey, { privateKey: KeyObject; publicKey: KeyObject }>()
   readonly #options: SessionsOptions
 
   constructor(options: SessionsOptions) {
@@ -45,7 +35,7 @@ export class Sessions {
       .setSubject(user.userId)
       .setIssuedAt(issued)
       .setExpirationTime(issued + sessionSeconds)
-      .sign(this.#keyObjects(key).privateKey)
+      .sign(keyPairOf(key).privateKey)
     return { token, expiresAt: new Date((issued + sessionSeconds) * 1000) }
   }
 
@@ -70,11 +60,6 @@ export class Sessions {
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
 
-  /** The document at /.well-known/jwks.json: the key that signs and those that still verify. */
-  async jwks(): Promise<{ keys: JWK[] }> {
-    return { keys: (await this.#options.keys.all()).flatMap(({ publicJwk }) => (publicJwk ? [publicJwk as JWK] : [])) }
-  }
-
   async #ownerOf(token: string, isProven: boolean): Promise<TokenOwner | null> {
     const { sid } = decodeJwt(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
@@ -83,7 +68,7 @@ export class Sessions {
 
   /** A signature under the key of sessions, in base64url; `text` must begin with what it is for. A token's never has a blank. */
   async sign(text: string): Promise<string> {
-    const { privateKey } = this.#keyObjects(await this.#options.keys.current())
+    const { privateKey } = keyPairOf(await this.#options.keys.current())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
@@ -91,7 +76,7 @@ export class Sessions {
   async isSigned(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
     const keys = await this.#options.keys.all()
-    return keys.some((key) => verify(null, Buffer.from(text), this.#keyObjects(key).publicKey, bytes))
+    return keys.some((key) => verify(null, Buffer.from(text), keyPairOf(key).publicKey, bytes))
   }
 
   async #claims(token: string) {
@@ -106,17 +91,7 @@ export class Sessions {
       requiredClaims: ['exp', 'sub', 'sid', 'tid'],
       currentDate: currentTime(),
     }
-    return (await jwtVerify(token, this.#keyObjects(key).publicKey, rules).catch(refuse)).payload
-  }
-
-  #keyObjects(key: KnownSigningKey) {
-    let pair = this.#parsed.get(key)
-    if (!pair) {
-      const privateKey = createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' })
-      pair = { privateKey, publicKey: createPublicKey(privateKey) }
-      this.#parsed.set(key, pair)
-    }
-    return pair
+    return (await jwtVerify(token, keyPairOf(key).publicKey, rules).catch(refuse)).payload
   }
 }
 

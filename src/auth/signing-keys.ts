@@ -12,4 +12,5 @@ export interface SigningSecrets {
 }
 
 /** What a key is for; the `purpose` column of `signing_keys`. */
-export type SigningPurpose = 'download_url' | 'session'
+export const signingPurposes = ['download_url', 'session', 'receipt', 'log'] as const
+export type SigningPurpose = (typeof signingPurposes)[number]

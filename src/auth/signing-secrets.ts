@@ -26,8 +26,8 @@ export interface StoredSigningSecretsOptions {
   trust: Trust
   purpose: SigningPurpose
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
-  /** For how long a retired key must still verify: the lifetime of what it signs. */
-  lifetimeSeconds: number
+  /** For how long a retired key must still verify: the lifetime of what it signs; null: for ever. */
+  lifetimeSeconds: number | null
 }
 
 // How old the process's knowledge may be: while changes are heard, and while they are not.

@@ -1,20 +1,19 @@
 import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../auth/master-key.js'
 import { reencryptSecrets } from '../auth/reencrypt.js'
+import { type SigningPurpose, signingPurposes } from '../auth/signing-keys.js'
 import { type Command, UsageFault } from './command.js'
 
-const purposes = ['download_url', 'session'] as const
-type Purpose = (typeof purposes)[number]
+const isPurpose = (value: unknown): value is SigningPurpose => signingPurposes.some((purpose) => purpose === value)
 
 export const secretCommands: Record<string, Command> = {
   'secrets rotate': {
-    usage: 'secrets rotate --purpose download_url|session [--leaked]',
+    usage: `secrets rotate --purpose ${signingPurposes.join('|')} [--leaked]`,
     options: { purpose: { type: 'string' }, leaked: { type: 'boolean' } },
     required: ['purpose'],
     run: async ({ services }, given) => {
-      const purpose = given.purpose as Purpose
+      const { purpose } = given
       const leaked = given.leaked === true
-      if (!purposes.includes(purpose))
-        throw new UsageFault(`--purpose is '${purpose}'; it must be one of ${purposes.join(', ')}.`)
+      if (!isPurpose(purpose)) throw new UsageFault(`--purpose is '${purpose}'; it must be one of ${signingPurposes.join(', ')}.`)
       return { result: { purpose, key_id: await services.identity.signing[purpose].rotate({ leaked }) } }
     },
   },

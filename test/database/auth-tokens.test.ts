@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
+import { decodeJwt, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import type { Identity } from '../../src/auth/identity.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
@@ -76,8 +76,10 @@ describe('the service’s own sign-in', () => {
     here.forget('signing_key', '')
     expect(await present(here, token)).toMatchObject({ outcome: 'actor' })
     expect(await present(here, after.token)).toMatchObject({ outcome: 'actor' })
-    const { keys } = await here.sessions.jwks()
-    expect(keys.length).toBe(2)
+    const ofSessions = async () => (await here.signing.session.all()).map(({ id }) => id)
+    const { keys } = await here.jwks()
+    expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(await ofSessions()))
+    expect((await ofSessions()).length).toBe(2)
     for (const key of keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x'])
     await here.signing.session.rotate({ leaked: true })
     here.forget('signing_key', '')
@@ -85,7 +87,33 @@ describe('the service’s own sign-in', () => {
       outcome: 'refused',
       message: 'This token was signed with an unknown key.',
     })
-    expect((await here.sessions.jwks()).keys.length).toBe(1)
+    expect((await ofSessions()).length).toBe(1)
+  })
+
+  test('a key of receipts or of the log stays published for ever when it rotates, unless it leaked', async () => {
+    for (const purpose of ['receipt', 'log'] as const) {
+      const keys = here.signing[purpose]
+      const kidsAfter = async (leaked: boolean) => {
+        const old = (await keys.current()).id
+        await keys.rotate({ leaked })
+        const published = (await here.jwks()).keys.map(({ kid }) => kid)
+        expect(published).toContain((await keys.current()).id)
+        return published.includes(old)
+      }
+      expect(await kidsAfter(false)).toBe(true)
+      expect(await kidsAfter(true)).toBe(false)
+      const row = 'select expires_at from signing_keys where purpose = $1 and retired_at is null'
+      expect((await world.pool.query(row, [purpose])).rows).toEqual([{ expires_at: null }])
+    }
+  })
+
+  test('a receipt is no token, though its key is published beside that of tokens', async () => {
+    const { token } = await signedIn()
+    const { id, secret } = await here.signing.receipt.current()
+    const stolen = await new SignJWT(decodeJwt(token))
+      .setProtectedHeader({ alg: 'EdDSA', kid: id, typ: 'JWT' })
+      .sign(createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' }))
+    expect(await present(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
   })
 
   test('a key rotated on one replica is known on the other at once', async () => {

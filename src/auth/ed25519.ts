@@ -1,0 +1,30 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import type { KnownSigningKey } from './signing-secrets.js'
+
+interface KeyPair {
+  privateKey: KeyObject
+  publicKey: KeyObject
+}
+
+/** A new Ed25519 key, for the `make` of signing secrets. */
+export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  return {
+    secret: privateKey.export({ format: 'der', type: 'pkcs8' }),
+    publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: keyId, alg: 'EdDSA', use: 'sig' },
+  }
+}
+
+// Parsing a key costs more than using it. Keys that rotated away are collected with the objects they were read into.
+const parsed = new WeakMap<KnownSigningKey, KeyPair>()
+
+/** The two halves of a key that `makeEd25519Key` made. */
+export function keyPairOf(key: KnownSigningKey): KeyPair {
+  let pair = parsed.get(key)
+  if (!pair) {
+    const privateKey = createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' })
+    pair = { privateKey, publicKey: createPublicKey(privateKey) }
+    parsed.set(key, pair)
+  }
+  return pair
+}

@@ -1,0 +1,7 @@
+import { verifyCommand } from './verify-command.js'
+
+// npm run verify: works on files alone, without configuration, database and network.
+process.exitCode = await verifyCommand(process.argv.slice(2), {
+  out: (line) => console.log(line),
+  err: (line) => console.error(line),
+})

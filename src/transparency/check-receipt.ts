@@ -1,0 +1,164 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { compactVerify, decodeProtectedHeader } from 'jose'
+import { shown } from '../errors.js'
+import { readCheckpoint } from './checkpoint.js'
+import { leafHash, rootByProof } from './merkle.js'
+import { originOf, type Receipt, receiptType } from './receipt.js'
+import { isSignedBy, readNote } from './signed-note.js'
+
+/** One thing that a receipt is to prove, and whether it does, as a sentence for people. */
+export interface Finding {
+  proven: boolean
+  sentence: string
+}
+
+/** The keys of /.well-known/jwks.json that can have signed a receipt or a log. */
+export interface KnownKey {
+  kid: string
+  publicKey: KeyObject
+}
+
+interface Given {
+  receipt: string
+  keys: readonly KnownKey[]
+  file?: { name: string; sizeBytes: number; sha256: string } | undefined
+}
+
+const proven = (sentence: string): Finding => ({ proven: true, sentence })
+const unproven = (sentence: string): Finding => ({ proven: false, sentence })
+
+/** The Ed25519 keys of a key set; throws a sentence where it is none. */
+export function readKeySet(text: string): KnownKey[] {
+  const set = parsed(text) as { keys?: unknown }
+  if (!Array.isArray(set?.keys)) throw new Error('This is no key set; save /.well-known/jwks.json of the service.')
+  return set.keys.flatMap((jwk: { kid?: unknown; kty?: unknown; crv?: unknown; x?: unknown }) => {
+    if (typeof jwk?.kid !== 'string' || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || typeof jwk.x !== 'string') return []
+    if (Buffer.from(jwk.x, 'base64url').length !== 32) return []
+    const key = { kty: 'OKP', crv: 'Ed25519', x: jwk.x }
+    return [{ kid: jwk.kid, publicKey: createPublicKey({ key, format: 'jwk' }) }]
+  })
+}
+
+/** Everything that a receipt is to prove, without asking the service. Where its own signature is wrong, nothing else counts. */
+export async function checkReceipt({ receipt: jws, keys, file }: Given): Promise<Finding[]> {
+  const signed = await openReceipt(jws, keys)
+  if ('proven' in signed) return [signed]
+  const { receipt, kid } = signed
+  const issued = new Date(receipt.iat * 1000).toISOString()
+  return [
+    proven(`${shown(receipt.iss)} issued this receipt for ${receipt.sub} (${issued}); key ${kid} signed it.`),
+    ...(file ? [fileFinding(receipt, file)] : []),
+    entryFinding(receipt),
+    ...logFindings(receipt, keys),
+  ]
+}
+
+async function openReceipt(jws: string, keys: readonly KnownKey[]): Promise<Finding | { receipt: Receipt; kid: string }> {
+  const header = headerOf(jws)
+  if (!header) return unproven('The receipt is no compact JWS: three parts of base64url with a dot in between.')
+  if (header.alg !== 'EdDSA' || header.typ !== receiptType)
+    return unproven(
+      `The receipt says that it is a '${shown(String(header.typ))}' signed by ${shown(String(header.alg))}; it must be a '${receiptType}' signed by EdDSA.`,
+    )
+  const key = keys.find(({ kid }) => kid === header.kid)
+  if (!key) return unproven(`The key set has no key '${shown(String(header.kid))}', which the receipt names.`)
+  try {
+    const { payload } = await compactVerify(jws, key.publicKey, { algorithms: ['EdDSA'] })
+    const receipt = parsed(Buffer.from(payload).toString()) as Receipt
+    return isReceipt(receipt)
+      ? { receipt, kid: key.kid }
+      : unproven('What is signed is no receipt: it lacks what a receipt says.')
+  } catch {
+    return unproven('The signature of the receipt is wrong: it was changed, or made with another key.')
+  }
+}
+
+function fileFinding({ sha256, size_bytes: size }: Receipt, { name, ...file }: NonNullable<Given['file']>): Finding {
+  if (sha256 === null) return unproven(`Whether ${shown(name)} is the file: no checksum of what was sent was kept.`)
+  if (file.sha256 !== sha256 || file.sizeBytes !== size)
+    return unproven(
+      `${shown(name)} is another file: it has ${file.sizeBytes} bytes with SHA-256 ${file.sha256}, the receipt is for ${size} with ${sha256}.`,
+    )
+  return proven(`${shown(name)} is the file that was judged: ${size} bytes, SHA-256 ${sha256}.`)
+}
+
+/** The receipt and the entry of the log say the same. */
+function entryFinding(receipt: Receipt): Finding {
+  const entry = parsed(receipt.log.entry) as
+    | { sequence?: number; type?: string; event_id?: string; data?: Record<string, unknown> }
+    | undefined
+  const data = entry?.data ?? {}
+  const said: [string, unknown, unknown][] = [
+    ['outcome', `file.${receipt.outcome}`, entry?.type],
+    ['number', receipt.log.index + 1, entry?.sequence],
+    ['sub', receipt.sub, data.file_id ?? data.call_id ?? entry?.event_id],
+    ['filename', receipt.filename, data.original_filename],
+    ['size_bytes', receipt.size_bytes, data.size_bytes],
+    ['sha256', receipt.sha256 === null ? null : `sha256:${receipt.sha256}`, data.checksum],
+    ['context_key', receipt.context_key, data.context_key],
+    ['rules_version', receipt.rules_version, data.rules_version],
+    ['reason', receipt.reason, data.reason],
+    ['uploaded_by', receipt.uploaded_by, data.uploaded_by],
+  ]
+  const differing = said.filter(([, one, other]) => (one ?? null) !== (other ?? null)).map(([name]) => name)
+  if (differing.length > 0) return unproven(`The entry of the log says something else than the receipt: ${differing.join(', ')}.`)
+  const what = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${shown(receipt.reason ?? '')})`
+  return proven(`The entry of the log says the same: '${shown(receipt.filename ?? '')}' was ${what}.`)
+}
+
+function logFindings({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly KnownKey[]): Finding[] {
+  const note = readNote(log.checkpoint)
+  const checkpoint = note && readCheckpoint(note.text)
+  if (!note || !checkpoint) return [unproven('The receipt holds no checkpoint of a log.')]
+  const leaf = leafHash(log.entry)
+  const root = rootByProof(
+    leaf,
+    { index: log.index, size: checkpoint.size },
+    log.proof.map((hash) => Buffer.from(hash, 'base64')),
+  )
+  const place = `number ${log.index + 1} of ${checkpoint.size} in the log ${shown(checkpoint.origin)}`
+  const isIncluded = leaf.toString('base64') === log.leaf && root?.equals(checkpoint.root)
+  const signer = keys.find(({ publicKey }) => isSignedBy(note, checkpoint.origin, publicKey))
+  const isTenants = checkpoint.origin === log.origin && log.origin === originOf(iss, tenantId)
+  return [
+    isIncluded ? proven(`That entry is ${place}.`) : unproven(`That entry is not ${place}: its hashes do not lead to the root.`),
+    signer
+      ? proven(`That log's checkpoint is signed by its key ${signer.kid}.`)
+      : unproven('The checkpoint of the log is signed by no key of the key set.'),
+    ...(isTenants
+      ? []
+      : [unproven(`The log ${shown(checkpoint.origin)} is not the log of tenant ${shown(tenantId)} at ${shown(iss)}.`)]),
+  ]
+}
+
+function isReceipt(value: unknown): value is Receipt {
+  const { log, ...receipt } = (value ?? {}) as Partial<Receipt>
+  return (
+    typeof receipt.iss === 'string' &&
+    URL.canParse(receipt.iss) &&
+    Number.isSafeInteger(receipt.iat) &&
+    typeof receipt.sub === 'string' &&
+    typeof receipt.tenant_id === 'string' &&
+    typeof log?.entry === 'string' &&
+    typeof log.checkpoint === 'string' &&
+    Number.isSafeInteger(log.index) &&
+    Array.isArray(log.proof) &&
+    log.proof.every((hash) => typeof hash === 'string')
+  )
+}
+
+function headerOf(jws: string) {
+  try {
+    return decodeProtectedHeader(jws)
+  } catch {
+    return undefined
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

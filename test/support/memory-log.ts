@@ -1,0 +1,101 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { writeCheckpoint } from '../../src/transparency/checkpoint.js'
+import { leafHash, rootOf, rootOfComplete, siblingsOf, storedHashesOf } from '../../src/transparency/merkle.js'
+import { originOf, type Receipt, signReceipt } from '../../src/transparency/receipt.js'
+import { signNote } from '../../src/transparency/signed-note.js'
+
+export interface SigningKey {
+  id: string
+  privateKey: KeyObject
+  publicKey: KeyObject
+}
+
+export const newSigningKey = (id: string): SigningKey => ({ id, ...generateKeyPairSync('ed25519') })
+
+export const keySetOf = (...keys: SigningKey[]): string =>
+  JSON.stringify({ keys: keys.map(({ id, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid: id, alg: 'EdDSA' })) })
+
+/** A log in memory, which answers from stored hashes as the service's does. */
+export class MemoryLog {
+  readonly leaves: Buffer[]
+
+  constructor(entries: readonly string[]) {
+    this.leaves = entries.map(leafHash)
+  }
+
+  root(from = 0, to = this.leaves.length): Buffer {
+    return rootOf(
+      storedHashesOf({ from, to }).map(({ level, place, count }) => rootOfComplete(this.#stored(level, place, count))),
+    )
+  }
+
+  proof(index: number, size = this.leaves.length): Buffer[] {
+    return siblingsOf(index, size).map(({ from, to }) => this.root(from, to))
+  }
+
+  #stored(level: number, place: number, count: number): Buffer[] {
+    const width = 256 ** level
+    return Array.from({ length: count }, (_, at) =>
+      rootOfComplete(this.leaves.slice((place + at) * width, (place + at + 1) * width)),
+    )
+  }
+}
+
+const tenantId = 'ten_01jd0000000000000000000000'
+const fileId = 'file_01jd0000000000000000000001'
+const publicUrl = 'https://files.example.org'
+
+/** A receipt for the third of seven entries; what is given replaces what it would say. */
+export async function receiptOf(
+  { receiptKey, logKey }: { receiptKey: SigningKey; logKey: SigningKey },
+  given: { receipt?: Partial<Receipt>; log?: Partial<Receipt['log']> } = {},
+  sha256 = 'ab'.repeat(32),
+): Promise<string> {
+  const data = {
+    checksum: `sha256:${sha256}`,
+    content_type: 'text/csv',
+    context_key: 'invoices',
+    file_id: fileId,
+    original_filename: 'a.csv',
+    rules_version: 2,
+    size_bytes: 12,
+    uploaded_by: 'key_01jd0000000000000000000002',
+  }
+  const entry = JSON.stringify({
+    data,
+    event_id: 'evt_x',
+    occurred_at: '2026-11-22T12:00:00.000Z',
+    sequence: 3,
+    type: 'file.accepted',
+  })
+  const log = new MemoryLog(['one', 'two', entry, 'four', 'five', 'six', 'seven'])
+  const origin = originOf(publicUrl, tenantId)
+  const receipt: Receipt = {
+    iss: publicUrl,
+    iat: 1_795_000_000,
+    sub: fileId,
+    tenant_id: tenantId,
+    filename: data.original_filename,
+    size_bytes: data.size_bytes,
+    sha256,
+    context_key: data.context_key,
+    rules_version: data.rules_version,
+    outcome: 'accepted',
+    reason: null,
+    checks: [{ check: 'virus_detected', outcome: 'passed' }],
+    engine: null,
+    uploaded_by: data.uploaded_by,
+    uploaded_at: '2026-11-22T12:00:00.000Z',
+    ...given.receipt,
+    log: {
+      origin,
+      index: 2,
+      entry,
+      leaf: log.leaves[2]!.toString('base64'),
+      checkpoint: signNote(writeCheckpoint({ origin, size: 7, root: log.root() }), origin, logKey),
+      proof: log.proof(2).map((hash) => hash.toString('base64')),
+      ...given.log,
+    },
+  }
+  return signReceipt(receipt, receiptKey)
+}

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from '@jest/globals'
+import { SignJWT } from 'jose'
+import { verifyCommand } from '../../src/cli/verify-command.js'
+import { writeCheckpoint } from '../../src/transparency/checkpoint.js'
+import { signNote } from '../../src/transparency/signed-note.js'
+import { keySetOf, MemoryLog, newSigningKey, receiptOf } from '../support/memory-log.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-verify-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const keys = { receiptKey: newSigningKey('sig_receipt'), logKey: newSigningKey('sig_log') }
+const file = 'id,amount\n1\n'
+const sha256 = createHash('sha256').update(file).digest('hex')
+const place = (name: string, text: string) => {
+  writeFileSync(join(folder, name), text)
+  return join(folder, name)
+}
+const keysPath = place('jwks.json', keySetOf(keys.receiptKey, keys.logKey))
+const filePath = place('a.csv', file)
+
+async function verify(...argv: string[]) {
+  const lines: string[] = []
+  const note = (line: string) => void lines.push(line)
+  return { status: await verifyCommand(argv, { out: note, err: note }), said: lines.join('\n') }
+}
+const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
+
+test('a good receipt proves who issued it, that the file is the one judged, and where it stands in the log', async () => {
+  const { status, said } = await verifyReceipt(await receiptOf(keys, {}, sha256), filePath)
+  expect(said).toBe(
+    [
+      'Proven: https://files.example.org issued this receipt for file_01jd0000000000000000000001 (2026-11-18T11:06:40.000Z); key sig_receipt signed it.',
+      `Proven: a.csv is the file that was judged: 12 bytes, SHA-256 ${sha256}.`,
+      "Proven: The entry of the log says the same: 'a.csv' was accepted.",
+      'Proven: That entry is number 3 of 7 in the log files.example.org/log/ten_01jd0000000000000000000000.',
+      "Proven: That log's checkpoint is signed by its key sig_log.",
+      'Everything asked for is proven.',
+    ].join('\n'),
+  )
+  expect(status).toBe(0)
+})
+
+test('without a file it says that none was compared; the answer of the service is taken as it is', async () => {
+  const receipt = await receiptOf(keys)
+  const { status, said } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
+  expect(said).toContain('Not asked: whether a file is the one that was judged')
+  expect(status).toBe(0)
+})
+
+describe('what proves nothing', () => {
+  const log = new MemoryLog(['another', 'log'])
+  const origin = 'files.example.org/log/ten_01jd0000000000000000000000'
+  const checkpoint = (size: number, root = log.root(), key = keys.logKey) =>
+    signNote(writeCheckpoint({ origin, size, root }), origin, key)
+
+  test.each([
+    ['another file', () => receiptOf(keys, {}, 'cd'.repeat(32)), 'a.csv is another file'],
+    ['no checksum', () => receiptOf(keys, { receipt: { sha256: null } }), 'no checksum of what was sent was kept'],
+    [
+      'another name than the entry',
+      () => receiptOf(keys, { receipt: { filename: 'b.csv' } }, sha256),
+      'something else than the receipt: filename',
+    ],
+    [
+      'another outcome than the entry',
+      () => receiptOf(keys, { receipt: { outcome: 'rejected' } }, sha256),
+      'something else than the receipt: outcome',
+    ],
+    [
+      'another subject than the entry',
+      () => receiptOf(keys, { receipt: { sub: 'file_2' } }, sha256),
+      'something else than the receipt: sub',
+    ],
+    [
+      'another entry than the leaf',
+      () => receiptOf(keys, { log: { entry: '{}' } }, sha256),
+      'its hashes do not lead to the root',
+    ],
+    [
+      'another leaf than the entry',
+      () => receiptOf(keys, { log: { leaf: log.leaves[0]!.toString('base64') } }, sha256),
+      'its hashes do not lead to the root',
+    ],
+    ['another place', () => receiptOf(keys, { log: { index: 3 } }, sha256), 'something else than the receipt: number'],
+    ['a proof cut short', () => receiptOf(keys, { log: { proof: [] } }, sha256), 'its hashes do not lead to the root'],
+    [
+      'another checkpoint',
+      () => receiptOf(keys, { log: { checkpoint: checkpoint(7) } }, sha256),
+      'its hashes do not lead to the root',
+    ],
+    [
+      'a smaller checkpoint',
+      () => receiptOf(keys, { log: { checkpoint: checkpoint(2) } }, sha256),
+      'That entry is not number 3 of 2',
+    ],
+    [
+      'a checkpoint by an unknown key',
+      async () => receiptOf({ ...keys, logKey: newSigningKey('sig_log') }, {}, sha256),
+      'signed by no key of the key set',
+    ],
+    ['no checkpoint', () => receiptOf(keys, { log: { checkpoint: 'hello' } }, sha256), 'holds no checkpoint'],
+    [
+      'the log of another tenant',
+      () => receiptOf(keys, { receipt: { tenant_id: 'ten_2' } }, sha256),
+      'is not the log of tenant ten_2',
+    ],
+    [
+      'the log of another service',
+      () => receiptOf(keys, { receipt: { iss: 'https://evil.example' } }, sha256),
+      'at https://evil.example',
+    ],
+    [
+      'an unknown key',
+      () => receiptOf({ ...keys, receiptKey: newSigningKey('sig_other') }),
+      "The key set has no key 'sig_other'",
+    ],
+    [
+      'a key of the same name',
+      () => receiptOf({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
+      'The signature of the receipt is wrong',
+    ],
+  ])('%s', async (_, receipt, sentence) => {
+    const { status, said } = await verifyReceipt(await receipt(), filePath)
+    expect(said).toContain('NOT PROVEN: ')
+    expect(said).toContain(sentence)
+    expect(said).toContain('do not rely on this receipt')
+    expect(status).toBe(1)
+  })
+
+  test('one changed character anywhere in the receipt', async () => {
+    const receipt = await receiptOf(keys, {}, sha256)
+    for (let at = 0; at < receipt.length - 1; at += 97) {
+      const changed = `${receipt.slice(0, at)}${receipt[at] === 'A' ? 'B' : 'A'}${receipt.slice(at + 1)}`
+      expect([at, (await verifyReceipt(changed, filePath)).status]).toEqual([at, 1])
+    }
+  })
+
+  test('a token of a session, or a receipt without a signature', async () => {
+    const token = await new SignJWT({ sub: 'x' })
+      .setProtectedHeader({ alg: 'EdDSA', kid: 'sig_receipt', typ: 'JWT' })
+      .sign(keys.receiptKey.privateKey)
+    expect(await verifyReceipt(token)).toMatchObject({
+      status: 1,
+      said: expect.stringContaining("it must be a 'receipt+jws' signed by EdDSA"),
+    })
+    const [, payload] = (await receiptOf(keys)).split('.')
+    const header = Buffer.from('{"alg":"none","typ":"receipt+jws","kid":"sig_receipt"}').toString('base64url')
+    expect((await verifyReceipt(`${header}.${payload}.`)).status).toBe(1)
+  })
+})
+
+describe('bad input is told in a sentence', () => {
+  test.each([
+    [[], 'npm run --silent verify -- RECEIPT.jws [FILE] --keys JWKS.json'],
+    [['a', 'b', 'c', '--keys', keysPath], 'npm run --silent verify --'],
+    [['a'], 'npm run --silent verify --'],
+    [['a', '--key', 'b'], 'npm run --silent verify --'],
+    [['a', '--keys', '/nowhere/jwks.json'], 'There is no file /nowhere/jwks.json.'],
+    [['/nowhere/r.jws', '--keys', keysPath], 'There is no file /nowhere/r.jws.'],
+    [[folder, '--keys', keysPath], `${folder} cannot be read (EISDIR).`],
+    [[filePath, '--keys', filePath], 'This is no key set'],
+    [[filePath, '--keys', keysPath], 'The receipt is no compact JWS'],
+    [[keysPath, '--keys', keysPath], 'The receipt is no compact JWS'],
+  ])('%j', async (argv, sentence) => {
+    const { status, said } = await verify(...argv)
+    expect(said).toContain(sentence)
+    expect(status).toBe(1)
+  })
+
+  test('a key set of odd members has none of ours', async () => {
+    const odd = place(
+      'odd.json',
+      JSON.stringify({ keys: [null, 1, {}, { kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }, { kty: 'RSA', kid: 'r' }] }),
+    )
+    expect(await verify(place('r.jws', await receiptOf(keys)), '--keys', odd)).toEqual({
+      status: 1,
+      said: expect.stringContaining("The key set has no key 'sig_receipt'"),
+    })
+  })
+})
