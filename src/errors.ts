@@ -57,6 +57,15 @@ export const notFound = (noun: string, id: string) =>
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 
+/** A file in which a virus was found after it was uploaded. */
+export const quarantined = (fileId: string) =>
+  new AssayError('quarantined', `File '${shown(fileId)}' is quarantined: a virus was found in it after it was uploaded.`, {
+    details: { file_id: shown(fileId) },
+  })
+
+export const onHold = (fileId: string) =>
+  new AssayError('on_hold', `File '${shown(fileId)}' is on hold; lift the hold first.`, { details: { file_id: shown(fileId) } })
+
 export const idempotencyMismatch = (key: string) =>
   new AssayError(
     'idempotency_mismatch',

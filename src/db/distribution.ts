@@ -22,6 +22,8 @@ export const distributedTables = [
   'trash',
   'holds',
   'quarantine',
+  'rescans',
+  'rescan_queue',
   'journal',
   'journal_nodes',
   'validation_reports',

@@ -1480,9 +1480,11 @@ export interface components {
          *     - `bad_user_input`: A field, a parameter or the body is at fault.
          *     - `unauthenticated`: No, an unknown, a malformed, disabled, revoked or expired credential.
          *     - `forbidden`: The credential lacks the scope or is restricted to other contexts, or its tenant is suspended.
+         *     - `quarantined`: The file is quarantined: a virus was found in it after it was uploaded.
          *     - `not_found`: There is no such thing in this tenant.
          *     - `method_not_allowed`: The path has other methods.
          *     - `conflict`: It exists already, its state does not allow it, or the key of this Idempotency-Key was made before.
+         *     - `on_hold`: The file is on hold, and cannot be deleted before the hold is lifted.
          *     - `idempotency_mismatch`: The Idempotency-Key was used with another body.
          *     - `unsupported_media_type`: The body is of another type.
          *     - `encrypted_file`: It cannot be opened without a password.
@@ -1497,7 +1499,7 @@ export interface components {
          *     - `overloaded`: Too much waits already; try again.
          * @enum {string}
          */
-        ErrorCode: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected" | "bad_user_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "idempotency_mismatch" | "unsupported_media_type" | "encrypted_file" | "active_content" | "scan_incomplete" | "quota_exceeded" | "rate_limited" | "internal_server_error" | "scanner_unavailable" | "storage_unavailable" | "database_unavailable" | "overloaded";
+        ErrorCode: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected" | "bad_user_input" | "unauthenticated" | "forbidden" | "quarantined" | "not_found" | "method_not_allowed" | "conflict" | "on_hold" | "idempotency_mismatch" | "unsupported_media_type" | "encrypted_file" | "active_content" | "scan_incomplete" | "quota_exceeded" | "rate_limited" | "internal_server_error" | "scanner_unavailable" | "storage_unavailable" | "database_unavailable" | "overloaded";
         /** @description Why one of several files was not deleted. */
         DeletionRefusal: {
             /** @description As deleting it alone would be refused. */

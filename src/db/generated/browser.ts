@@ -83,6 +83,16 @@ export type Hold = Prisma.HoldModel
  */
 export type QuarantinedFile = Prisma.QuarantinedFileModel
 /**
+ * Model Rescan
+ * How far the files of a context were scanned again; the last time.
+ */
+export type Rescan = Prisma.RescanModel
+/**
+ * Model RescanQueue
+ * Files that a replica scans again now, or that are due for it.
+ */
+export type RescanQueue = Prisma.RescanQueueModel
+/**
  * Model JournalEntry
  * Every change of a tenant and every verdict, once, numbered without a gap in the order of commits. Rows are only added.
  */

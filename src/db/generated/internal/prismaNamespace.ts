@@ -410,6 +410,8 @@ export const ModelName = {
   TrashedFile: 'TrashedFile',
   Hold: 'Hold',
   QuarantinedFile: 'QuarantinedFile',
+  Rescan: 'Rescan',
+  RescanQueue: 'RescanQueue',
   JournalEntry: 'JournalEntry',
   JournalNode: 'JournalNode',
   ValidationReport: 'ValidationReport',
@@ -448,7 +450,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "contextVersion" | "trashedFile" | "hold" | "quarantinedFile" | "journalEntry" | "journalNode" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload" | "webhook" | "webhookPosition" | "webhookDelivery"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "contextVersion" | "trashedFile" | "hold" | "quarantinedFile" | "rescan" | "rescanQueue" | "journalEntry" | "journalNode" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload" | "webhook" | "webhookPosition" | "webhookDelivery"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1411,6 +1413,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.QuarantinedFileCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.QuarantinedFileCountAggregateOutputType> | number
+        }
+      }
+    }
+    Rescan: {
+      payload: Prisma.$RescanPayload<ExtArgs>
+      fields: Prisma.RescanFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.RescanFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.RescanFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>
+        }
+        findFirst: {
+          args: Prisma.RescanFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.RescanFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>
+        }
+        findMany: {
+          args: Prisma.RescanFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>[]
+        }
+        create: {
+          args: Prisma.RescanCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>
+        }
+        createMany: {
+          args: Prisma.RescanCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.RescanCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>[]
+        }
+        delete: {
+          args: Prisma.RescanDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>
+        }
+        update: {
+          args: Prisma.RescanUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>
+        }
+        deleteMany: {
+          args: Prisma.RescanDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.RescanUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.RescanUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>[]
+        }
+        upsert: {
+          args: Prisma.RescanUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanPayload>
+        }
+        aggregate: {
+          args: Prisma.RescanAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateRescan>
+        }
+        groupBy: {
+          args: Prisma.RescanGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.RescanGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.RescanCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.RescanCountAggregateOutputType> | number
+        }
+      }
+    }
+    RescanQueue: {
+      payload: Prisma.$RescanQueuePayload<ExtArgs>
+      fields: Prisma.RescanQueueFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.RescanQueueFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.RescanQueueFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>
+        }
+        findFirst: {
+          args: Prisma.RescanQueueFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.RescanQueueFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>
+        }
+        findMany: {
+          args: Prisma.RescanQueueFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>[]
+        }
+        create: {
+          args: Prisma.RescanQueueCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>
+        }
+        createMany: {
+          args: Prisma.RescanQueueCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.RescanQueueCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>[]
+        }
+        delete: {
+          args: Prisma.RescanQueueDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>
+        }
+        update: {
+          args: Prisma.RescanQueueUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>
+        }
+        deleteMany: {
+          args: Prisma.RescanQueueDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.RescanQueueUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.RescanQueueUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>[]
+        }
+        upsert: {
+          args: Prisma.RescanQueueUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$RescanQueuePayload>
+        }
+        aggregate: {
+          args: Prisma.RescanQueueAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateRescanQueue>
+        }
+        groupBy: {
+          args: Prisma.RescanQueueGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.RescanQueueGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.RescanQueueCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.RescanQueueCountAggregateOutputType> | number
         }
       }
     }
@@ -3371,10 +3521,48 @@ export const QuarantinedFileScalarFieldEnum = {
   contextId: 'contextId',
   quarantinedAt: 'quarantinedAt',
   signatures: 'signatures',
-  viruses: 'viruses'
+  viruses: 'viruses',
+  moveDueAt: 'moveDueAt'
 } as const
 
 export type QuarantinedFileScalarFieldEnum = (typeof QuarantinedFileScalarFieldEnum)[keyof typeof QuarantinedFileScalarFieldEnum]
+
+
+export const RescanScalarFieldEnum = {
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  signatures: 'signatures',
+  asked: 'asked',
+  startedAt: 'startedAt',
+  finishedAt: 'finishedAt',
+  pausedAt: 'pausedAt',
+  takenAt: 'takenAt',
+  topId: 'topId',
+  beforeId: 'beforeId',
+  untilId: 'untilId',
+  walked: 'walked',
+  settled: 'settled',
+  files: 'files',
+  passed: 'passed',
+  scanned: 'scanned',
+  bytes: 'bytes',
+  infected: 'infected',
+  failed: 'failed'
+} as const
+
+export type RescanScalarFieldEnum = (typeof RescanScalarFieldEnum)[keyof typeof RescanScalarFieldEnum]
+
+
+export const RescanQueueScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  contextId: 'contextId',
+  leasedUntil: 'leasedUntil',
+  token: 'token',
+  attempts: 'attempts'
+} as const
+
+export type RescanQueueScalarFieldEnum = (typeof RescanQueueScalarFieldEnum)[keyof typeof RescanQueueScalarFieldEnum]
 
 
 export const JournalEntryScalarFieldEnum = {
@@ -4043,6 +4231,8 @@ export type GlobalOmitConfig = {
   trashedFile?: Prisma.TrashedFileOmit
   hold?: Prisma.HoldOmit
   quarantinedFile?: Prisma.QuarantinedFileOmit
+  rescan?: Prisma.RescanOmit
+  rescanQueue?: Prisma.RescanQueueOmit
   journalEntry?: Prisma.JournalEntryOmit
   journalNode?: Prisma.JournalNodeOmit
   validationReport?: Prisma.ValidationReportOmit

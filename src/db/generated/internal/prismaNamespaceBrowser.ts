@@ -64,6 +64,8 @@ export const ModelName = {
   TrashedFile: 'TrashedFile',
   Hold: 'Hold',
   QuarantinedFile: 'QuarantinedFile',
+  Rescan: 'Rescan',
+  RescanQueue: 'RescanQueue',
   JournalEntry: 'JournalEntry',
   JournalNode: 'JournalNode',
   ValidationReport: 'ValidationReport',
@@ -321,10 +323,48 @@ export const QuarantinedFileScalarFieldEnum = {
   contextId: 'contextId',
   quarantinedAt: 'quarantinedAt',
   signatures: 'signatures',
-  viruses: 'viruses'
+  viruses: 'viruses',
+  moveDueAt: 'moveDueAt'
 } as const
 
 export type QuarantinedFileScalarFieldEnum = (typeof QuarantinedFileScalarFieldEnum)[keyof typeof QuarantinedFileScalarFieldEnum]
+
+
+export const RescanScalarFieldEnum = {
+  tenantId: 'tenantId',
+  contextId: 'contextId',
+  signatures: 'signatures',
+  asked: 'asked',
+  startedAt: 'startedAt',
+  finishedAt: 'finishedAt',
+  pausedAt: 'pausedAt',
+  takenAt: 'takenAt',
+  topId: 'topId',
+  beforeId: 'beforeId',
+  untilId: 'untilId',
+  walked: 'walked',
+  settled: 'settled',
+  files: 'files',
+  passed: 'passed',
+  scanned: 'scanned',
+  bytes: 'bytes',
+  infected: 'infected',
+  failed: 'failed'
+} as const
+
+export type RescanScalarFieldEnum = (typeof RescanScalarFieldEnum)[keyof typeof RescanScalarFieldEnum]
+
+
+export const RescanQueueScalarFieldEnum = {
+  tenantId: 'tenantId',
+  fileId: 'fileId',
+  contextId: 'contextId',
+  leasedUntil: 'leasedUntil',
+  token: 'token',
+  attempts: 'attempts'
+} as const
+
+export type RescanQueueScalarFieldEnum = (typeof RescanQueueScalarFieldEnum)[keyof typeof RescanQueueScalarFieldEnum]
 
 
 export const JournalEntryScalarFieldEnum = {

@@ -30,6 +30,7 @@ export type QuarantinedFileMinAggregateOutputType = {
   contextId: string | null
   quarantinedAt: Date | null
   signatures: string | null
+  moveDueAt: Date | null
 }
 
 export type QuarantinedFileMaxAggregateOutputType = {
@@ -38,6 +39,7 @@ export type QuarantinedFileMaxAggregateOutputType = {
   contextId: string | null
   quarantinedAt: Date | null
   signatures: string | null
+  moveDueAt: Date | null
 }
 
 export type QuarantinedFileCountAggregateOutputType = {
@@ -47,6 +49,7 @@ export type QuarantinedFileCountAggregateOutputType = {
   quarantinedAt: number
   signatures: number
   viruses: number
+  moveDueAt: number
   _all: number
 }
 
@@ -57,6 +60,7 @@ export type QuarantinedFileMinAggregateInputType = {
   contextId?: true
   quarantinedAt?: true
   signatures?: true
+  moveDueAt?: true
 }
 
 export type QuarantinedFileMaxAggregateInputType = {
@@ -65,6 +69,7 @@ export type QuarantinedFileMaxAggregateInputType = {
   contextId?: true
   quarantinedAt?: true
   signatures?: true
+  moveDueAt?: true
 }
 
 export type QuarantinedFileCountAggregateInputType = {
@@ -74,6 +79,7 @@ export type QuarantinedFileCountAggregateInputType = {
   quarantinedAt?: true
   signatures?: true
   viruses?: true
+  moveDueAt?: true
   _all?: true
 }
 
@@ -156,6 +162,7 @@ export type QuarantinedFileGroupByOutputType = {
   quarantinedAt: Date
   signatures: string
   viruses: runtime.JsonValue
+  moveDueAt: Date | null
   _count: QuarantinedFileCountAggregateOutputType | null
   _min: QuarantinedFileMinAggregateOutputType | null
   _max: QuarantinedFileMaxAggregateOutputType | null
@@ -186,6 +193,7 @@ export type QuarantinedFileWhereInput = {
   quarantinedAt?: Prisma.DateTimeFilter<"QuarantinedFile"> | Date | string
   signatures?: Prisma.StringFilter<"QuarantinedFile"> | string
   viruses?: Prisma.JsonFilter<"QuarantinedFile">
+  moveDueAt?: Prisma.DateTimeNullableFilter<"QuarantinedFile"> | Date | string | null
 }
 
 export type QuarantinedFileOrderByWithRelationInput = {
@@ -195,6 +203,7 @@ export type QuarantinedFileOrderByWithRelationInput = {
   quarantinedAt?: Prisma.SortOrder
   signatures?: Prisma.SortOrder
   viruses?: Prisma.SortOrder
+  moveDueAt?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type QuarantinedFileWhereUniqueInput = Prisma.AtLeast<{
@@ -208,6 +217,7 @@ export type QuarantinedFileWhereUniqueInput = Prisma.AtLeast<{
   quarantinedAt?: Prisma.DateTimeFilter<"QuarantinedFile"> | Date | string
   signatures?: Prisma.StringFilter<"QuarantinedFile"> | string
   viruses?: Prisma.JsonFilter<"QuarantinedFile">
+  moveDueAt?: Prisma.DateTimeNullableFilter<"QuarantinedFile"> | Date | string | null
 }, "tenantId_fileId">
 
 export type QuarantinedFileOrderByWithAggregationInput = {
@@ -217,6 +227,7 @@ export type QuarantinedFileOrderByWithAggregationInput = {
   quarantinedAt?: Prisma.SortOrder
   signatures?: Prisma.SortOrder
   viruses?: Prisma.SortOrder
+  moveDueAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.QuarantinedFileCountOrderByAggregateInput
   _max?: Prisma.QuarantinedFileMaxOrderByAggregateInput
   _min?: Prisma.QuarantinedFileMinOrderByAggregateInput
@@ -232,6 +243,7 @@ export type QuarantinedFileScalarWhereWithAggregatesInput = {
   quarantinedAt?: Prisma.DateTimeWithAggregatesFilter<"QuarantinedFile"> | Date | string
   signatures?: Prisma.StringWithAggregatesFilter<"QuarantinedFile"> | string
   viruses?: Prisma.JsonWithAggregatesFilter<"QuarantinedFile">
+  moveDueAt?: Prisma.DateTimeNullableWithAggregatesFilter<"QuarantinedFile"> | Date | string | null
 }
 
 export type QuarantinedFileCreateInput = {
@@ -241,6 +253,7 @@ export type QuarantinedFileCreateInput = {
   quarantinedAt: Date | string
   signatures: string
   viruses: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  moveDueAt?: Date | string | null
 }
 
 export type QuarantinedFileUncheckedCreateInput = {
@@ -250,6 +263,7 @@ export type QuarantinedFileUncheckedCreateInput = {
   quarantinedAt: Date | string
   signatures: string
   viruses: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  moveDueAt?: Date | string | null
 }
 
 export type QuarantinedFileUpdateInput = {
@@ -259,6 +273,7 @@ export type QuarantinedFileUpdateInput = {
   quarantinedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   signatures?: Prisma.StringFieldUpdateOperationsInput | string
   viruses?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  moveDueAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type QuarantinedFileUncheckedUpdateInput = {
@@ -268,6 +283,7 @@ export type QuarantinedFileUncheckedUpdateInput = {
   quarantinedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   signatures?: Prisma.StringFieldUpdateOperationsInput | string
   viruses?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  moveDueAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type QuarantinedFileCreateManyInput = {
@@ -277,6 +293,7 @@ export type QuarantinedFileCreateManyInput = {
   quarantinedAt: Date | string
   signatures: string
   viruses: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  moveDueAt?: Date | string | null
 }
 
 export type QuarantinedFileUpdateManyMutationInput = {
@@ -286,6 +303,7 @@ export type QuarantinedFileUpdateManyMutationInput = {
   quarantinedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   signatures?: Prisma.StringFieldUpdateOperationsInput | string
   viruses?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  moveDueAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type QuarantinedFileUncheckedUpdateManyInput = {
@@ -295,6 +313,7 @@ export type QuarantinedFileUncheckedUpdateManyInput = {
   quarantinedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   signatures?: Prisma.StringFieldUpdateOperationsInput | string
   viruses?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  moveDueAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type QuarantinedFileTenantIdFileIdCompoundUniqueInput = {
@@ -309,6 +328,7 @@ export type QuarantinedFileCountOrderByAggregateInput = {
   quarantinedAt?: Prisma.SortOrder
   signatures?: Prisma.SortOrder
   viruses?: Prisma.SortOrder
+  moveDueAt?: Prisma.SortOrder
 }
 
 export type QuarantinedFileMaxOrderByAggregateInput = {
@@ -317,6 +337,7 @@ export type QuarantinedFileMaxOrderByAggregateInput = {
   contextId?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
   signatures?: Prisma.SortOrder
+  moveDueAt?: Prisma.SortOrder
 }
 
 export type QuarantinedFileMinOrderByAggregateInput = {
@@ -325,6 +346,7 @@ export type QuarantinedFileMinOrderByAggregateInput = {
   contextId?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
   signatures?: Prisma.SortOrder
+  moveDueAt?: Prisma.SortOrder
 }
 
 
@@ -336,6 +358,7 @@ export type QuarantinedFileSelect<ExtArgs extends runtime.Types.Extensions.Inter
   quarantinedAt?: boolean
   signatures?: boolean
   viruses?: boolean
+  moveDueAt?: boolean
 }, ExtArgs["result"]["quarantinedFile"]>
 
 export type QuarantinedFileSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -345,6 +368,7 @@ export type QuarantinedFileSelectCreateManyAndReturn<ExtArgs extends runtime.Typ
   quarantinedAt?: boolean
   signatures?: boolean
   viruses?: boolean
+  moveDueAt?: boolean
 }, ExtArgs["result"]["quarantinedFile"]>
 
 export type QuarantinedFileSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -354,6 +378,7 @@ export type QuarantinedFileSelectUpdateManyAndReturn<ExtArgs extends runtime.Typ
   quarantinedAt?: boolean
   signatures?: boolean
   viruses?: boolean
+  moveDueAt?: boolean
 }, ExtArgs["result"]["quarantinedFile"]>
 
 export type QuarantinedFileSelectScalar = {
@@ -363,9 +388,10 @@ export type QuarantinedFileSelectScalar = {
   quarantinedAt?: boolean
   signatures?: boolean
   viruses?: boolean
+  moveDueAt?: boolean
 }
 
-export type QuarantinedFileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "fileId" | "contextId" | "quarantinedAt" | "signatures" | "viruses", ExtArgs["result"]["quarantinedFile"]>
+export type QuarantinedFileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "fileId" | "contextId" | "quarantinedAt" | "signatures" | "viruses" | "moveDueAt", ExtArgs["result"]["quarantinedFile"]>
 
 export type $QuarantinedFilePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "QuarantinedFile"
@@ -377,6 +403,7 @@ export type $QuarantinedFilePayload<ExtArgs extends runtime.Types.Extensions.Int
     quarantinedAt: Date
     signatures: string
     viruses: runtime.JsonValue
+    moveDueAt: Date | null
   }, ExtArgs["result"]["quarantinedFile"]>
   composites: {}
 }
@@ -806,6 +833,7 @@ export interface QuarantinedFileFieldRefs {
   readonly quarantinedAt: Prisma.FieldRef<"QuarantinedFile", 'DateTime'>
   readonly signatures: Prisma.FieldRef<"QuarantinedFile", 'String'>
   readonly viruses: Prisma.FieldRef<"QuarantinedFile", 'Json'>
+  readonly moveDueAt: Prisma.FieldRef<"QuarantinedFile", 'DateTime'>
 }
     
 
