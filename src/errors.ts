@@ -63,9 +63,6 @@ export const quarantined = (fileId: string) =>
     details: { file_id: shown(fileId) },
   })
 
-export const onHold = (fileId: string) =>
-  new AssayError('on_hold', `File '${shown(fileId)}' is on hold; lift the hold first.`, { details: { file_id: shown(fileId) } })
-
 export const idempotencyMismatch = (key: string) =>
   new AssayError(
     'idempotency_mismatch',

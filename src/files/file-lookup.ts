@@ -3,7 +3,7 @@ import type { Queries } from '../db/client.js'
 import type { File } from './file.type.js'
 import { fileColumns, fileJoins } from './file-list.js'
 
-export type StoredFile = File & { blobPath: string }
+export type StoredFile = File & { blobPath: string; quarantinedAt: Date | null }
 
 interface Wanted {
   tenantId: string
@@ -38,7 +38,7 @@ export class FileLookup {
   async findAll(tenantId: string, fileIds: readonly string[]): Promise<Map<string, StoredFile>> {
     const { rows } = await this.#database.query<StoredFile>({
       name: 'stored-files-by-id',
-      text: `SELECT ${fileColumns}, f.blob_path AS "blobPath" FROM files f ${fileJoins} WHERE f.tenant_id = $1 AND f.file_id = ANY($2)`,
+      text: `SELECT ${fileColumns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${fileJoins} WHERE f.tenant_id = $1 AND f.file_id = ANY($2)`,
       values: [tenantId, fileIds],
     })
     return new Map(rows.map((file) => [file.fileId, file]))

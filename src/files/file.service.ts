@@ -2,7 +2,7 @@ import type { Attempt } from '../admission/attempt.js'
 import { maySeeContext } from '../auth/actor.js'
 import { badCursor, cursorOf, idAt, keyAt } from '../cursors.js'
 import type { Database } from '../db/client.js'
-import { badUserInput, notFound } from '../errors.js'
+import { badUserInput, notFound, quarantined } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { windowOf } from '../graphql/dates.js'
@@ -53,8 +53,14 @@ export class FileService {
     this.#search = new FileSearch(parts.db.pool)
   }
 
-  /** Throws 404; the attempt learns which file and context it is about. */
+  /** Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
   async get(attempt: Attempt, fileId: string): Promise<StoredFile> {
+    const file = await this.#find(attempt, fileId)
+    if (file.quarantinedAt) throw quarantined(fileId)
+    return file
+  }
+
+  async #find(attempt: Attempt, fileId: string): Promise<StoredFile> {
     const { actor } = attempt
     const file = isId('file', fileId) ? await this.#lookup.find(actor.tenantId, fileId) : null
     if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
@@ -62,9 +68,9 @@ export class FileService {
     return file
   }
 
-  /** The report that was kept with the file. */
+  /** The latest report on the file, also on one that is quarantined. */
   async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
-    await this.get(attempt, fileId)
+    await this.#find(attempt, fileId)
     const reports = await this.validations(attempt.actor.tenantId, [fileId])
     const report = reports.get(fileId)
     if (!report) throw notFound('file', fileId)
