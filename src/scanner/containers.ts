@@ -60,6 +60,7 @@ export const containers: Readonly<Record<Container, ContainerRow>> = {
   ace: row('ACE archive', neither),
   zoo: row('zoo archive', neither),
   stuffit: row('StuffIt archive', neither),
+  installshield: row('InstallShield cabinet', neither),
   squashfs: row('SquashFS image', neither),
   disk: row('disk image', neither),
   rtf: row('rich text with objects', both),

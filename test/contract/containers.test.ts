@@ -71,6 +71,7 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
   ace: () => begun('1234567**ACE**'),
   zoo: () => begun('ZOO 2.10 Archive.\x1a\0\0\xdc\xa7\xc4\xfd'),
   stuffit: () => begun('SIT!'),
+  installshield: () => begun('ISc('),
   squashfs: () => begun('hsqs'),
   disk: () => begun('conectix'),
   rtf: (inside) =>
@@ -107,6 +108,11 @@ describe('under the built-in scanner', () => {
     expect(await scan(bytes)).toMatchObject(seen ? found : incomplete)
     // A package is a header, gzip, cpio and what that holds: one more is beyond the levels that are looked at.
     if (container !== 'rpm') expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(seen ? found : incomplete)
+  })
+
+  test('a frame of Zstandard that readers skip hides nothing behind it', async () => {
+    const skipped = Buffer.concat([Buffer.from('502a4d1804000000', 'hex'), Buffer.from('skip')])
+    expect(await scan(Buffer.concat([skipped, Buffer.from(ofZstd, 'hex')]))).toMatchObject(found)
   })
 
   test.each(only.filter((container) => containers[container].sevenZip && container !== '7z' && container !== 'z'))(

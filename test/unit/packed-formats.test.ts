@@ -60,6 +60,12 @@ describe('what 7-Zip opens is opened', () => {
     expect(await verdictOn('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
   })
 
+  test.each(['symbolic', 'hard'] as const)('a %s link of RAR 5 has no data, and must stay inside', async (kind) => {
+    const linked = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind }))
+    expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
+    expect(await linked('../a.bin')).toMatchObject({ sound: false, trap: 'archive_link' })
+  })
+
   test('recovery data and updates of Windows may be something else inside', async () => {
     for (const extension of ['rev', 'msu']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: true })
     for (const extension of ['rar', 'cab']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: false })

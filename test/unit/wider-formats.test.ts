@@ -83,7 +83,7 @@ const nii = () => {
   return bytes
 }
 // Disks of other systems have the extension, and tables whose head does not tell.
-const uncertain = new Set(['iso', 'dbf'])
+const uncertain = new Set(['iso', 'dbf', 'tta'])
 const behind = (start: string) => Buffer.concat([latin(start), noise(500)])
 
 describe('other types are recognised by their signatures, and nothing else passes under their names', () => {
@@ -98,6 +98,11 @@ describe('other types are recognised by their signatures, and nothing else passe
     ['h5', () => behind('\x89HDF\r\n\x1a\n'), 'application/x-hdf5'],
     ['fits', () => behind(`${'SIMPLE  =                    T'.padEnd(80)}${'END'.padEnd(2800)}`), 'application/fits'],
     ['nii', nii, 'application/x-nifti'],
+    ['lz4', () => behind('\x02\x21\x4c\x18'), 'application/x-lz4'],
+    ['lz4', () => behind('\x50\x2a\x4d\x18\x01\0\0\0x\x04\x22\x4d\x18'), 'application/x-lz4'],
+    ['cab', () => behind('ISc(\x01\x52\0\x01'), 'application/x-installshield'],
+    ['tta', () => behind('TTA1'), 'audio/x-tta'],
+    ['tta', () => behind('ID3\x03\0\0\0\0\0\x0aTALB\0\0\0\0\0\0TTA1'), 'audio/x-tta'],
     ['p7m', () => Buffer.concat([Buffer.from('308006092a864886f70d010702', 'hex'), noise(300)]), 'application/pkix-cert'],
     ['p12', () => Buffer.concat([Buffer.from('30820200', 'hex'), noise(512)]), 'application/pkix-cert'],
   ])('.%s', async (extension, make, mime) => {

@@ -2,6 +2,7 @@ import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
 import { checksumHolds } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
+import { afterId3 } from '../media/tags.js'
 import { isOlderExcel, isOlderWord } from '../office/ole/older.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type TextSign, textSign } from '../text/text.js'
@@ -133,6 +134,7 @@ const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
 const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   mp3: (source) => hasId3(source) || isMpegSound(source),
   aac: isAdts,
+  cab: (source) => source.read(0, 4).toString('latin1') === 'MSCF',
   bmp: (source) => source.size >= 26 && dibSizes.has(source.read(14, 4).readUInt32LE(0)),
   gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
   exe: (source) => source.size >= 64,
@@ -161,7 +163,7 @@ function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string 
   if (pdfInside(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
   if (signature) return signature
-  if (hasId3(source)) return 'mp3'
+  if (hasId3(source)) return source.read(afterId3(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
   if (isOldTar(source)) return 'tar'
   const ours = binarySignature(source)
   if (ours) return ours

@@ -27,6 +27,11 @@ const ofBinaries: Record<string, Signature> = {
   tga: (source) => at(source.size - 18, /^TRUEVISION-XFILE\.\0/)(source),
   der: isDer,
   bplist: at(0, /^bplist00/),
+  // The older frame, and one that readers skip, which Zstandard has too.
+  lz4: (source) =>
+    at(0, /^\x02\x21\x4c\x18/)(source) || (source.extension === 'lz4' && at(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),
+  tta: at(0, /^TTA[12]/),
+  'is-cab': at(0, /^ISc\(/),
 }
 
 const find = (table: Record<string, Signature>, source: RandomAccessSource): string | undefined =>

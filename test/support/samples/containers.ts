@@ -211,7 +211,7 @@ export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'dire
 }
 
 /** RAR 5 with one stored file. */
-export function rar5({ name, bytes }: File): Buffer {
+export function rar5({ name, bytes }: File, link?: { name: string; target: string; kind: 'symbolic' | 'hard' }): Buffer {
   const vint = (value: number) => {
     const out: number[] = []
     for (let rest = value; ; rest >>>= 7) {
@@ -234,10 +234,26 @@ export function rar5({ name, bytes }: File): Buffer {
     vint(name.length),
     latin(name),
   ])
+  const named = (text: string) => Buffer.concat([vint(text.length), latin(text)])
+  const linkTo = ({ name: from, target, kind }: NonNullable<typeof link>) => {
+    const extra = Buffer.concat([Buffer.from([5, kind === 'symbolic' ? 1 : 4, 0]), named(target)])
+    const redirection = Buffer.concat([vint(extra.length), extra])
+    return Buffer.concat([
+      Buffer.from([2, 3]),
+      vint(redirection.length),
+      Buffer.from([0, 4, target.length]),
+      vint(kind === 'symbolic' ? 0o120777 : 0o100644),
+      u32le(0),
+      Buffer.from([0, 1]),
+      named(from),
+      redirection,
+    ])
+  }
   return Buffer.concat([
     latin('Rar!\x1a\x07\x01\0'),
     block(Buffer.from([1, 0, 0])),
     block(file, bytes),
+    ...(link ? [block(linkTo(link))] : []),
     block(Buffer.from([5, 0, 0])),
   ])
 }

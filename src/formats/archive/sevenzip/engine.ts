@@ -35,6 +35,8 @@ export interface SevenZipCommand {
   line?: (text: string) => void
   /** Takes what it writes to its standard output as it is, instead of `line`. The bytes are only lent. */
   output?: (bytes: Buffer) => void
+  /** Complaints that say nothing of the archive. */
+  passedOver?: ReadonlySet<string>
 }
 
 // Enough for a dictionary of 256 MiB; archives that want more are not unpacked, and noted.
@@ -57,9 +59,10 @@ function engine() {
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  { command, type, line, output }: SevenZipCommand,
+  { command, type, line, output, passedOver }: SevenZipCommand,
 ): Promise<SevenZipRun> {
   const complaints: string[] = []
+  let passed = false
   const { factory, module } = await engine()
   // What is thrown while it empties its buffers at the end, the library swallows.
   let thrown: { error: unknown } | undefined
@@ -74,7 +77,10 @@ export async function runSevenZip(
   }
   const sevenZip = await factory({
     print: heard,
-    printErr: (text) => void (complaints.length < 20 && text.trim() !== '' && complaints.push(text.slice(0, 300))),
+    printErr: (text) => {
+      if (passedOver?.has(text)) passed = true
+      else if (complaints.length < 20 && text.trim() !== '') complaints.push(text.slice(0, 300))
+    },
     stdin: () => null as unknown as number,
     instantiateWasm: (
       imports: WebAssembly.Imports,
@@ -92,7 +98,7 @@ export async function runSevenZip(
   // A password of our own: without one it would ask, and fail in another way.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
-  return { exitCode, complaints }
+  return { exitCode: passed && complaints.length === 0 ? 0 : exitCode, complaints }
 }
 
 /** A crash on a file is an answer about that file; what we threw ourselves (a trap, a deadline) passes through. */

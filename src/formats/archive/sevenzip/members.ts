@@ -12,6 +12,8 @@ export interface PackedMember {
   symlink: boolean
   encrypted: boolean
   folder?: boolean
+  /** Where a link leads whose target stands in the directory: 7-Zip has nothing to unpack, and calls that damage. */
+  target?: string
 }
 
 /** Of which nothing is known yet but its name. */
@@ -30,8 +32,10 @@ export async function listMembers(
   began?: (name: string) => void,
 ): Promise<{ run: SevenZipRun; members: PackedMember[] }> {
   const members: PackedMember[] = []
+  let packed = 0
   const line = (text: string) => {
-    const [, key, value = ''] = /^(Path|Size|Encrypted|Attributes|Folder) = (.*)$/.exec(text) ?? []
+    const [, key, value = ''] =
+      /^(Path|Size|Packed Size|Encrypted|Attributes|Folder|(?:Symbolic|Hard|Copy) Link) = (.*)$/.exec(text) ?? []
     if (key === 'Path') {
       began?.(value)
       members.push(unsized(value))
@@ -44,6 +48,8 @@ export async function listMembers(
     if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value)
     if (key === 'Folder' ? value === '+' : key === 'Attributes' && /^D/.test(value)) member.folder = true
     if (key === 'Encrypted') member.encrypted = value === '+'
+    if (key === 'Packed Size') packed = value === '' ? Number.NaN : Number(value)
+    if (key?.endsWith(' Link') && value !== '' && packed === 0) Object.assign(member, { target: value, size: 0 })
   }
   const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, line })
   return { run, members }
@@ -60,9 +66,9 @@ export interface Unpacking {
 /** Lets 7-Zip unpack all members, in one go and to nowhere: it cannot be made to wait, so what takes them does not either. */
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
-  return runSevenZip(source, limits, { command: ['x', '-so'], type, output: (bytes) => splitter.take(bytes) }).finally(() =>
-    splitter.end(),
-  )
+  const links = new Set(members.flatMap(({ name, target }) => (target === undefined ? [] : `ERROR: Data Error : ${name}`)))
+  const options = { command: ['x', '-so'], type, passedOver: links, output: (bytes: Buffer) => splitter.take(bytes) }
+  return runSevenZip(source, limits, options).finally(() => splitter.end())
 }
 
 /** Cuts what 7-Zip brings, one member after another, into the members again. */

@@ -105,6 +105,7 @@ async function testMembers(
     return
   }
   const links = new ArchiveLinks()
+  for (const { name, target, symlink } of members) if (target !== undefined) links.add(name, target, symlink)
   const run = await unpackNested(
     source,
     { type, members: members.map((each) => ({ ...each, size: bytesOf(each.size) })), links },
