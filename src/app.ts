@@ -16,12 +16,16 @@ import { ensurePartitions } from './ledger/partitions.js'
 import { Maintenance } from './maintenance/maintenance.js'
 import { OrphanedUploads } from './maintenance/orphaned-uploads.js'
 import { Metrics, measuredScanner, measuredStorage } from './metrics.js'
+import { alone, shareOf } from './processes/place.js'
+import type { Siblings } from './processes/siblings.js'
 import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import { openServices, type Services } from './services.js'
 import type { BlobStorage } from './storage/blob-storage.js'
 import { openTracing } from './tracing/tracing.js'
+import { megabyte } from './units.js'
 import { createValidator } from './validation/validator.js'
+import { memoryLimit } from './workers/memory-limit.js'
 import { openSandbox, type Sandbox } from './workers/sandbox.js'
 import { WorkerPool } from './workers/worker-pool.js'
 
@@ -32,6 +36,8 @@ export interface AppParts {
   /** Of the embedded database: then uploads are refused, for deletes to go on. */
   isDiskFull?: () => boolean
   logger: Logger
+  /** Where several processes serve behind the port: what there is a total of is shared with them. */
+  siblings?: Siblings
 }
 
 /** The whole service, ready to listen. */
@@ -58,10 +64,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   await ensurePartitions(database.pool)
   const services = await openServices(parts)
   const slots = new UploadSlots(config.maxUploadsAtOnce)
-  const metrics = metricsOf(database, services, slots)
+  const metrics = metricsOf(parts, services, slots)
   const spoolFolder = join(config.dataDir, 'spool')
   const spool = await Spool.open({ directory: spoolFolder, syncAhead: services.storage.kind === 'local' })
-  const workers = new WorkerPool({ workers: config.validationWorkers, sandbox: sandboxFor(spoolFolder, logger) })
+  const workers = openWorkers(parts, spoolFolder)
   const scanner = await openMeasuredScanner(parts, workers, metrics)
   const validator = createValidator({ scanner, pool: workers })
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
@@ -105,7 +111,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-function metricsOf({ pool, writes, prisma }: Database, { ledger, security }: Services, slots: UploadSlots): Metrics {
+function metricsOf({ database, siblings }: AppParts, { ledger, security }: Services, slots: UploadSlots): Metrics {
+  const { pool, writes, prisma } = database
   const metrics = new Metrics({
     poolSize: () => ({
       total: pool.totalCount + writes.totalCount,
@@ -118,7 +125,17 @@ function metricsOf({ pool, writes, prisma }: Database, { ledger, security }: Ser
   })
   ledger.onCommitted = (entry) => metrics.recorded(entry)
   security.onEvent = (reason) => metrics.securityEvents.inc({ reason })
+  if (siblings) metrics.shareWith(siblings)
   return metrics
+}
+
+function openWorkers({ config, logger, siblings }: AppParts, contents: string): WorkerPool {
+  const { place = alone } = siblings ?? {}
+  return new WorkerPool({
+    workers: shareOf(config.validationWorkers, place),
+    processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / place.of),
+    sandbox: sandboxFor(contents, logger),
+  })
 }
 
 async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
@@ -132,15 +149,19 @@ async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | u
 }
 
 async function openMeasuredScanner(
-  { config, logger }: AppParts,
+  { config, logger, siblings }: AppParts,
   pool: WorkerPool,
   metrics: Metrics,
 ): Promise<VirusScanner & { url: string }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
   const { rulesDir } = config
-  const scanner = await openScanner(url, { logger, pool, ...(rulesDir && { rulesDir }) })
+  const clamd = { connections: shareOf(connectionsOfClamd, siblings?.place ?? alone) }
+  const scanner = await openScanner(url, { logger, pool, clamd, ...(rulesDir && { rulesDir }) })
   return Object.assign(measuredScanner(scanner, metrics), { url })
 }
+
+// clamd's own MaxThreads is 10.
+const connectionsOfClamd = 8
 
 const yaraNote =
   'a handful of rules of our own for well-known tricks: no virus scanner. For one, run ClamAV and set SCANNER_URL=clamd://…'

@@ -1,31 +1,30 @@
-import type { App } from './app.js'
+import type { FirstRun } from './bootstrap.js'
 import type { Config } from './config/config.js'
+import type { Started } from './processes/messages.js'
 
 /** What the operator reads last when the service starts. Secrets of the first start stand here and nowhere else. */
-export function banner({ config, port, database, app }: { config: Config; port: number; database: string; app: App }): string {
+export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
+  const { port, descriptions } = started
+  const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
   // PORT=0 is known only now; PUBLIC_URL, where it is given, is how clients come.
   const url = config.publicUrl.replace(/:0$/, `:${port}`)
   const lines = [
     '',
-    `Assay listens on ${config.host}:${port}`,
+    `Assay listens on ${config.host}:${port}${processes}`,
     ...(config.dashboard ? [`  Dashboard ${url}/`] : []),
     `  API       ${url}/api/v1   (documented at ${url}/docs)`,
     `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (a page in a browser)' : ''}`,
     `  Database  ${database}`,
-    `  Store     ${app.descriptions.storage}`,
-    ...app.descriptions.scanner.split('\n').map((line, place) => `  ${place === 0 ? 'Scanner ' : '        '}  ${line}`),
+    `  Store     ${descriptions.storage}`,
+    ...descriptions.scanner.split('\n').map((line, place) => `  ${place === 0 ? 'Scanner ' : '        '}  ${line}`),
     '',
-    ...(app.firstRun ? firstRun(app.firstRun, url, config.dashboard) : ['Try it:', `  curl -s ${url}/health/ready`]),
+    ...(started.firstRun ? firstRun(started.firstRun, url, config.dashboard) : ['Try it:', `  curl -s ${url}/health/ready`]),
     '',
   ]
   return lines.join('\n')
 }
 
-function firstRun(
-  { apiKey, adminEmail, adminPassword, welcome }: NonNullable<App['firstRun']>,
-  url: string,
-  dashboard: boolean,
-): string[] {
+function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url: string, dashboard: boolean): string[] {
   const shownOnce = [
     `  API key   ${apiKey}   (all scopes)`,
     `  Sign-in   ${adminEmail}   ${adminPassword ?? '(the password of BOOTSTRAP_ADMIN_PASSWORD)'}`,

@@ -165,13 +165,14 @@ function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): E
   }
 }
 
-function healthOf({ services, database, spool, scanner, isDiskFull = () => false, logger }: DoorParts): Health {
+function healthOf({ services, database, spool, scanner, isDiskFull = () => false, siblings, logger }: DoorParts): Health {
   return new Health({
     pool: database.pool,
     storage: services.storage,
     spool,
     scanner: scanner.url === 'none:' ? null : scanner,
     isDiskFull,
+    processes: siblings && (() => ({ running: siblings.state.running, of: siblings.place.of })),
     storageFindings: () => database.prisma.storageFinding.count(),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })

@@ -4,6 +4,8 @@ import { megabyte } from './units.js'
 // Lines that come within this time are one write. It is short for a reader, and at a thousand calls a second ten lines.
 const gatherMs = 10
 const writtenAtOnce = 64 * 1024
+// PIPE_BUF of Linux. A line that is longer is written alone.
+const wholeInPipe = 4096
 const againMs = 50
 const patienceAtEndMs = 500
 
@@ -14,13 +16,16 @@ const patienceAtEndMs = 500
 export class LogOutput {
   readonly #descriptor: number
   readonly #mostBytes: number
+  readonly #atOnce: number
   #lines: string[] = []
   #size = 0
   #leftOut = 0
   #timer: NodeJS.Timeout | undefined
   #isWriting = false
 
-  constructor(descriptor: number, { mostBytes = megabyte } = {}) {
+  /** Where other processes write to the same descriptor (`isShared`), each write is small enough for a pipe to take as a whole. */
+  constructor(descriptor: number, { mostBytes = megabyte, isShared = false } = {}) {
+    this.#atOnce = isShared ? wholeInPipe : Number.POSITIVE_INFINITY
     this.#descriptor = descriptor
     this.#mostBytes = mostBytes
   }
@@ -42,6 +47,7 @@ export class LogOutput {
     for (let rest = this.#take(); rest.length > 0; ) {
       try {
         rest = rest.subarray(fs.writeSync(this.#descriptor, rest))
+        if (rest.length === 0) rest = this.#take()
       } catch (error) {
         if (!isFullPipe(error) || Date.now() > giveUpAt) return
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
@@ -70,7 +76,7 @@ export class LogOutput {
       }
       if (!error && written < bytes.length) return this.#write(bytes.subarray(written))
       this.#isWriting = false
-      if (this.#size >= writtenAtOnce) this.#begin()
+      if (this.#size >= Math.min(writtenAtOnce, this.#atOnce)) this.#begin()
       else if (this.#lines.length > 0) this.#beginSoon()
     })
   }
@@ -82,11 +88,17 @@ export class LogOutput {
       this.#leftOut > 0
         ? `${JSON.stringify({ level: 40, time: Date.now(), left_out: this.#leftOut, msg: 'Log lines were left out: the output takes none.' })}\n`
         : ''
-    const bytes = Buffer.from(note + this.#lines.join(''))
-    this.#lines = []
-    this.#size = 0
     this.#leftOut = 0
-    return bytes
+    const lines = this.#atOnce === Number.POSITIVE_INFINITY ? this.#lines.splice(0) : this.#takeFirst(this.#atOnce - note.length)
+    for (const line of lines) this.#size -= line.length
+    return Buffer.from(note + lines.join(''))
+  }
+
+  /** Lines of so many characters together, one at least. */
+  #takeFirst(most: number): string[] {
+    let size = 0
+    const end = this.#lines.findIndex((line, at) => (size += Buffer.byteLength(line)) > most && at > 0)
+    return this.#lines.splice(0, end < 0 ? this.#lines.length : end)
   }
 }
 

@@ -19,6 +19,7 @@ export class Metrics {
   readonly bytesOut: Counter
   readonly scan: Histogram
   readonly store: Histogram<'operation'>
+  #all: (() => Promise<string>) | undefined
 
   constructor(sources: {
     poolSize: () => { total: number; idle: number; waiting: number }
@@ -121,6 +122,18 @@ export class Metrics {
         )
       },
     })
+  }
+
+  /** What `GET /metrics` gives. */
+  text(): Promise<string> {
+    return this.#all?.() ?? this.registry.metrics()
+  }
+
+  /** From now on the text is that of all processes behind the port, each labelled with its number. */
+  shareWith(siblings: { place: { number: number }; metrics(): Promise<string>; allMetrics(): Promise<string> }): void {
+    this.registry.setDefaultLabels({ process: String(siblings.place.number) })
+    siblings.metrics = () => this.registry.metrics()
+    this.#all = () => siblings.allMetrics()
   }
 
   recorded({ call, blocked, upload, download }: Entry): void {

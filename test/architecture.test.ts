@@ -37,6 +37,7 @@ const base = [
   'auth',
   'storage',
   'ledger',
+  'processes',
   'metrics',
   'admission',
   'graphql',
@@ -64,7 +65,20 @@ const rooms: Record<string, string[]> = {
 }
 
 /** What wires the rooms together, and the programs that start from there. */
-const wiring = ['app', 'doors', 'services', 'resolvers', 'bootstrap', 'banner', 'main', 'cli/schema']
+const wiring = [
+  'app',
+  'doors',
+  'services',
+  'resolvers',
+  'bootstrap',
+  'banner',
+  'serve',
+  'serving',
+  'ending',
+  'main',
+  'http-program',
+  'cli/schema',
+]
 
 /** What the lists do not allow, each with its reason; a line that is no longer needed must go. */
 const exceptions: Record<string, string> = {

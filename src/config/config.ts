@@ -22,6 +22,8 @@ export interface JwtConfig {
 export interface Config {
   readonly host: string
   readonly port: number
+  /** How many serve HTTP behind the port. */
+  readonly processes: number
   readonly publicUrl: string
   readonly dataDir: string
   /** Unset: the embedded PostgreSQL in `dataDir`. */
@@ -99,6 +101,7 @@ const century = 36_500
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
+  const processes = read.integer('PROCESSES', { from: 1, to: 64, fallback: 1 })
   const { dataDir, databaseUrl, databaseDirectUrl } = readPlace(read)
   const production = read.text('NODE_ENV') === 'production'
   const rulesDir = read.text('RULES_DIR')
@@ -106,6 +109,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const config: Config = {
     host: read.matching('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
     port,
+    processes,
     publicUrl: read.baseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
     dataDir,
     databaseUrl,
@@ -120,11 +124,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: mostMegabytes, fallback: 1024 }),
     maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
     uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
-    validationWorkers: read.integer('VALIDATION_WORKERS', {
-      from: 1,
-      to: 64,
-      fallback: Math.max(2, Math.min(availableParallelism(), 4)),
-    }),
+    validationWorkers: readValidationWorkers(read, processes),
     bootstrap: readBootstrap(read),
     jwt: readJwt(read),
     masterKey: readMasterKey(read, databaseUrl !== undefined || read.hasFault('DATABASE_URL')),
@@ -154,6 +154,15 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (read.faults.length > 0) throw new ConfigError(read.faults)
   return deepFreeze(config)
+}
+
+// All processes together have so many, and none can do without.
+function readValidationWorkers(read: EnvReader, processes: number): number {
+  const fallback = Math.max(2, processes, Math.min(availableParallelism(), 4))
+  const workers = read.integer('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
+  if (workers < processes && !read.hasFault('VALIDATION_WORKERS') && !read.hasFault('PROCESSES'))
+    read.fault('VALIDATION_WORKERS', String(workers), `at least ${processes}, one for each of PROCESSES`)
+  return workers
 }
 
 type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>

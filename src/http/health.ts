@@ -25,6 +25,7 @@ export class Health {
     spool,
     scanner,
     isDiskFull,
+    processes,
     storageFindings,
     onDown,
   }: {
@@ -35,6 +36,8 @@ export class Health {
     scanner: VirusScanner | null
     /** Of the embedded database: then uploads are refused. */
     isDiskFull: () => boolean
+    /** How many of those behind the port serve, where there are several. */
+    processes?: (() => { running: number; of: number }) | undefined
     /** What the reconciler found and is not mended yet: shown here, though the service works on. */
     storageFindings: () => Promise<number>
     /** Called once for each time that a dependency goes down. */
@@ -60,6 +63,7 @@ export class Health {
         await Promise.all([spool.ready(), storage.ready()])
         return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
       },
+      ...(processes && { processes: async () => processesCondition(processes()) }),
       // Proved on the EICAR test string: a scanner that answers but finds nothing is down.
       scanner: async () => {
         if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
@@ -122,6 +126,14 @@ export class Health {
     this.#down.add(name)
   }
 }
+
+// Not down: this one serves, and so do those that are left.
+const processesCondition = ({ running, of }: { running: number; of: number }): Condition => ({
+  status: running < of ? 'degraded' : 'up',
+  running,
+  of,
+  ...(running < of && { reason: `${of - running} of ${of} processes do not serve; they are started (again)` }),
+})
 
 class Late extends Error {}
 

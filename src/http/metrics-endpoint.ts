@@ -4,14 +4,14 @@ import { unauthenticated } from '../errors.js'
 import type { Metrics } from '../metrics.js'
 
 /** `GET /metrics`, for all or for the one token of METRICS_TOKEN. */
-export function metricsEndpoint({ registry }: Metrics, token: string | undefined): RequestHandler {
+export function metricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
     if (token !== undefined && !isToken(request.headers.authorization, token))
       throw unauthenticated('The metrics need the token of METRICS_TOKEN: Authorization: Bearer <token>.')
     response
       .set('Cache-Control', 'no-store')
-      .type(registry.contentType)
-      .send(await registry.metrics())
+      .type(metrics.registry.contentType)
+      .send(await metrics.text())
   }
 }
 

@@ -30,6 +30,8 @@ export interface DatabasePlace {
   databaseUrl: string | undefined
   /** Where `databaseUrl` is that of a pooler in transaction mode. */
   databaseDirectUrl?: string | undefined
+  /** How many the service may open; the embedded server allows a hundred, and more where that is not enough. */
+  connections?: number
 }
 
 type Say = (what: string) => void
@@ -44,7 +46,9 @@ const reserveBytes = 32 * megabyte
 /** The database for the service: the outside one, or the embedded one on a DATA_DIR that is then ours alone. */
 export async function openDatabase(place: DatabasePlace, say: Say = () => {}): Promise<OpenDatabase> {
   if (place.databaseUrl !== undefined) return outside(place.databaseUrl, place.databaseDirectUrl)
-  return openEmbedded(place.dataDir, { purpose: 'service', say }).catch(tellOfFullDisk(place.dataDir))
+  return openEmbedded(place.dataDir, { purpose: 'service', say, connections: place.connections }).catch(
+    tellOfFullDisk(place.dataDir),
+  )
 }
 
 /**
@@ -77,7 +81,7 @@ const ours = (url: string) => ({ url, directUrl: url, prove: async () => {} })
 
 async function openEmbedded(
   dataDir: string,
-  { purpose, say }: { purpose: LockHolder['purpose']; say: Say },
+  { purpose, say, connections }: { purpose: LockHolder['purpose']; say: Say; connections?: number | undefined },
 ): Promise<OpenDatabase> {
   // On a full disk neither the lock nor a recovery could be written.
   const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), mostBytes: reserveBytes })
@@ -92,7 +96,7 @@ async function openEmbedded(
         attempt.release()
         if (lock.held) lock.release()
       }
-      if (lock.held) return startOwn({ dataDir, release, say, reserve })
+      if (lock.held) return startOwn({ dataDir, release, say, reserve, connections })
       release()
       if (Date.now() - began > patienceMs.service) throw inUseElsewhere(dataDir)
       continue
@@ -144,15 +148,20 @@ interface Own {
   release: () => void
   say: Say
   reserve: DiskReserve
+  connections: number | undefined
 }
 
-async function startOwn({ dataDir, release, say, reserve }: Own): Promise<OpenDatabase> {
+// For the operator's commands, and PostgreSQL's own.
+const sparedConnections = 20
+
+async function startOwn({ dataDir, release, say, reserve, connections = 0 }: Own): Promise<OpenDatabase> {
   const notice = join(dataDir, 'postgres.json')
+  const settings = { max_connections: String(Math.max(100, connections + sparedConnections)) }
   try {
     await refuseForeign(dataDir)
     const server = await keepRunning(async (socketFolder) => {
       await reserve.look()
-      return startServer({ folder: dataDir, say, ...(socketFolder && { socketFolder }) })
+      return startServer({ folder: dataDir, say, settings, ...(socketFolder && { socketFolder }) })
     }, say)
     reserve.watch()
     const running: Running = { url: server.url, service: process.pid }

@@ -1,0 +1,56 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { mergeMetrics } from './merge-metrics.js'
+
+const patienceMs = 2_000
+
+/** Puts the metrics of all processes together, with the supervisor's own. One that does not answer in time is left out. */
+export class SupervisorMetrics {
+  readonly #registry = new Registry()
+  readonly #replaced: Counter
+  readonly #asked = new Map<number, (text: string) => void>()
+  #count = 0
+
+  constructor({ wanted, running }: { wanted: number; running: () => number }) {
+    const registers = [this.#registry]
+    this.#registry.setDefaultLabels({ process: 'supervisor' })
+    collectDefaultMetrics({ register: this.#registry })
+    this.#replaced = new Counter({
+      name: 'assay_process_replacements_total',
+      help: 'Processes that ended and were replaced.',
+      registers,
+    })
+    new Gauge({
+      name: 'assay_processes',
+      help: 'Processes behind the port: those that serve, and those that should.',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        this.set({ state: 'running' }, running())
+        this.set({ state: 'wanted' }, wanted)
+      },
+    })
+  }
+
+  replaced(): void {
+    this.#replaced.inc()
+  }
+
+  /** Asks each by its function, with a number that comes back with the answer. */
+  async ask(asks: ((id: number) => void)[]): Promise<string> {
+    const texts = asks.map(async (ask) => {
+      const id = this.#count++
+      const text = await new Promise<string>((resolve) => {
+        this.#asked.set(id, resolve)
+        setTimeout(() => resolve(''), patienceMs).unref()
+        ask(id)
+      })
+      this.#asked.delete(id)
+      return text
+    })
+    return mergeMetrics(await Promise.all([this.#registry.metrics(), ...texts]))
+  }
+
+  took(id: number, text: string): void {
+    this.#asked.get(id)?.(text)
+  }
+}

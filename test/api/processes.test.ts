@@ -1,0 +1,218 @@
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
+import { freePort, Service } from '../support/service.js'
+
+const scratch = mkdtempSync(join(tmpdir(), 'assay-processes-'))
+const services: Service[] = []
+afterEach(async () => {
+  for (const service of services.splice(0)) await service.stop('SIGKILL')
+})
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+let count = 0
+const key = 'the-first-key-of-these-tests-000000000000'
+const environment = async (more: NodeJS.ProcessEnv = {}) => ({
+  PORT: await freePort(),
+  DATA_DIR: join(scratch, `${++count}`),
+  SCANNER_URL: 'none:',
+  BOOTSTRAP_API_KEY: key,
+  PROCESSES: '2',
+  ...more,
+})
+
+async function start(more: NodeJS.ProcessEnv = {}): Promise<Service> {
+  const service = await Service.start(await environment(more))
+  services.push(service)
+  return service
+}
+
+const headers = { authorization: `Bearer ${key}` }
+
+/** The processes that serve, by what runs below the service's own. */
+function serving(service: Service): number[] {
+  const children = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ')
+  return children.map(Number).filter((pid) => commandOf(pid).includes('http-program'))
+}
+const commandOf = (pid: number) => (existsSync(`/proc/${pid}/cmdline`) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '')
+
+async function until<T>(ask: () => Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const answer = await ask().catch(() => undefined)
+    if (answer) return answer
+    await sleep(50)
+  }
+}
+
+const health = async (service: Service) =>
+  (await (await fetch(`${service.url}/health/ready`)).json()) as { checks: Record<string, { status: string; running: number }> }
+const metrics = async (service: Service) => (await fetch(`${service.url}/metrics`)).text()
+
+/** Calls on one connection that is kept, and on a new one after it was lost. */
+function caller(service: Service) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const seen = { answered: 0, refused: [] as number[], lost: 0 }
+  const controller = new AbortController()
+  const call = () =>
+    new Promise<void>((resolve) => {
+      const sent = request(`${service.url}/api/v1/contexts`, { agent, headers }, (answer) => {
+        answer.resume().once('close', resolve)
+        if (answer.statusCode === 200) seen.answered++
+        else seen.refused.push(answer.statusCode!)
+      })
+      sent.once('error', () => {
+        seen.lost++
+        resolve()
+      })
+      sent.end()
+    })
+  const done = (async () => {
+    while (!controller.signal.aborted) await call()
+    agent.destroy()
+  })()
+  const stop = async () => {
+    controller.abort()
+    await done
+    return seen
+  }
+  return { seen, stop }
+}
+
+/** An upload whose body is not complete yet. */
+async function unfinishedUpload(service: Service) {
+  const boundary = 'b'
+  const part = (name: string, more = '') => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`
+  const sent = request(`${service.url}/api/v1/files/upload`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': `multipart/form-data; boundary=${boundary}` },
+    agent: new Agent({ keepAlive: true }),
+  })
+  sent.write(`${part('context')}notes\r\n${part('file', '; filename="a.txt"')}one `)
+  const answered = once(sent, 'response')
+  await once(sent, 'socket')
+  return async () => {
+    sent.end(`two\r\n--${boundary}--\r\n`)
+    const [answer] = (await answered) as [import('node:http').IncomingMessage]
+    answer.resume()
+    return { status: answer.statusCode, connection: answer.headers.connection }
+  }
+}
+
+async function makeContext(service: Service): Promise<void> {
+  const context = {
+    context_key: 'notes',
+    display_name: 'Notes',
+    allowed_extensions: ['txt'],
+    max_file_size_mb: 1,
+    scan_for_viruses: false,
+  }
+  const made = await fetch(`${service.url}/api/v1/contexts`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(context),
+  })
+  expect(made.status).toBe(201)
+}
+
+describe('two processes behind one port', () => {
+  test('are one service: one first key, one scrape with the metrics of both, one readiness', async () => {
+    const service = await start()
+    expect(service.stdout.match(/API key/g)).toHaveLength(1)
+    expect(service.stdout).toContain('with 2 processes')
+    expect(serving(service)).toHaveLength(2)
+    const callers = Array.from({ length: 6 }, () => caller(service))
+    await until(async () => callers.every(({ seen }) => seen.answered > 5))
+    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
+    const text = await metrics(service)
+    const calls = [...text.matchAll(/^assay_request_duration_seconds_count\{.*process="(\d)".*\} (\d+)$/gm)]
+    expect([...new Set(calls.map(([, process]) => process))].sort()).toEqual(['1', '2'])
+    expect(text.match(/^# TYPE assay_request_duration_seconds /gm)).toHaveLength(1)
+    expect(text).toMatch(/^assay_processes\{state="running",process="supervisor"\} 2$/m)
+    expect((await health(service)).checks.processes).toEqual({ status: 'up', running: 2, of: 2 })
+    expect(await service.stop()).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('one that is killed under load takes its own connections with it; it is replaced, and told', async () => {
+    const service = await start({ LOG_LEVEL: 'error' })
+    const callers = Array.from({ length: 8 }, () => caller(service))
+    await until(async () => callers.every(({ seen }) => seen.answered > 5))
+    const [victim, other] = serving(service)
+    process.kill(victim!, 'SIGKILL')
+    await until(async () => (await metrics(service)).includes('assay_process_replacements_total{process="supervisor"} 1'))
+    await until(async () => (await metrics(service)).includes('assay_processes{state="running",process="supervisor"} 2'))
+    const before = callers.map(({ seen }) => seen.lost)
+    const answered = callers.map(({ seen }) => seen.answered)
+    await until(async () => callers.every(({ seen }, at) => seen.answered > answered[at]! + 5))
+    const seen = await Promise.all(callers.map((each) => each.stop()))
+    expect(seen.flatMap(({ refused }) => refused)).toEqual([])
+    // One call each on the connections of the one that died, and none since.
+    expect(Math.max(...before)).toBe(1)
+    expect(before).toContain(0)
+    expect(seen.map(({ lost }) => lost)).toEqual(before)
+    expect(serving(service)).toContain(other)
+    expect(serving(service)).not.toContain(victim)
+    const line = service.stdout.split('\n').find((each) => each.includes('A process ended by itself'))!
+    expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
+  })
+
+  test('a SIGTERM lets each finish what it has begun, and no call fails', async () => {
+    const service = await start({ SHUTDOWN_DELAY_SECONDS: '1' })
+    await makeContext(service)
+    const uploads = await Promise.all(Array.from({ length: 4 }, () => unfinishedUpload(service)))
+    const callers = Array.from({ length: 4 }, () => caller(service))
+    await until(async () => callers.every(({ seen }) => seen.answered > 5))
+    const ended = service.stop('SIGTERM')
+    await until(async () => (await fetch(`${service.url}/health/ready`)).status === 503)
+    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
+    await until(() =>
+      fetch(service.url).then(
+        () => false,
+        () => true,
+      ),
+    )
+    for (const finish of uploads) expect(await finish()).toEqual({ status: 201, connection: 'close' })
+    expect(await ended).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('one after the other can be ended and replaced under load without a failed call', async () => {
+    const service = await start({ SHUTDOWN_DELAY_SECONDS: '1' })
+    const callers = Array.from({ length: 4 }, () => caller(service))
+    for (const pid of serving(service)) {
+      process.kill(pid, 'SIGTERM')
+      await until(async () => commandOf(pid) === '' && (await health(service)).checks.processes!.running === 2)
+    }
+    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
+    expect(await service.stop()).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('do not outlive what started them, nor does PostgreSQL', async () => {
+    const service = await start()
+    const pids = serving(service)
+    await service.stop('SIGKILL')
+    await until(async () => pids.every((pid) => commandOf(pid) === ''))
+  })
+
+  test('where one cannot start, none does: its sentence, status 1, and nothing is left behind', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as { port: number }
+    const { status, stderr } = await Service.run(await environment({ METRICS_PORT: String(port) })).ended
+    other.close()
+    expect(status).toBe(1)
+    expect(stderr).toContain(`PORT ${port} is in use on 127.0.0.1`)
+    expect(stderr).toContain('Process 1 of 2 ended (exit status 1) before it served')
+  })
+})
+
+test('one process, the default, is the service itself', async () => {
+  const service = await start({ PROCESSES: '1' })
+  expect(serving(service)).toEqual([])
+  expect(await metrics(service)).not.toContain('process="')
+  expect((await health(service)).checks).not.toHaveProperty('processes')
+  expect(await service.stop()).toMatchObject({ status: 0, stderr: '' })
+})

@@ -1,0 +1,34 @@
+import { describe, expect, test } from '@jest/globals'
+import { mergeMetrics } from '../../src/processes/merge-metrics.js'
+import { shareOf } from '../../src/processes/place.js'
+
+describe('what all processes share', () => {
+  test.each([
+    [4, [2, 2]],
+    [5, [3, 2]],
+    [8, [3, 3, 2]],
+    [4, [1, 1, 1, 1]],
+  ])('a total of %i is divided without a rest: %j', (total, shares) => {
+    const of = shares.length
+    expect(shares.map((_, at) => shareOf(total, { number: at + 1, of }))).toEqual(shares)
+  })
+
+  test('a total that is not enough for all leaves none without', () => {
+    expect(shareOf(2, { number: 3, of: 3 })).toBe(1)
+  })
+})
+
+describe('the metrics of several processes', () => {
+  const of = (number: number) =>
+    `# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="${number}"} ${number}\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="${number}"} 1\n`
+
+  test('describe each metric once, before the samples of all', () => {
+    expect(mergeMetrics([of(1), of(2)])).toBe(
+      '# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="1"} 1\ncalls_total{process="2"} 2\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="1"} 1\nup{process="2"} 1\n',
+    )
+  })
+
+  test('lack those of a process that did not answer', () => {
+    expect(mergeMetrics([of(1), ''])).toBe(mergeMetrics([of(1)]))
+  })
+})
