@@ -88,6 +88,9 @@ export function createEdge(parts: EdgeParts): Express {
       }),
     )
 
+  // What is asked most comes first: Express tries every route in turn.
+  if (parts.download) app.get('/download/:fileId', guardDownloads(), parts.download)
+  app.use('/api/v1/files', restDoor(parts))
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }))
   app.get('/health/ready', async (_request, response) => {
     const { ready, checks } = await parts.health.ready()
@@ -101,7 +104,6 @@ export function createEdge(parts: EdgeParts): Express {
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
   )
-  if (parts.download) app.get('/download/:fileId', guardDownloads(), parts.download)
   parts.dashboard?.(app)
   parts.documentation(app)
   app.all('/graphql', graphqlDoor(parts))
