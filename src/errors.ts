@@ -57,6 +57,9 @@ export const notFound = (noun: string, id: string) =>
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 
+export const onHold = (fileId: string) =>
+  new AssayError('on_hold', `File '${shown(fileId)}' is on hold: it cannot be deleted.`, { details: { file_id: shown(fileId) } })
+
 /** A file in which a virus was found after it was uploaded. */
 export const quarantined = (fileId: string) =>
   new AssayError('quarantined', `File '${shown(fileId)}' is quarantined: a virus was found in it after it was uploaded.`, {

@@ -36,6 +36,7 @@ const base = [
   'validation',
   'auth',
   'storage',
+  'journal',
   'ledger',
   'processes',
   'metrics',

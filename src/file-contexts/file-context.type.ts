@@ -60,6 +60,7 @@ export class FileContext {
   rejectEncryptedFiles!: boolean
   rejectActiveContent!: boolean
   acceptUnscanned!: boolean
+  rulesVersion!: number
 }
 
 @ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })

@@ -120,7 +120,11 @@ export class UploadService {
     const limit = context.maxFileSizeMb * megabyte
     const sizeBytes = input.sizeBytes ?? 0
     if (!context.allowedExtensions.includes(extensionOf(filename)) || sizeBytes > limit)
-      throw await this.#reject(attempt, await this.#judge(attempt, context, filename, { sizeBytes, announced: true }))
+      throw await this.#reject(
+        attempt,
+        { context, filename },
+        await this.#judge(attempt, context, filename, { sizeBytes, announced: true }),
+      )
     const room = { quota: context.storageQuotaMb * megabyte, held: context.storageUsedBytes }
     if (room.held + sizeBytes > room.quota && sizeBytes > 0) throw overContextQuota(context.contextKey, room, sizeBytes)
     const all = await this.#tenantRoom(attempt.actor)
@@ -155,7 +159,7 @@ export class UploadService {
   ): Promise<File> {
     const report = await this.#judge(attempt, context, filename, spooled)
     faultPoint('upload.judged')
-    if (report.outcome === 'rejected' || !spooled.content) throw await this.#reject(attempt, report)
+    if (report.outcome === 'rejected' || !spooled.content) throw await this.#reject(attempt, { context, filename }, report)
     const { content } = spooled
     const { actor } = attempt
     const contentType = report.detectedContentType ?? 'application/octet-stream'
@@ -177,6 +181,7 @@ export class UploadService {
         blobPath,
         metadata,
         validation: report,
+        rulesVersion: context.rulesVersion,
         createdAt,
       }
       attempt.involve({ fileId })
@@ -226,7 +231,11 @@ export class UploadService {
   }
 
   /** Counted and in the log, with its report, before the caller hears of it. */
-  async #reject(attempt: Attempt, report: ValidationReport): Promise<AssayError> {
+  async #reject(
+    attempt: Attempt,
+    { context, filename }: { context: FileContext; filename: string },
+    report: ValidationReport,
+  ): Promise<AssayError> {
     const { actor } = attempt
     const reason = report.reason ?? 'corrupt_file'
     const decisive = report.checks.find((check) => check.outcome === 'failed' || check.outcome === 'incomplete')
@@ -238,7 +247,18 @@ export class UploadService {
       apiKeyId: actor.kind === 'api_key' ? actor.id : null,
       reason: counted,
     }
-    await this.#ledger.commit({ ...attempt.fail(error, report), blocked })
+    const rejection = {
+      actor,
+      contextKey: context.contextKey,
+      rulesVersion: context.rulesVersion,
+      originalFilename: filename,
+      sizeBytes: report.sizeBytes,
+      checksum: report.checksum,
+      reason,
+      message: error.message,
+      validation: report,
+    }
+    await this.#ledger.commit({ ...attempt.fail(error, report), blocked, rejection })
     return error
   }
 }

@@ -33,6 +33,8 @@ export interface AuditRow {
   entityId: string
   entityName: string
   details: Record<string, unknown>
+  /** Of the context that it is about, for the event. */
+  contextKey?: string
 }
 
 /** A file that was judged sound and whose blob is durable. */
@@ -48,11 +50,25 @@ export interface UploadedFile {
   blobPath: string
   metadata: Record<string, unknown>
   validation: unknown
+  /** Of the context's rules that it was judged by. */
+  rulesVersion: number
   createdAt: Date
 }
 
+/** An upload that the checks refused, and their report. */
+export interface RejectedUpload
+  extends Pick<UploadedFile, 'contextKey' | 'rulesVersion' | 'originalFilename' | 'sizeBytes' | 'validation'> {
+  actor: Actor
+  checksum: string | null
+  reason: string
+  message: string
+}
+
 /** A file that is to go: what never changes of it, as it was read. */
-export type RemovedFile = Pick<UploadedFile, 'fileId' | 'contextId' | 'originalFilename' | 'sizeBytes' | 'blobPath'> & {
+export type RemovedFile = Pick<
+  UploadedFile,
+  'fileId' | 'contextId' | 'contextKey' | 'originalFilename' | 'sizeBytes' | 'blobPath'
+> & {
   uploadedBy: string
 }
 
@@ -72,6 +88,8 @@ export interface Entry {
   call?: CallRow | undefined
   /** An upload that a check refused. */
   blocked?: { tenantId: string; contextId: string | null; apiKeyId: string | null; reason: BlockReason } | undefined
+  /** Its verdict, for the journal. */
+  rejection?: RejectedUpload | undefined
   upload?: { actor: Actor; file: UploadedFile } | undefined
   deletion?: { actor: Actor; file: RemovedFile } | undefined
   download?: { tenantId: string; fileId: string; contextId: string; sizeBytes: number } | undefined
@@ -80,8 +98,8 @@ export interface Entry {
 }
 
 /** The tenant whose lock the entry needs; undefined where it only adds. */
-export const movedTenant = ({ upload, deletion, audit, answer }: Entry): string | undefined =>
-  upload?.file.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId
+export const movedTenant = ({ upload, rejection, deletion, audit, answer }: Entry): string | undefined =>
+  upload?.file.tenantId ?? rejection?.actor.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId
 
 /** The same call, refused. */
 export const failed = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({

@@ -2,13 +2,14 @@ import { idTime, newId } from '../ids.js'
 import { usageOf } from './counters.js'
 import { databaseJson } from './database-json.js'
 import type { Entry } from './entry.js'
+import { eventsOf } from './events.js'
 import { auditRow, auditsOf, callRow, fileRow, removedRow } from './rows.js'
 import { type Statement, Unwritable } from './statement.js'
 
 /** Entries of one tenant, judged in order and written under its lock by one call of a function in the database: one round trip. */
 export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
-  name: 'ledger-move-1',
-  text: 'SELECT ledger_move_1($1, $2::jsonb) AS refusals',
+  name: 'ledger-move-3',
+  text: 'SELECT ledger_move_3($1, $2::jsonb) AS refusals',
   values: [tenantId, movesJson(entries)],
 })
 
@@ -32,10 +33,11 @@ function movesOf(entries: Entry[]): Record<string, unknown> {
   entries.forEach((entry, n) => {
     const call = entry.call && callRow(entry.call)
     if (call) put('calls', n, [call.row])
-    put('usage', n, usageOf(entry, call?.at ?? idTime(newId('call'))))
+    put(entry.blocked ? 'blocked' : 'usage', n, usageOf(entry, call?.at ?? idTime(newId('call'))))
     if (entry.upload) put('uploads', n, [fileRow(entry.upload)])
-    if (entry.deletion) put('deletions', n, [removedRow(entry.deletion.file)])
+    if (entry.deletion) put('deletions', n, [removedRow(entry.deletion)])
     put('audit', n, auditsOf(entry).map(auditRow))
+    put('events', n, eventsOf(entry, call?.callId ?? null))
     if (entry.answer) {
       const { actorId, key, token, response } = entry.answer
       put('answers', n, [{ actor_id: actorId, key, token, response }])

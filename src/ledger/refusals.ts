@@ -1,11 +1,11 @@
 import type { Actor } from '../auth/actor.js'
-import { type AssayError, conflict, forbidden, notFound, quotaExceeded, unauthenticated } from '../errors.js'
+import { type AssayError, conflict, forbidden, notFound, onHold, quarantined, quotaExceeded, unauthenticated } from '../errors.js'
 import { megabyte } from '../units.js'
 import type { Entry } from './entry.js'
 
-/** Why `ledger_move_1` wrote nothing of the entry at place `n`. */
+/** Why `ledger_move_3` wrote nothing of the entry at place `n`. */
 export type Refusal = { n: number } & (
-  | { why: 'no_tenant' | 'no_file' | 'no_context' | 'inactive' | 'suspended' | 'answered' | 'swept' }
+  | { why: 'no_tenant' | 'no_file' | 'no_context' | 'inactive' | 'suspended' | 'answered' | 'swept' | 'on_hold' | 'quarantined' }
   | { why: 'disabled'; status: string }
   | { why: 'context_quota' | 'tenant_quota'; quota: number; held: number }
 )
@@ -31,6 +31,10 @@ export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayE
       return new Outrun('sweep')
     case 'no_file':
       return notFound('file', deletion!.file.fileId)
+    case 'on_hold':
+      return onHold(deletion!.file.fileId)
+    case 'quarantined':
+      return quarantined(deletion!.file.fileId)
     case 'no_context':
       return notFound('context', upload!.file.contextKey)
     // A key or a user that was disabled while its upload was under way: what it sent is not kept.

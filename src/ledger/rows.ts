@@ -2,10 +2,11 @@ import { idTime, newId } from '../ids.js'
 import type { AuditRow, CallRow, Entry, RemovedFile, UploadedFile } from './entry.js'
 
 /** The row of a call, made at the moment that its own id gives. What is absent is null. */
-export function callRow(call: CallRow): { row: Record<string, unknown>; at: Date } {
+export function callRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
   const callId = newId('call')
   const at = idTime(callId)
   return {
+    callId,
     at,
     row: {
       call_id: callId,
@@ -44,12 +45,14 @@ export const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   report: file.validation,
 })
 
-export const removedRow = (file: RemovedFile) => ({
+export const removedRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   file_id: file.fileId,
   context_id: file.contextId,
   uploaded_by: file.uploadedBy,
   size_bytes: file.sizeBytes,
   blob_path: file.blobPath,
+  deleted_by: actor.id,
+  deleted_by_type: actor.kind,
 })
 
 /** The audit entries that an upload, a deletion or a change leaves. */
@@ -84,6 +87,7 @@ const deletionOf = ({ actor, file }: { actor: AuditRow['actor']; file: RemovedFi
   entityId: file.fileId,
   entityName: file.originalFilename,
   details: { size_bytes: file.sizeBytes },
+  contextKey: file.contextKey,
 })
 
 /** Counted at the moment that its own id gives: at midnight, that of its call may be on another day. */

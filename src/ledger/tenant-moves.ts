@@ -11,7 +11,7 @@ export interface Moved {
   others: number
 }
 
-/** What the functions of `ledger_move_2` answer with. */
+/** What the functions of `ledger_move_3` answer with. */
 type Answer = Moved | { pending: number } | { again: true } | { left: true }
 
 /** How many groups of others are waited for, and how long at most. */
@@ -26,8 +26,8 @@ const mostWithdrawals = 10
 export async function moveTogether(client: PoolClient, groups: Map<string, Entry[]>): Promise<Map<string, Moved | undefined>> {
   const moves = [...groups].map(([tenant, entries]) => `{"tenant": ${JSON.stringify(tenant)}, "moves": ${movesJson(entries)}}`)
   const { rows } = await client.query<{ answers: (Answer & { tenant: string })[] }>({
-    name: 'ledger-move-2',
-    text: 'SELECT ledger_move_2($1::jsonb) AS answers',
+    name: 'ledger-moves-3',
+    text: 'SELECT ledger_moves_3($1::jsonb) AS answers',
     values: [`[${moves.join(', ')}]`],
   })
   return new Map(rows[0]!.answers.map((answer) => [answer.tenant, 'refusals' in answer ? answer : undefined]))
@@ -39,7 +39,7 @@ export async function moveTogether(client: PoolClient, groups: Map<string, Entry
  */
 export async function moveAlone(client: PoolClient, tenantId: string, entries: Entry[], gather: Gather): Promise<Moved> {
   const { expected, mostMs } = gather
-  const first = await ask(client, 'ledger_move_or_wait_2($1, $2::jsonb, $3, $4)', [
+  const first = await ask(client, 'ledger_move_or_wait_3($1, $2::jsonb, $3, $4)', [
     tenantId,
     movesJson(entries),
     expected,
@@ -54,7 +54,7 @@ export async function moveAlone(client: PoolClient, tenantId: string, entries: E
 
 async function moved(client: PoolClient, tenantId: string, pending: number, { expected, mostMs }: Gather): Promise<Answer> {
   try {
-    const answer = await ask(client, 'ledger_moved_2($1, $2, $3, $4)', [tenantId, pending, expected, mostMs])
+    const answer = await ask(client, 'ledger_moved_3($1, $2, $3, $4)', [tenantId, pending, expected, mostMs])
     if (answer) return answer
   } catch (error) {
     if (!isRefusal(error)) throw error

@@ -109,6 +109,7 @@ export class Books {
       blobPath,
       metadata: {},
       validation: { outcome: 'accepted' },
+      rulesVersion: 1,
       createdAt: idTime(fileId),
     }
     return { call: this.call('upload', { apiKeyId: actor.id, fileId, ...context }), upload: { actor, file } }

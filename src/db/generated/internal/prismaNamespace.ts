@@ -3718,6 +3718,7 @@ export const PendingMoveScalarFieldEnum = {
   pendingId: 'pendingId',
   moves: 'moves',
   answer: 'answer',
+  version: 'version',
   createdAt: 'createdAt'
 } as const
 

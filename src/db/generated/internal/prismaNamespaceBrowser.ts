@@ -520,6 +520,7 @@ export const PendingMoveScalarFieldEnum = {
   pendingId: 'pendingId',
   moves: 'moves',
   answer: 'answer',
+  version: 'version',
   createdAt: 'createdAt'
 } as const
 

@@ -1,0 +1,97 @@
+/** Every type of an event, with what it says. */
+export const eventTypes = {
+  'file.accepted': 'a file passed every check and is kept.',
+  'file.rejected': 'a check refused a file; nothing of it is kept.',
+  'file.deleted': 'a file was deleted; where its context has a trash, it can be restored.',
+  'file.restored': 'a file was taken out of the trash.',
+  'file.purged': 'a file of the trash, or of quarantine, is gone for good.',
+  'file.quarantined': 'a later scan found a file infected; it is out of reach.',
+  'file.released': 'a file was taken out of quarantine.',
+  'file.held': 'a file was put on hold: it cannot be deleted.',
+  'file.hold_released': 'the hold of a file was lifted.',
+  'context.created': 'a context was created.',
+  'context.updated': 'a context, its rules or its policy were changed.',
+  'context.deleted': 'a context was deleted.',
+  'api_key.created': 'an API key was created.',
+  'api_key.enabled': 'an API key was enabled.',
+  'api_key.disabled': 'an API key was disabled.',
+  'api_key.revoked': 'an API key was revoked.',
+  'api_key.rotated': 'an API key has a new secret.',
+  'user.created': 'a user was created.',
+  'user.updated': 'a user was changed.',
+  'user.enabled': 'a user was enabled.',
+  'user.disabled': 'a user was disabled.',
+  'user.deleted': 'a user was deleted.',
+  'user.session_created': 'a user signed in.',
+  'user.session_ended': 'a session of a user was ended.',
+  'tenant.created': 'the tenant was created.',
+  'tenant.updated': 'the tenant was changed.',
+  'quota.threshold': '80, 95 or 100 % of the quota of the tenant or of a context are in use.',
+  'security.sign_in_failed': 'somebody failed to sign in.',
+  'security.credential_refused': 'a known credential was refused.',
+  'security.scope_refused': 'a credential asked for what it may not do.',
+  'security.limit_reached': 'a credential made too many calls.',
+  'security.storage_finding': 'rows and blobs disagree about a file.',
+  'webhook.created': 'a webhook was created.',
+  'webhook.updated': 'a webhook was changed.',
+  'webhook.deleted': 'a webhook was deleted.',
+  'webhook.disabled': 'a webhook was disabled: by hand, or since its receiver refused everything.',
+} as const
+
+export type EventType = keyof typeof eventTypes
+
+/** By what an audit entry is about (audit type, entity type), its action and, where there are several, the change that its details name. */
+const typesOfAudit: Readonly<Record<string, EventType>> = {
+  'file file deleted': 'file.deleted',
+  'file file deleted purged': 'file.purged',
+  'file file updated restored': 'file.restored',
+  'file file updated quarantined': 'file.quarantined',
+  'file file updated released': 'file.released',
+  'file file updated held': 'file.held',
+  'file file updated unheld': 'file.hold_released',
+  'file file updated finding': 'security.storage_finding',
+  'context context created': 'context.created',
+  'context context updated': 'context.updated',
+  'context context enabled': 'context.updated',
+  'context context disabled': 'context.updated',
+  'context context deleted': 'context.deleted',
+  'api_key api_key created': 'api_key.created',
+  'api_key api_key enabled': 'api_key.enabled',
+  'api_key api_key disabled': 'api_key.disabled',
+  'api_key api_key revoked': 'api_key.revoked',
+  'api_key api_key updated': 'api_key.rotated',
+  'tenant user created': 'user.created',
+  'tenant user updated': 'user.updated',
+  'tenant user enabled': 'user.enabled',
+  'tenant user disabled': 'user.disabled',
+  'tenant user deleted': 'user.deleted',
+  'tenant session created': 'user.session_created',
+  'tenant session revoked': 'user.session_ended',
+  'tenant tenant created': 'tenant.created',
+  'tenant tenant updated': 'tenant.updated',
+  'tenant tenant enabled': 'tenant.updated',
+  'tenant tenant disabled': 'tenant.updated',
+  'tenant webhook created': 'webhook.created',
+  'tenant webhook updated': 'webhook.updated',
+  'tenant webhook enabled': 'webhook.updated',
+  'tenant webhook disabled': 'webhook.disabled',
+  'tenant webhook deleted': 'webhook.deleted',
+  'security security created sign_in_failed': 'security.sign_in_failed',
+  'security security created credential_refused': 'security.credential_refused',
+  'security security created scope_refused': 'security.scope_refused',
+  'security security created limit_reached': 'security.limit_reached',
+}
+
+/** Throws where there is none: a change that cannot be told is not made. */
+export function typeOfAudit(row: {
+  auditType: string
+  entityType: string
+  action: string
+  details: Record<string, unknown>
+}): EventType {
+  const kind = `${row.auditType} ${row.entityType} ${row.action}`
+  const { change, reason, finding } = row.details
+  const type = typesOfAudit[`${kind} ${change ?? (finding ? 'finding' : reason)}`] ?? typesOfAudit[kind]
+  if (!type) throw new Error(`No type of event stands for the audit entry '${kind}'; src/journal/event-types.ts has the table.`)
+  return type
+}

@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { AuditRow, Entry } from '../../src/ledger/entry.js'
+import { Books } from '../support/accounting.js'
+import { leafHash, rootOf, treeHash } from '../support/transparency.js'
+
+let books: Books
+beforeAll(async () => {
+  books = await Books.open()
+})
+afterAll(() => books.close())
+
+interface Row {
+  sequence: number
+  type: string
+  subject: string
+  entry: string
+  leaf: Buffer
+  checks: unknown
+}
+
+const rows = (of = books) =>
+  of.rows<Row>('SELECT sequence, type, subject, entry, leaf, checks FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
+    of.tenantId,
+  ])
+
+/** The journal is gapless, its leaves are of its entries, its frontier and its nodes of its leaves. */
+async function expectSound(of = books): Promise<Row[]> {
+  const all = await rows(of)
+  expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1))
+  for (const { sequence, type, entry, leaf } of all) {
+    expect(JSON.parse(entry)).toMatchObject({ sequence, type })
+    expect(leaf).toEqual(leafHash(entry))
+  }
+  const [head] = await of.rows<{ journal_length: number; journal_frontier: Buffer[] }>(
+    'SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1',
+    [of.tenantId],
+  )
+  const leaves = all.map(({ leaf }) => leaf)
+  expect(head!.journal_length).toBe(all.length)
+  expect(rootOf(head!.journal_frontier)).toEqual(treeHash(leaves))
+  const nodes = await of.rows<{ level: number; place: number; hash: Buffer }>(
+    'SELECT level, place, hash FROM journal_nodes WHERE tenant_id = $1 ORDER BY level, place',
+    [of.tenantId],
+  )
+  expect(nodes).toHaveLength(Math.floor(all.length / 256))
+  for (const { level, place, hash } of nodes)
+    expect(hash).toEqual(treeHash(leaves.slice(place * 256 ** level, (place + 1) * 256 ** level)))
+  return all
+}
+
+const audit = (more: Partial<AuditRow>): AuditRow => ({
+  actor: books.key,
+  tenantId: books.tenantId,
+  auditType: 'context',
+  action: 'updated',
+  entityType: 'context',
+  entityId: 'ctx_1',
+  entityName: 'notes',
+  details: {},
+  ...more,
+})
+
+test('an upload is one event, a deletion another, each with what it is about', async () => {
+  const context = await books.context('events')
+  const upload = await books.upload(context, 3)
+  await books.ledger().commit(upload)
+  await books.ledger().commit(books.deletion(upload))
+  const [accepted, deleted] = (await expectSound()).slice(-2)
+  const { fileId } = upload.upload!.file
+  expect(JSON.parse(accepted!.entry)).toEqual({
+    sequence: accepted!.sequence,
+    event_id: expect.stringMatching(/^evt_[0-9a-z]{26}$/),
+    type: 'file.accepted',
+    occurred_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    data: {
+      file_id: fileId,
+      original_filename: 'a.txt',
+      content_type: 'text/plain',
+      size_bytes: 3,
+      checksum: `sha256:${'0'.repeat(64)}`,
+      context_key: 'events',
+      rules_version: 1,
+      uploaded_by: books.key.id,
+    },
+  })
+  expect(JSON.parse(deleted!.entry)).toMatchObject({
+    type: 'file.deleted',
+    data: { file_id: fileId, context_key: 'events', performed_by_id: books.key.id, performed_by_type: 'api_key' },
+  })
+})
+
+test('members are in the order of their names, and a long value stands as its hash', async () => {
+  const long = { note: 'x'.repeat(1100) }
+  const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
+  const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
+  await books.ledger().commit({ audit: [audit({ details: { changed } })] })
+  const { entry, sequence } = (await expectSound()).at(-1)!
+  const { event_id, occurred_at } = JSON.parse(entry)
+  expect(entry).toBe(
+    `{"data":{"changed":{"description":{"new":"","previous":"ä\u2028\\""},"metadata":{"new":{"sha256":"${hash}"},"previous":{}}},` +
+      `"context_id":"ctx_1","context_key":"notes","performed_by_id":"${books.key.id}","performed_by_type":"api_key"},` +
+      `"event_id":"${event_id}","occurred_at":"${occurred_at}","sequence":${sequence},"type":"context.updated"}`,
+  )
+})
+
+test('four ledgers write one journal without a gap, and what is refused leaves nothing in it', async () => {
+  const before = (await rows()).length
+  const context = await books.context('full', 1)
+  const uploads = await Promise.all(Array.from({ length: 300 }, () => books.upload(context, 4096)))
+  const ledgers = Array.from({ length: 4 }, () => books.ledger())
+  const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
+  const kept = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled').map(({ upload }) => upload!.file.fileId)
+  expect(kept).toHaveLength(256)
+  const added = (await expectSound()).slice(before)
+  const accepted = added.filter(({ type }) => type === 'file.accepted').map(({ subject }) => subject)
+  expect(accepted.sort()).toEqual(kept.sort())
+  const thresholds = added.filter(({ type }) => type === 'quota.threshold').map(({ entry }) => JSON.parse(entry).data)
+  expect(thresholds.map(({ percent, context_key }) => [percent, context_key])).toEqual(
+    [80, 95, 100].map((percent) => [percent, 'full']),
+  )
+})
+
+test('a threshold that is left can be reached again, and each has one event', async () => {
+  const small = await Books.open({ quotaMb: 1 })
+  const context = await small.context('wide')
+  const commit = async (entry: Entry) => small.ledger().commit(entry)
+  const first = await small.upload(context, 860_000)
+  await commit(first)
+  await commit(await small.upload(context, 10_000))
+  await commit(small.deletion(first))
+  await commit(await small.upload(context, 1_038_576))
+  const events = (await expectSound(small)).filter(({ type }) => type === 'quota.threshold')
+  expect(events.map(({ entry }) => JSON.parse(entry).data.percent)).toEqual([80, 80, 95, 100])
+  expect(JSON.parse(events[0]!.entry)).toMatchObject({
+    event_id: expect.stringMatching(/^evt_[0-7][0-9a-z]{25}$/),
+    data: { tenant_id: small.tenantId, quota_mb: 1, performed_by_id: 'system', performed_by_type: 'system' },
+  })
+  await small.close()
+})
+
+test('a deleted file goes to the trash of its context with its report, and its bytes still count', async () => {
+  const context = await books.context('kept')
+  await books.rows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
+  const upload = await books.upload(context, 7)
+  const { fileId, blobPath } = upload.upload!.file
+  await books.ledger().commit(upload)
+  await books.ledger().commit(books.deletion(upload))
+  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 7 })
+  expect(await books.rows('SELECT 1 FROM files WHERE file_id = $1', [fileId])).toEqual([])
+  expect(await books.rows('SELECT deleted_by, deleted_by_type FROM trash WHERE file_id = $1', [fileId])).toEqual([
+    { deleted_by: books.key.id, deleted_by_type: 'api_key' },
+  ])
+  expect(await books.rows('SELECT 1 FROM validation_reports WHERE file_id = $1', [fileId])).toHaveLength(1)
+  expect(await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = $1', [blobPath])).toEqual([])
+})
+
+test.each([
+  ['on_hold', `INSERT INTO holds VALUES ($1, $2, 'A case', 'usr_1', 'user', now())`],
+  ['quarantined', 'UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2'],
+])('a file that is %s is not deleted', async (code, statement) => {
+  const context = await books.context(code)
+  const upload = await books.upload(context, 7)
+  await books.ledger().commit(upload)
+  await books.rows(statement, [books.tenantId, upload.upload!.file.fileId])
+  await expect(books.ledger().commit(books.deletion(upload))).rejects.toMatchObject({ code })
+  expect(await books.held(context.contextId)).toEqual({ files: 1, bytes: 7 })
+  expect((await expectSound()).at(-1)!.type).toBe('file.accepted')
+})
