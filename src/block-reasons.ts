@@ -1,3 +1,5 @@
+import { camelCase } from './spelling.js'
+
 interface BlockReasonRow {
   status: 413 | 422
   meaning: string
@@ -42,5 +44,4 @@ type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? 
 export type BlockReasonField = Camel<BlockReason>
 
 /** As GraphQL spells it: blank_file is blankFile. */
-export const fieldOfReason = (reason: BlockReason): BlockReasonField =>
-  reason.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as BlockReasonField
+export const fieldOfReason = (reason: BlockReason): BlockReasonField => camelCase(reason) as BlockReasonField

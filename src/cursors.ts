@@ -21,4 +21,11 @@ export function idAt(prefix: IdPrefix, cursor: string, field = 'after'): string 
 export const keyAt = (cursor: string, sort: string): string | undefined =>
   new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
 
+/** The number that a cursor stands for, of a list whose items have no id. */
+export function numberAt(cursor: string, field = 'after'): number {
+  const text = cursorText(cursor)
+  if (!/^\d{1,9}$/.test(text)) throw badCursor(field)
+  return Number(text)
+}
+
 export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor that a page of this list gave' }])

@@ -9,6 +9,7 @@ const source = fileURLToPath(new URL('../src', import.meta.url))
 
 /** Technique, from the lowest floor to the highest: each knows those before it, none after it, and no room. */
 const base = [
+  'spelling',
   'block-reasons',
   'error-codes',
   'errors',

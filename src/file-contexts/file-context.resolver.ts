@@ -6,7 +6,10 @@ import { PageArgs } from '../graphql/page.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
 import { ContextPolicy, UpdateContextPolicyInput } from './context-policy.type.js'
-import { type FileContextService, policyOf } from './file-context.service.js'
+import { ContextPreview, PreviewContextInput } from './context-preview.type.js'
+import { policyOf } from './context-rules.js'
+import { ContextVersionPage } from './context-version.type.js'
+import type { FileContextService } from './file-context.service.js'
 import {
   ContextStatus,
   ContextUsage,
@@ -105,6 +108,28 @@ export class FileContextResolver {
     @Arg('input', () => UpdateContextPolicyInput, { description: 'What it is to be.' }) input: UpdateContextPolicyInput,
   ) {
     return this.#contexts.updatePolicy(actor, contextKey, input)
+  }
+
+  @Requires('admin')
+  @Query(() => ContextVersionPage, { description: 'The versions of a context’s rules and policy, newest first.' })
+  contextVersions(
+    @By() actor: Actor,
+    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+    @Args(() => PageArgs) args: PageArgs,
+  ) {
+    return this.#contexts.versions(actor, contextKey, args)
+  }
+
+  @Requires('admin')
+  @Query(() => ContextPreview, {
+    description: 'What a change of a context or of its policy would have meant for the files that it holds. Changes nothing.',
+  })
+  previewContext(
+    @By() actor: Actor,
+    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+    @Arg('input', () => PreviewContextInput, { description: 'What would change.' }) input: PreviewContextInput,
+  ) {
+    return this.#contexts.preview(actor, contextKey, input)
   }
 
   @Requires('admin')

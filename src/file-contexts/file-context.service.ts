@@ -1,5 +1,6 @@
 import { type Actor, maySeeContext } from '../auth/actor.js'
 import { blockReasons } from '../block-reasons.js'
+import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { conflict, type FieldFault, notFound } from '../errors.js'
@@ -8,8 +9,14 @@ import { idTime, newId } from '../ids.js'
 import { usageColumns, usageNow } from '../ledger/counters.js'
 import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
+import { snakeCase } from '../spelling.js'
 import { megabyte } from '../units.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.type.js'
+import { previewOf } from './context-preview.js'
+import type { ContextPreview, PreviewContextInput } from './context-preview.type.js'
+import { changesRules, keptRules, policyOf, rulesOf } from './context-rules.js'
+import type { ContextVersion } from './context-version.type.js'
+import { versionsOf } from './context-versions.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
@@ -57,6 +64,7 @@ export class FileContextService {
           },
         })
         await tx.fileTotal.create({ data: { tenantId: actor.tenantId, contextId } })
+        await tx.contextVersion.create({ data: versionOf(actor, row) })
         const details = {
           allowed_extensions: row.allowedExtensions,
           max_file_size_mb: row.maxFileSizeMb,
@@ -95,6 +103,7 @@ export class FileContextService {
           c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
           c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
           c.reject_encrypted_files AS "rejectEncryptedFiles", c.reject_active_content AS "rejectActiveContent", c.accept_unscanned AS "acceptUnscanned",
+          c.retention_days AS "retentionDays", c.trash_days AS "trashDays", c.rescan, c.rules_version AS "rulesVersion",
           c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
         FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
         WHERE c.tenant_id = $1 AND c.context_key = $2`,
@@ -159,11 +168,8 @@ export class FileContextService {
     return this.#change(actor, contextKey, { changes })
   }
 
-  /** What its policy is to be: what takes no effect yet is not even kept. */
   async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
-    const { rejectEncryptedFiles, rejectActiveContent, acceptUnscanned } = input
-    const changes = given({ rejectEncryptedFiles, rejectActiveContent, acceptUnscanned })
-    return policyOf(await this.#change(actor, contextKey, { changes, details: { change: 'policy' } }))
+    return policyOf(await this.#change(actor, contextKey, { changes: given(input), details: { change: 'policy' } }))
   }
 
   async #change(
@@ -177,10 +183,17 @@ export class FileContextService {
       }
       const before = await tx.fileContext.findUnique({ where })
       if (!before || !maySeeContext(actor, before.contextId)) throw notFound('context', contextKey)
+      const isVersion = changesRules(before, changes)
       const row = await tx.fileContext.update({
         where,
-        data: { ...changes, ...(changes.metadata && { metadata: changes.metadata as object }), updatedAt: new Date() },
+        data: {
+          ...changes,
+          ...(changes.metadata && { metadata: changes.metadata as object }),
+          ...(isVersion && { rulesVersion: before.rulesVersion + 1 }),
+          updatedAt: currentTime(),
+        },
       })
+      if (isVersion) await tx.contextVersion.create({ data: versionOf(actor, row) })
       const used = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: row.contextId } },
       })
@@ -189,6 +202,19 @@ export class FileContextService {
         entry: { audit: auditsOf(actor, { before, after: row, changes, details }) },
       }
     })
+  }
+
+  /** The versions of its rules, newest first. */
+  async versions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
+    return versionsOf(this.#db, await this.get(actor, contextKey), args)
+  }
+
+  /** What a change would have meant for the files held; nothing is changed. */
+  async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
+    const context = await this.get(actor, contextKey)
+    const { policy, allowedExtensions, ...changes } = given(input)
+    const extensions = allowedExtensions && { allowedExtensions: normalExtensions(allowedExtensions) }
+    return previewOf(this.#db.pool, context, rulesOf({ ...context, ...changes, ...extensions, ...given(policy ?? {}) }))
   }
 
   /** Throws 409 while it holds files. */
@@ -208,6 +234,7 @@ export class FileContextService {
       const { count } = await tx.fileContext.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       if (count === 0) throw notFound('context', contextKey)
       await tx.fileTotal.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      await tx.contextVersion.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       await tx.fileGroup.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       return { result: { contextId: found.contextId, contextKey }, entry: { audit: [auditOf(actor, 'deleted', found, {})] } }
     })
@@ -231,14 +258,13 @@ const toContext = (row: Row, storageUsedBytes: number): FileContext =>
 const given = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
 
-/** Whole from the first: what is not there yet stands at what it is without it. */
-export const policyOf = ({ rejectEncryptedFiles, rejectActiveContent, acceptUnscanned }: FileContext): ContextPolicy => ({
-  retentionDays: null,
-  trashDays: 0,
-  rejectEncryptedFiles,
-  rejectActiveContent,
-  acceptUnscanned,
-  rescan: true,
+const versionOf = (actor: Actor, row: Row) => ({
+  tenantId: row.tenantId,
+  contextId: row.contextId,
+  version: row.rulesVersion,
+  rules: keptRules(rulesOf(row)) as object,
+  changedBy: actor.id,
+  changedAt: row.updatedAt,
 })
 
 const normalExtensions = (given: string[]): string[] => [
@@ -278,11 +304,9 @@ function auditsOf(
       auditOf(actor, 'updated', after, {
         ...details,
         changed: Object.fromEntries(
-          fields.map((field) => [snake(field), { previous: before[field as keyof Row], new: after[field as keyof Row] }]),
+          fields.map((field) => [snakeCase(field), { previous: before[field as keyof Row], new: after[field as keyof Row] }]),
         ),
       }),
     )
   return audits
 }
-
-const snake = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -60,6 +60,9 @@ export class FileContext {
   rejectEncryptedFiles!: boolean
   rejectActiveContent!: boolean
   acceptUnscanned!: boolean
+  retentionDays!: number | null
+  trashDays!: number
+  rescan!: boolean
   rulesVersion!: number
 }
 

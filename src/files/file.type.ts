@@ -1,4 +1,4 @@
-import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, Int, ObjectType, registerEnumType } from 'type-graphql'
 import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import type { ErrorCode } from '../error-codes.js'
@@ -176,6 +176,11 @@ export class ValidationReportType {
   engine!: ScanEngine | null
   @Field(() => Date, { description: 'When.' })
   validatedAt!: Date
+  @Field(() => Int, {
+    nullable: true,
+    description: 'The version of the context’s rules by which it was judged; null for old reports.',
+  })
+  rulesVersion!: number | null
 }
 
 /** Spelled as the members that they sort by. */

@@ -140,6 +140,9 @@ export function faultsOf(value: object): FieldFault[] {
       const broken = rules.find(({ judge }) => !judge(object[field]))
       if (broken && !faults.some((known) => known.field === field)) faults.push({ field, message: broken.message })
     }
+  for (const [field, member] of Object.entries(value))
+    if (isObject(member) && declared.has(Object.getPrototypeOf(member)))
+      faults.push(...faultsOf(member).map((fault) => ({ ...fault, field: `${field}.${fault.field}` })))
   return faults
 }
 

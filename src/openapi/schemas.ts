@@ -1,6 +1,7 @@
 import {
   type FragmentDefinitionNode,
   type GraphQLEnumType,
+  type GraphQLInputObjectType,
   type GraphQLInputType,
   type GraphQLObjectType,
   type GraphQLOutputType,
@@ -14,6 +15,7 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import type { IdPrefix } from '../ids.js'
+import { snakeCase } from '../spelling.js'
 
 export type Json = Record<string, unknown>
 
@@ -131,9 +133,19 @@ function typeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
   const present = getNullableType(type) as GraphQLInputType
   if (isListType(present)) return { type: 'array', items: typeSchema(named, present.ofType) }
   if (isEnumType(present)) return enumSchema(named, present)
-  if (isInputObjectType(present)) throw new Error(`${present.name}: REST sends the members of an input object one by one.`)
+  if (isInputObjectType(present)) return objectSchema(named, present)
   return scalarSchema(String(present))
 }
+
+/** An object among a body's members; elsewhere REST sends the members of an input object one by one. */
+const objectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
+  named.refer(type.name, () => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      Object.values(type.getFields()).map((field) => [snakeCase(field.name), inputSchema(named, field)]),
+    ),
+    additionalProperties: false,
+  }))
 
 function enumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
   return named.refer(type.name, () => ({
@@ -156,4 +168,8 @@ const described = (schema: Json, description: string | null | undefined): Json =
   description ? { ...schema, description } : schema
 
 export const orNull = (schema: Json): Json =>
-  typeof schema.type === 'string' ? { ...schema, type: [schema.type, 'null'] } : { anyOf: [schema, { type: 'null' }] }
+  [schema.type].flat().includes('null')
+    ? schema
+    : typeof schema.type === 'string'
+      ? { ...schema, type: [schema.type, 'null'] }
+      : { anyOf: [schema, { type: 'null' }] }

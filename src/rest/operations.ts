@@ -4,6 +4,8 @@ import {
   type FragmentDefinitionNode,
   type GraphQLInputType,
   type GraphQLSchema,
+  getNullableType,
+  isInputObjectType,
   Kind,
   type OperationDefinitionNode,
   parse,
@@ -14,6 +16,7 @@ import {
 } from 'graphql'
 import type { Endpoint } from '../admission/attempt.js'
 import { blockReasons, fieldOfReason } from '../block-reasons.js'
+import { snakeCase } from '../spelling.js'
 
 export interface Operation {
   name: string
@@ -56,14 +59,16 @@ function operationOf(
   const endpoint = root!.getFields()[selection.name.value]!.extensions.endpoint as Endpoint | undefined
   if (!endpoint) throw new Error(`The root field ${selection.name.value} has no @Requires.`)
   const spelling = new Map<string, string>()
+  const variables = (node.variableDefinitions ?? []).map((definition) => ({
+    name: definition.variable.name.value,
+    type: typeFromAST(schema, definition.type as never) as GraphQLInputType,
+  }))
   for (const argument of selection.arguments ?? []) spell(argument.value, argument.name.value, spelling)
+  for (const [path, name] of [...spelling]) spellMembers(variables.find((each) => each.name === name)?.type, path, name, spelling)
   return {
     name: node.name!.value,
     document: { kind: Kind.DOCUMENT, definitions: [node, ...usedFragments(node, fragments)] },
-    variables: (node.variableDefinitions ?? []).map((definition) => ({
-      name: definition.variable.name.value,
-      type: typeFromAST(schema, definition.type as never) as GraphQLInputType,
-    })),
+    variables,
     endpoint,
     spelling,
   }
@@ -72,6 +77,13 @@ function operationOf(
 function spell(value: ValueNode, path: string, into: Map<string, string>): void {
   if (value.kind === Kind.VARIABLE) into.set(path, value.name.value)
   if (value.kind === Kind.OBJECT) for (const field of value.fields) spell(field.value, `${path}.${field.name.value}`, into)
+}
+
+// Of a variable that is an object itself: its members are those of the input object, in snake_case.
+function spellMembers(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
+  const object = getNullableType(type)
+  if (isInputObjectType(object))
+    for (const field of Object.keys(object.getFields())) into.set(`${path}.${field}`, `${name}.${snakeCase(field)}`)
 }
 
 function usedFragments(

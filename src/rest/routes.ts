@@ -57,6 +57,20 @@ export const routes: readonly Route[] = [
     nullable: ['retention_days'],
     summary: 'Change policy of a context',
   },
+  {
+    method: 'GET',
+    path: '/contexts/{context_key}/versions',
+    operation: 'ListContextVersions',
+    listedBy: 'version',
+    summary: 'List versions of a context’s rules',
+  },
+  {
+    method: 'POST',
+    path: '/contexts/{context_key}/preview',
+    operation: 'PreviewContext',
+    body: 'json',
+    summary: 'Preview a change of a context’s rules',
+  },
   { method: 'DELETE', path: '/contexts/{context_key}', operation: 'DeleteContext', summary: 'Delete file context' },
 
   {

@@ -1,11 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type GraphQLInputType, getNullableType, isEnumType, isListType, isNonNullType } from 'graphql'
+import {
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+} from 'graphql'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import type { Call } from '../admission/call.js'
 import { IncomingFile } from '../body/incoming-file.js'
 import { readJson } from '../body/json.js'
 import { wantBody } from '../body/watch-body.js'
 import type { FieldFault } from '../errors.js'
+import { snakeCase } from '../spelling.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
@@ -72,15 +81,24 @@ export function coerceVariables(
       continue
     }
     const result = given.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, given)
-    if ('fault' in result) {
-      faults.push({ field: name, message: result.fault })
-      if (isNonNullType(type)) variables[name] = standIn(type)
-    } else variables[name] = result.value
+    if ('value' in result) {
+      variables[name] = result.value
+      continue
+    }
+    faults.push(
+      ...('faults' in result ? result.faults : [{ field: '', message: result.fault }]).map((fault) => within(name, fault)),
+    )
+    if (isNonNullType(type)) variables[name] = standIn(type)
   }
   return { variables, faults }
 }
 
-type Coerced = { value: unknown } | { fault: string }
+type Coerced = { value: unknown } | { fault: string } | { faults: FieldFault[] }
+
+const within = (name: string, { field, message }: FieldFault): FieldFault => ({
+  field: field ? `${name}.${field}` : name,
+  message,
+})
 
 function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
   if (isNonNullType(type)) return value === null ? { fault: 'must not be null' } : coerce(type.ofType, { value, from })
@@ -91,7 +109,27 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
       ? { value }
       : { fault: `must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}` }
   }
+  if (isInputObjectType(type)) return coerceObject(type, value)
   return (coercions[type.toString()] ?? coercions.String!)(value, from)
+}
+
+/** An object among the members: its own are named in snake_case, and null is a value for the schema's rules to judge. */
+function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: 'must be a JSON object' }
+  const fields = new Map(Object.values(type.getFields()).map((field) => [snakeCase(field.name), field]))
+  const faults = unknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
+  const members: Record<string, unknown> = {}
+  for (const [name, field] of fields) {
+    const member = (value as Record<string, unknown>)[name]
+    if (!Object.hasOwn(value, name) || member === undefined) continue
+    const result = member === null ? { value: null } : coerce(getNullableType(field.type), { value: member, from: 'json' })
+    if ('value' in result) members[field.name] = result.value
+    else
+      faults.push(
+        ...('faults' in result ? result.faults : [{ field: '', message: result.fault }]).map((fault) => within(name, fault)),
+      )
+  }
+  return faults.length > 0 ? { faults } : { value: members }
 }
 
 function coerceList(item: GraphQLInputType, value: unknown): Coerced {

@@ -9,7 +9,7 @@ export async function reportOn(
   { reports, refused }: { reports: CheckReport[]; refused: Refused | undefined },
   engine: EngineIdentity | null,
 ): Promise<ValidationReport> {
-  const { content, sizeBytes } = file.submission
+  const { content, sizeBytes, rules } = file.submission
   return {
     outcome: refused ? 'rejected' : 'accepted',
     reason: refused ?? null,
@@ -19,6 +19,7 @@ export async function reportOn(
     checksum: content && !file.tooLarge ? `sha256:${content.sha256}` : null,
     engine,
     validatedAt: new Date().toISOString(),
+    rulesVersion: rules.rulesVersion ?? null,
   }
 }
 

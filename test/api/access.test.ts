@@ -56,6 +56,8 @@ const table: Record<string, Row> = {
   'PATCH /contexts/{context_key}': { needs: 'admin', theirs: 'unknown', body: () => ({ display_name: 'x' }) },
   'GET /contexts/{context_key}/policy': { needs: 'admin', theirs: 'unknown' },
   'PATCH /contexts/{context_key}/policy': { needs: 'admin', theirs: 'unknown', body: () => ({ accept_unscanned: true }) },
+  'GET /contexts/{context_key}/versions': { needs: 'admin', theirs: 'unknown' },
+  'POST /contexts/{context_key}/preview': { needs: 'admin', theirs: 'unknown', body: () => ({ max_file_size_mb: 1 }) },
   'DELETE /contexts/{context_key}': { needs: 'admin', theirs: 'unknown' },
   'POST /files/upload': { needs: 'upload', theirs: 'unknown', body: upload },
   'POST /files/validate': { needs: 'upload', theirs: 'unknown', body: upload },

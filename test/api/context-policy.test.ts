@@ -38,12 +38,12 @@ test('a policy has exactly six fields, and is changed by those that are given', 
   expect(dataOf(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
 })
 
-test('all faults are told at once; what takes no effect yet is refused, and an unknown field gets a suggestion', async () => {
+test('all faults are told at once, and an unknown field gets a suggestion', async () => {
   await tenant.context('faulty')
   const answer = await tenant.admin.patch(policyOf('faulty'), {
-    retention_days: 30,
-    trash_days: 7,
-    rescan: false,
+    retention_days: 0,
+    trash_days: 366,
+    rescan: null,
     accept_unscanned: 'yes',
     reject_encrypted_files: null,
     reject_active_contents: true,
@@ -57,9 +57,17 @@ test('all faults are told at once; what takes no effect yet is refused, and an u
     'trash_days',
   ])
   expect(answer.body.message).toContain("did you mean 'reject_active_content'?")
-  expect(answer.body.message).toContain('retention_days: must be null: files do not expire yet')
+  expect(answer.body.message).toContain('retention_days: must be null or between 1 and 36500')
   expect(dataOf(await tenant.admin.get(policyOf('faulty')))).toEqual(asItBegins)
   expect(refusal(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
+})
+
+test('how long files are kept, and restorable, can be set and unset', async () => {
+  await tenant.context('aging')
+  const set = { retention_days: 36_500, trash_days: 365, rescan: false }
+  expect(dataOf(await tenant.admin.patch(policyOf('aging'), set))).toEqual({ ...asItBegins, ...set })
+  expect(dataOf(await tenant.admin.patch(policyOf('aging'), { trash_days: 0 }))).toMatchObject({ retention_days: 36_500 })
+  expect(dataOf(await tenant.admin.patch(policyOf('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
 test('a change is audited as an update that says it is of the policy; a change that changes nothing is not', async () => {

@@ -46,6 +46,8 @@ const queries: Record<string, Row> = {
   contexts: { needs: 'any', theirs: 'absent', asks: '{ data { contextKey displayName } }' },
   context: { needs: 'any', theirs: 'unknown', asks: '(contextKey: $context) { displayName }' },
   contextPolicy: { needs: 'admin', theirs: 'unknown', asks: '(contextKey: $context) { acceptUnscanned }' },
+  contextVersions: { needs: 'admin', theirs: 'unknown', asks: `(contextKey: $context) ${page}` },
+  previewContext: { needs: 'admin', theirs: 'unknown', asks: '(contextKey: $context, input: { maxFileSizeMb: 1 }) { files }' },
   files: { needs: 'metadata', theirs: 'empty', asks: `(context: $context, uploadedBy: $key) ${page}` },
   filesConnection: { needs: 'metadata', theirs: 'empty', asks: `(uploadedBy: $key) ${edges}` },
   file: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { originalFilename }' },

@@ -15,6 +15,8 @@ export interface ValidationRules {
   rejectEncryptedFiles: boolean
   rejectActiveContent: boolean
   acceptUnscanned: boolean
+  /** Which version of the context's rules this is. */
+  rulesVersion?: number
 }
 
 /** One file under test. */
@@ -96,6 +98,8 @@ export interface ValidationReport {
   engine: EngineIdentity | null
   /** ISO 8601. */
   validatedAt: string
+  /** Of the context's rules; null where it was judged by none (the command line). */
+  rulesVersion: number | null
 }
 
 /** The validation engine: the same for uploads, dry runs and the command line. */

@@ -3450,7 +3450,8 @@ export const FileScalarFieldEnum = {
   lastDownloadedAt: 'lastDownloadedAt',
   createdAt: 'createdAt',
   updatedAt: 'updatedAt',
-  quarantinedAt: 'quarantinedAt'
+  quarantinedAt: 'quarantinedAt',
+  traits: 'traits'
 } as const
 
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
@@ -3495,6 +3496,7 @@ export const TrashedFileScalarFieldEnum = {
   createdAt: 'createdAt',
   updatedAt: 'updatedAt',
   quarantinedAt: 'quarantinedAt',
+  traits: 'traits',
   deletedAt: 'deletedAt',
   deletedBy: 'deletedBy',
   deletedByType: 'deletedByType'

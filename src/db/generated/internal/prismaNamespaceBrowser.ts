@@ -252,7 +252,8 @@ export const FileScalarFieldEnum = {
   lastDownloadedAt: 'lastDownloadedAt',
   createdAt: 'createdAt',
   updatedAt: 'updatedAt',
-  quarantinedAt: 'quarantinedAt'
+  quarantinedAt: 'quarantinedAt',
+  traits: 'traits'
 } as const
 
 export type FileScalarFieldEnum = (typeof FileScalarFieldEnum)[keyof typeof FileScalarFieldEnum]
@@ -297,6 +298,7 @@ export const TrashedFileScalarFieldEnum = {
   createdAt: 'createdAt',
   updatedAt: 'updatedAt',
   quarantinedAt: 'quarantinedAt',
+  traits: 'traits',
   deletedAt: 'deletedAt',
   deletedBy: 'deletedBy',
   deletedByType: 'deletedByType'

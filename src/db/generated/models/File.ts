@@ -29,11 +29,13 @@ export type AggregateFile = {
 export type FileAvgAggregateOutputType = {
   sizeBytes: number | null
   downloadCount: number | null
+  traits: number | null
 }
 
 export type FileSumAggregateOutputType = {
   sizeBytes: bigint | null
   downloadCount: bigint | null
+  traits: number | null
 }
 
 export type FileMinAggregateOutputType = {
@@ -52,6 +54,7 @@ export type FileMinAggregateOutputType = {
   createdAt: Date | null
   updatedAt: Date | null
   quarantinedAt: Date | null
+  traits: number | null
 }
 
 export type FileMaxAggregateOutputType = {
@@ -70,6 +73,7 @@ export type FileMaxAggregateOutputType = {
   createdAt: Date | null
   updatedAt: Date | null
   quarantinedAt: Date | null
+  traits: number | null
 }
 
 export type FileCountAggregateOutputType = {
@@ -89,6 +93,7 @@ export type FileCountAggregateOutputType = {
   createdAt: number
   updatedAt: number
   quarantinedAt: number
+  traits: number
   _all: number
 }
 
@@ -96,11 +101,13 @@ export type FileCountAggregateOutputType = {
 export type FileAvgAggregateInputType = {
   sizeBytes?: true
   downloadCount?: true
+  traits?: true
 }
 
 export type FileSumAggregateInputType = {
   sizeBytes?: true
   downloadCount?: true
+  traits?: true
 }
 
 export type FileMinAggregateInputType = {
@@ -119,6 +126,7 @@ export type FileMinAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
+  traits?: true
 }
 
 export type FileMaxAggregateInputType = {
@@ -137,6 +145,7 @@ export type FileMaxAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
+  traits?: true
 }
 
 export type FileCountAggregateInputType = {
@@ -156,6 +165,7 @@ export type FileCountAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
+  traits?: true
   _all?: true
 }
 
@@ -262,6 +272,7 @@ export type FileGroupByOutputType = {
   createdAt: Date
   updatedAt: Date
   quarantinedAt: Date | null
+  traits: number | null
   _count: FileCountAggregateOutputType | null
   _avg: FileAvgAggregateOutputType | null
   _sum: FileSumAggregateOutputType | null
@@ -304,6 +315,7 @@ export type FileWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"File"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
+  traits?: Prisma.IntNullableFilter<"File"> | number | null
   context?: Prisma.XOR<Prisma.FileContextScalarRelationFilter, Prisma.FileContextWhereInput>
 }
 
@@ -324,6 +336,7 @@ export type FileOrderByWithRelationInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  traits?: Prisma.SortOrderInput | Prisma.SortOrder
   context?: Prisma.FileContextOrderByWithRelationInput
 }
 
@@ -349,6 +362,7 @@ export type FileWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"File"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
+  traits?: Prisma.IntNullableFilter<"File"> | number | null
   context?: Prisma.XOR<Prisma.FileContextScalarRelationFilter, Prisma.FileContextWhereInput>
 }, "tenantId_fileId" | "tenantId_blobPath">
 
@@ -369,6 +383,7 @@ export type FileOrderByWithAggregationInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  traits?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.FileCountOrderByAggregateInput
   _avg?: Prisma.FileAvgOrderByAggregateInput
   _max?: Prisma.FileMaxOrderByAggregateInput
@@ -396,6 +411,7 @@ export type FileScalarWhereWithAggregatesInput = {
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"File"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"File"> | Date | string | null
+  traits?: Prisma.IntNullableWithAggregatesFilter<"File"> | number | null
 }
 
 export type FileCreateInput = {
@@ -413,6 +429,7 @@ export type FileCreateInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
   context: Prisma.FileContextCreateNestedOneWithoutFilesInput
 }
 
@@ -433,6 +450,7 @@ export type FileUncheckedCreateInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
 }
 
 export type FileUpdateInput = {
@@ -450,6 +468,7 @@ export type FileUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   context?: Prisma.FileContextUpdateOneRequiredWithoutFilesNestedInput
 }
 
@@ -470,6 +489,7 @@ export type FileUncheckedUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
 }
 
 export type FileCreateManyInput = {
@@ -489,6 +509,7 @@ export type FileCreateManyInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
 }
 
 export type FileUpdateManyMutationInput = {
@@ -506,6 +527,7 @@ export type FileUpdateManyMutationInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
 }
 
 export type FileUncheckedUpdateManyInput = {
@@ -525,6 +547,7 @@ export type FileUncheckedUpdateManyInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
 }
 
 export type FileListRelationFilter = {
@@ -564,11 +587,13 @@ export type FileCountOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
 }
 
 export type FileAvgOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
 }
 
 export type FileMaxOrderByAggregateInput = {
@@ -587,6 +612,7 @@ export type FileMaxOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
 }
 
 export type FileMinOrderByAggregateInput = {
@@ -605,11 +631,13 @@ export type FileMinOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
 }
 
 export type FileSumOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
 }
 
 export type FileCreateNestedManyWithoutContextInput = {
@@ -669,6 +697,7 @@ export type FileCreateWithoutContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
 }
 
 export type FileUncheckedCreateWithoutContextInput = {
@@ -686,6 +715,7 @@ export type FileUncheckedCreateWithoutContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
 }
 
 export type FileCreateOrConnectWithoutContextInput = {
@@ -734,6 +764,7 @@ export type FileScalarWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"File"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"File"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"File"> | Date | string | null
+  traits?: Prisma.IntNullableFilter<"File"> | number | null
 }
 
 export type FileCreateManyContextInput = {
@@ -751,6 +782,7 @@ export type FileCreateManyContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
 }
 
 export type FileUpdateWithoutContextInput = {
@@ -768,6 +800,7 @@ export type FileUpdateWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
 }
 
 export type FileUncheckedUpdateWithoutContextInput = {
@@ -785,6 +818,7 @@ export type FileUncheckedUpdateWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
 }
 
 export type FileUncheckedUpdateManyWithoutContextInput = {
@@ -802,6 +836,7 @@ export type FileUncheckedUpdateManyWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
 }
 
 
@@ -823,6 +858,7 @@ export type FileSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["file"]>
 
@@ -843,6 +879,7 @@ export type FileSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["file"]>
 
@@ -863,6 +900,7 @@ export type FileSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["file"]>
 
@@ -883,9 +921,10 @@ export type FileSelectScalar = {
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
 }
 
-export type FileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt" | "quarantinedAt", ExtArgs["result"]["file"]>
+export type FileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt" | "quarantinedAt" | "traits", ExtArgs["result"]["file"]>
 export type FileInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }
@@ -918,6 +957,7 @@ export type $FilePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     createdAt: Date
     updatedAt: Date
     quarantinedAt: Date | null
+    traits: number | null
   }, ExtArgs["result"]["file"]>
   composites: {}
 }
@@ -1358,6 +1398,7 @@ export interface FileFieldRefs {
   readonly createdAt: Prisma.FieldRef<"File", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"File", 'DateTime'>
   readonly quarantinedAt: Prisma.FieldRef<"File", 'DateTime'>
+  readonly traits: Prisma.FieldRef<"File", 'Int'>
 }
     
 

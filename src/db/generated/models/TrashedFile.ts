@@ -29,11 +29,13 @@ export type AggregateTrashedFile = {
 export type TrashedFileAvgAggregateOutputType = {
   sizeBytes: number | null
   downloadCount: number | null
+  traits: number | null
 }
 
 export type TrashedFileSumAggregateOutputType = {
   sizeBytes: bigint | null
   downloadCount: bigint | null
+  traits: number | null
 }
 
 export type TrashedFileMinAggregateOutputType = {
@@ -52,6 +54,7 @@ export type TrashedFileMinAggregateOutputType = {
   createdAt: Date | null
   updatedAt: Date | null
   quarantinedAt: Date | null
+  traits: number | null
   deletedAt: Date | null
   deletedBy: string | null
   deletedByType: string | null
@@ -73,6 +76,7 @@ export type TrashedFileMaxAggregateOutputType = {
   createdAt: Date | null
   updatedAt: Date | null
   quarantinedAt: Date | null
+  traits: number | null
   deletedAt: Date | null
   deletedBy: string | null
   deletedByType: string | null
@@ -95,6 +99,7 @@ export type TrashedFileCountAggregateOutputType = {
   createdAt: number
   updatedAt: number
   quarantinedAt: number
+  traits: number
   deletedAt: number
   deletedBy: number
   deletedByType: number
@@ -105,11 +110,13 @@ export type TrashedFileCountAggregateOutputType = {
 export type TrashedFileAvgAggregateInputType = {
   sizeBytes?: true
   downloadCount?: true
+  traits?: true
 }
 
 export type TrashedFileSumAggregateInputType = {
   sizeBytes?: true
   downloadCount?: true
+  traits?: true
 }
 
 export type TrashedFileMinAggregateInputType = {
@@ -128,6 +135,7 @@ export type TrashedFileMinAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
+  traits?: true
   deletedAt?: true
   deletedBy?: true
   deletedByType?: true
@@ -149,6 +157,7 @@ export type TrashedFileMaxAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
+  traits?: true
   deletedAt?: true
   deletedBy?: true
   deletedByType?: true
@@ -171,6 +180,7 @@ export type TrashedFileCountAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
+  traits?: true
   deletedAt?: true
   deletedBy?: true
   deletedByType?: true
@@ -280,6 +290,7 @@ export type TrashedFileGroupByOutputType = {
   createdAt: Date
   updatedAt: Date
   quarantinedAt: Date | null
+  traits: number | null
   deletedAt: Date
   deletedBy: string
   deletedByType: string
@@ -325,6 +336,7 @@ export type TrashedFileWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"TrashedFile"> | Date | string | null
+  traits?: Prisma.IntNullableFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringFilter<"TrashedFile"> | string
@@ -348,6 +360,7 @@ export type TrashedFileOrderByWithRelationInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  traits?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -376,6 +389,7 @@ export type TrashedFileWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"TrashedFile"> | Date | string | null
+  traits?: Prisma.IntNullableFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringFilter<"TrashedFile"> | string
@@ -399,6 +413,7 @@ export type TrashedFileOrderByWithAggregationInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  traits?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -429,6 +444,7 @@ export type TrashedFileScalarWhereWithAggregatesInput = {
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"TrashedFile"> | Date | string | null
+  traits?: Prisma.IntNullableWithAggregatesFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeWithAggregatesFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringWithAggregatesFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringWithAggregatesFilter<"TrashedFile"> | string
@@ -449,6 +465,7 @@ export type TrashedFileCreateInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -472,6 +489,7 @@ export type TrashedFileUncheckedCreateInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -492,6 +510,7 @@ export type TrashedFileUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -515,6 +534,7 @@ export type TrashedFileUncheckedUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -537,6 +557,7 @@ export type TrashedFileCreateManyInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -557,6 +578,7 @@ export type TrashedFileUpdateManyMutationInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -579,6 +601,7 @@ export type TrashedFileUncheckedUpdateManyInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -621,6 +644,7 @@ export type TrashedFileCountOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -629,6 +653,7 @@ export type TrashedFileCountOrderByAggregateInput = {
 export type TrashedFileAvgOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
 }
 
 export type TrashedFileMaxOrderByAggregateInput = {
@@ -647,6 +672,7 @@ export type TrashedFileMaxOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -668,6 +694,7 @@ export type TrashedFileMinOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -676,6 +703,7 @@ export type TrashedFileMinOrderByAggregateInput = {
 export type TrashedFileSumOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
+  traits?: Prisma.SortOrder
 }
 
 export type TrashedFileCreateNestedManyWithoutContextInput = {
@@ -735,6 +763,7 @@ export type TrashedFileCreateWithoutContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -755,6 +784,7 @@ export type TrashedFileUncheckedCreateWithoutContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -806,6 +836,7 @@ export type TrashedFileScalarWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"TrashedFile"> | Date | string | null
+  traits?: Prisma.IntNullableFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringFilter<"TrashedFile"> | string
@@ -826,6 +857,7 @@ export type TrashedFileCreateManyContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
+  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -846,6 +878,7 @@ export type TrashedFileUpdateWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -866,6 +899,7 @@ export type TrashedFileUncheckedUpdateWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -886,6 +920,7 @@ export type TrashedFileUncheckedUpdateManyWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -910,6 +945,7 @@ export type TrashedFileSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
@@ -933,6 +969,7 @@ export type TrashedFileSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
@@ -956,6 +993,7 @@ export type TrashedFileSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
@@ -979,12 +1017,13 @@ export type TrashedFileSelectScalar = {
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
+  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
 }
 
-export type TrashedFileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt" | "quarantinedAt" | "deletedAt" | "deletedBy" | "deletedByType", ExtArgs["result"]["trashedFile"]>
+export type TrashedFileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt" | "quarantinedAt" | "traits" | "deletedAt" | "deletedBy" | "deletedByType", ExtArgs["result"]["trashedFile"]>
 export type TrashedFileInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }
@@ -1017,6 +1056,7 @@ export type $TrashedFilePayload<ExtArgs extends runtime.Types.Extensions.Interna
     createdAt: Date
     updatedAt: Date
     quarantinedAt: Date | null
+    traits: number | null
     deletedAt: Date
     deletedBy: string
     deletedByType: string
@@ -1460,6 +1500,7 @@ export interface TrashedFileFieldRefs {
   readonly createdAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
   readonly quarantinedAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
+  readonly traits: Prisma.FieldRef<"TrashedFile", 'Int'>
   readonly deletedAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
   readonly deletedBy: Prisma.FieldRef<"TrashedFile", 'String'>
   readonly deletedByType: Prisma.FieldRef<"TrashedFile", 'String'>

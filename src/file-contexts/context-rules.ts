@@ -1,0 +1,37 @@
+import { camelCase, snakeCase } from '../spelling.js'
+import type { ContextPolicy } from './context-policy.type.js'
+import type { ContextRules } from './context-version.type.js'
+
+const ownRules = ['allowedExtensions', 'maxFileSizeMb', 'rejectBlankFiles', 'rejectCorruptFiles', 'scanForViruses'] as const
+const policyFields = [
+  'retentionDays',
+  'trashDays',
+  'rejectEncryptedFiles',
+  'rejectActiveContent',
+  'acceptUnscanned',
+  'rescan',
+] as const satisfies (keyof ContextPolicy)[]
+
+/** The columns of a context whose change makes a new version of its rules. */
+const versioned = [...ownRules, ...policyFields]
+
+type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
+
+const pick = <Key extends string>(from: Record<Key, unknown>, keys: readonly Key[]) =>
+  Object.fromEntries(keys.map((key) => [key, from[key]]))
+
+export const policyOf = (context: ContextPolicy): ContextPolicy => pick(context, policyFields) as unknown as ContextPolicy
+
+export const rulesOf = (context: Columns): ContextRules =>
+  ({ ...pick(context, ownRules), policy: policyOf(context) }) as unknown as ContextRules
+
+/** Whether `changes` make another version than `before`. */
+export const changesRules = (before: Columns, changes: Partial<Columns>): boolean =>
+  versioned.some((field) => changes[field] !== undefined && JSON.stringify(changes[field]) !== JSON.stringify(before[field]))
+
+const renamed = (value: object, name: (key: string) => string): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(value).map(([key, member]) => [name(key), key === 'policy' ? renamed(member, name) : member]))
+
+/** As a version keeps them: in the spelling of REST. */
+export const keptRules = (rules: ContextRules) => renamed(rules, snakeCase)
+export const rulesOfKept = (kept: object) => renamed(kept, camelCase) as unknown as ContextRules

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { dataOf, faultyFields, graphqlCode } from '../support/answers.js'
+import { encrypted7z } from '../support/samples/archive.js'
+import { docx, packed } from '../support/samples/office.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'yara:' })
+  tenant = await world.tenant()
+})
+afterAll(() => world.close())
+
+const created = { status: 201, message: true, timestamp: false }
+const none = {
+  invalid_extension: 0,
+  size_exceeded: 0,
+  blank_file: 0,
+  encrypted_file: 0,
+  active_content: 0,
+  virus_detected: 0,
+  scan_incomplete: 0,
+}
+const preview = async (contextKey: string, body: object) =>
+  dataOf(await tenant.admin.post(`/contexts/${contextKey}/preview`, body))
+const keep = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
+  dataOf(await tenant.admin.upload(contextKey, name, content), created).file_id
+
+test('files are judged by their extension and size as an upload would be, and nothing is changed', async () => {
+  await tenant.context('plain')
+  const csv = await keep('plain', 'table.CSV', 'a,b\n1,2\n')
+  await keep('plain', 'exact.txt', 'x'.repeat(1_048_576))
+  const large = await keep('plain', 'large.txt', 'x'.repeat(1_048_577))
+  const before = dataOf(await tenant.admin.get('/contexts/plain'))
+  expect(await preview('plain', { allowed_extensions: ['txt', '.PDF'], max_file_size_mb: 1 })).toEqual({
+    files: 3,
+    would_be_rejected: 2,
+    undecided: 0,
+    by_reason: { ...none, invalid_extension: 1, size_exceeded: 1 },
+    sample: [
+      {
+        file_id: large,
+        original_filename: 'large.txt',
+        reason: 'size_exceeded',
+        message: expect.stringContaining('1048577 bytes'),
+      },
+      {
+        file_id: csv,
+        original_filename: 'table.CSV',
+        reason: 'invalid_extension',
+        message: expect.stringContaining('allowed: txt, pdf'),
+      },
+    ],
+  })
+  expect(await preview('plain', {})).toEqual({ files: 3, would_be_rejected: 0, undecided: 0, by_reason: none, sample: [] })
+  expect(dataOf(await tenant.admin.get('/contexts/plain'))).toEqual(before)
+  expect(dataOf(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
+})
+
+test('the kept report tells of passwords, active content and what was not scanned', async () => {
+  await tenant.context('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
+  dataOf(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
+  const locked = await keep('open', 'locked.7z', encrypted7z)
+  const active = await keep('open', 'macros.docm', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
+  await keep('open', 'sound.docx', packed(docx()))
+  const policy = { reject_encrypted_files: true, reject_active_content: true }
+  const answer = await preview('open', { policy })
+  expect(answer).toMatchObject({
+    files: 3,
+    would_be_rejected: 2,
+    undecided: 0,
+    by_reason: { ...none, encrypted_file: 1, active_content: 1 },
+  })
+  expect(answer.sample.map((file: { file_id: string; reason: string }) => [file.file_id, file.reason])).toEqual([
+    [active, 'active_content'],
+    [locked, 'encrypted_file'],
+  ])
+  expect(await preview('open', { policy: { accept_unscanned: false } })).toMatchObject({
+    would_be_rejected: 1,
+    by_reason: { ...none, scan_incomplete: 1 },
+  })
+})
+
+test('what only reading a file again could tell is undecided', async () => {
+  await tenant.context('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
+  await keep('lax', 'empty.txt', '')
+  await keep('lax', 'text.txt', 'text')
+  expect(await preview('lax', {})).toMatchObject({ files: 2, would_be_rejected: 0, undecided: 0 })
+  expect(await preview('lax', { reject_blank_files: true })).toMatchObject({
+    would_be_rejected: 1,
+    undecided: 1,
+    by_reason: { ...none, blank_file: 1 },
+  })
+  expect(await preview('lax', { scan_for_viruses: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
+  expect(await preview('lax', { reject_corrupt_files: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
+})
+
+test('the newest report counts, and one without a version leaves open what it was not asked', async () => {
+  await tenant.context('renewed')
+  const file = await keep('renewed', 'text.txt', 'text')
+  const { pool } = world.database
+  const check = (name: string, outcome: string) => ({ check: name, outcome, message: 'x', evidence: {}, durationMs: 1 })
+  const report = (virus: string) => ({
+    rulesVersion: 1,
+    checks: [check('blank_file', 'passed'), check('corrupt_file', 'passed'), check('virus_detected', virus)],
+  })
+  const add = (value: object) =>
+    pool.query('INSERT INTO validation_reports VALUES ($1, $2, clock_timestamp(), $3)', [
+      tenant.tenantId,
+      file,
+      JSON.stringify(value),
+    ])
+  await add(report('failed'))
+  expect(await preview('renewed', {})).toMatchObject({ would_be_rejected: 1, by_reason: { ...none, virus_detected: 1 } })
+  await add(report('passed'))
+  expect(await preview('renewed', {})).toMatchObject({ would_be_rejected: 0, undecided: 0 })
+  await pool.query(`UPDATE validation_reports SET report = report - 'rulesVersion' WHERE file_id = $1`, [file])
+  // As a file stands that was kept by a version without traits.
+  await pool.query('UPDATE files SET traits = NULL WHERE file_id = $1', [file])
+  expect(await preview('renewed', {})).toMatchObject({ undecided: 0 })
+  expect(await preview('renewed', { policy: { reject_encrypted_files: true } })).toMatchObject({
+    would_be_rejected: 0,
+    undecided: 1,
+  })
+})
+
+test('faults are told as a change would tell them, also those of the policy', async () => {
+  await tenant.context('faulty')
+  const answer = await tenant.admin.post('/contexts/faulty/preview', {
+    max_file_size_mb: 0,
+    extensions: [],
+    policy: { trash_days: 400, retention_days: 1.5, reject_all: true },
+  })
+  expect(faultyFields(answer)).toEqual(['extensions', 'max_file_size_mb', 'policy.reject_all', 'policy.retention_days'])
+  expect(faultyFields(await tenant.admin.post('/contexts/faulty/preview', { policy: { trash_days: 400 } }))).toEqual([
+    'policy.trash_days',
+  ])
+  expect(faultyFields(await tenant.admin.post('/contexts/faulty/preview', { policy: [] }))).toEqual(['policy'])
+  expect(await preview('faulty', { policy: { retention_days: null } })).toMatchObject({ files: 0 })
+})
+
+test('GraphQL has the same', async () => {
+  await tenant.context('queried')
+  await keep('queried', 'text.txt', 'text')
+  const ask = (input: string) =>
+    tenant.admin.graphql(
+      `{ previewContext(contextKey: "queried", input: ${input}) { files wouldBeRejected undecided byReason { invalidExtension } sample { originalFilename reason } } }`,
+    )
+  expect((await ask('{ allowedExtensions: ["pdf"], policy: { trashDays: 3 } }')).body.data.previewContext).toEqual({
+    files: 1,
+    wouldBeRejected: 1,
+    undecided: 0,
+    byReason: { invalidExtension: 1 },
+    sample: [{ originalFilename: 'text.txt', reason: 'invalid_extension' }],
+  })
+  expect(graphqlCode(await ask('{ policy: { trashDays: 400 } }'))).toBe('BAD_USER_INPUT')
+})
