@@ -228,6 +228,50 @@ export interface paths {
         patch: operations["updateContextPolicy"];
         trace?: never;
     };
+    "/api/v1/contexts/{context_key}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List versions of a context’s rules
+         * @description The versions of a context’s rules and policy, newest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listContextVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contexts/{context_key}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview a change of a context’s rules
+         * @description What a change of a context or of its policy would have meant for the files that it holds. Changes nothing.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["previewContext"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/files/upload": {
         parameters: {
             query?: never;
@@ -1072,12 +1116,12 @@ export interface components {
         ContextPolicy: {
             /**
              * Format: int32
-             * @description Days after which files expire. Always null: files do not expire yet.
+             * @description Days after which files are deleted by the service itself; null: never.
              */
             retention_days: number | null;
             /**
              * Format: int32
-             * @description Days for which a deleted file can be restored. Always 0: none can be restored yet.
+             * @description Days for which a deleted file can be restored; 0: not at all.
              */
             trash_days: number;
             /** @description Whether files that cannot be opened without a password are refused: encrypted_file. */
@@ -1086,18 +1130,18 @@ export interface components {
             reject_active_content: boolean;
             /** @description Whether files are kept that the scanner could not look at completely; their report says so. Else scan_incomplete. */
             accept_unscanned: boolean;
-            /** @description Whether files are scanned again when the scanner’s signatures change. Always true: none are scanned again yet. */
+            /** @description Whether files are scanned again when the scanner’s signatures change. */
             rescan: boolean;
         };
         UpdateContextPolicyBody: {
             /**
              * Format: int32
-             * @description Only null yet.
+             * @description Days after which files are deleted by the service itself; null: never.
              */
             retention_days?: number | null;
             /**
              * Format: int32
-             * @description Only 0 yet.
+             * @description Days for which a deleted file can be restored: 0 (not at all) to 365.
              */
             trash_days?: number;
             /** @description Whether files that cannot be opened without a password are refused. */
@@ -1106,8 +1150,203 @@ export interface components {
             reject_active_content?: boolean;
             /** @description Whether files are kept that the scanner could not look at completely. */
             accept_unscanned?: boolean;
-            /** @description Only true yet. */
+            /** @description Whether files are scanned again when the signatures change. */
             rescan?: boolean;
+        };
+        /** @description What a context asks of files: its rules and its policy. */
+        ContextRules: {
+            /** @description Extensions without the dot, in lower case. */
+            allowed_extensions: string[];
+            /**
+             * Format: int32
+             * @description Largest file, in MB of 1,048,576 bytes.
+             */
+            max_file_size_mb: number;
+            /** @description Whether blank files are refused. */
+            reject_blank_files: boolean;
+            /** @description Whether files that their programs cannot open are refused. */
+            reject_corrupt_files: boolean;
+            /** @description Whether files are scanned for viruses. */
+            scan_for_viruses: boolean;
+            /** @description Its policy. */
+            policy: components["schemas"]["ContextPolicy"];
+        };
+        /** @description The rules of a context from one change to the next. */
+        ContextVersion: {
+            /**
+             * Format: int32
+             * @description Counted from 1. Every report says by which version it was judged.
+             */
+            version: number;
+            /** @description Who made the change: usr_…, key_… or system. */
+            changed_by: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            changed_at: string;
+            /** @description What has applied from then on. */
+            rules: components["schemas"]["ContextRules"];
+        };
+        /** @description A page of a list of ContextVersion items. */
+        ContextVersionPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["ContextVersion"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        UpdateContextPolicyInput: {
+            /**
+             * Format: int32
+             * @description Days after which files are deleted by the service itself; null: never.
+             */
+            retention_days?: number | null;
+            /**
+             * Format: int32
+             * @description Days for which a deleted file can be restored: 0 (not at all) to 365.
+             */
+            trash_days?: number;
+            /** @description Whether files that cannot be opened without a password are refused. */
+            reject_encrypted_files?: boolean;
+            /** @description Whether files with active content are refused. */
+            reject_active_content?: boolean;
+            /** @description Whether files are kept that the scanner could not look at completely. */
+            accept_unscanned?: boolean;
+            /** @description Whether files are scanned again when the signatures change. */
+            rescan?: boolean;
+        };
+        PreviewContextBody: {
+            /** @description 1 to 255 characters. */
+            display_name?: string | null;
+            /** @description What it is for. */
+            description?: string | null;
+            /** @description 1 to 100 extensions. */
+            allowed_extensions?: string[] | null;
+            /**
+             * Format: int32
+             * @description Largest file, in MB: 1 to MAX_UPLOAD_MB.
+             */
+            max_file_size_mb?: number | null;
+            /** @description Where new blobs go; files keep their paths. */
+            storage_path_template?: string | null;
+            /** @description Whether blank files are refused. */
+            reject_blank_files?: boolean | null;
+            /** @description Whether files that cannot be opened are refused. */
+            reject_corrupt_files?: boolean | null;
+            /** @description Whether files are scanned for viruses. */
+            scan_for_viruses?: boolean | null;
+            /**
+             * Format: int32
+             * @description Quota, in MB: at least 1.
+             */
+            storage_quota_mb?: number | null;
+            status?: components["schemas"]["ContextStatus"] | null;
+            /** @description Replaces the caller’s own facts. */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            policy?: components["schemas"]["UpdateContextPolicyInput"] | null;
+        };
+        /** @description Files by the reason for which they would be refused. */
+        FilesByReason: {
+            /**
+             * Format: int64
+             * @description By their extension.
+             */
+            invalid_extension: number;
+            /**
+             * Format: int64
+             * @description By their size.
+             */
+            size_exceeded: number;
+            /**
+             * Format: int64
+             * @description Without content.
+             */
+            blank_file: number;
+            /**
+             * Format: int64
+             * @description With a password.
+             */
+            encrypted_file: number;
+            /**
+             * Format: int64
+             * @description With active content.
+             */
+            active_content: number;
+            /**
+             * Format: int64
+             * @description In which a later scan found a virus.
+             */
+            virus_detected: number;
+            /**
+             * Format: int64
+             * @description That the scanner could not look at completely.
+             */
+            scan_incomplete: number;
+        };
+        /**
+         * @description What went wrong: in REST the code of the error, here in extensions.code in upper case.
+         *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
+         *     - `size_exceeded`: More bytes than the context allows.
+         *     - `blank_file`: No bytes, or nothing but blanks.
+         *     - `corrupt_file`: The usual programs cannot open it, or it is a trap.
+         *     - `virus_detected`: The scanner named a signature.
+         *     - `bad_user_input`: A field, a parameter or the body is at fault.
+         *     - `unauthenticated`: No, an unknown, a malformed, disabled, revoked or expired credential.
+         *     - `forbidden`: The credential lacks the scope or is restricted to other contexts, or its tenant is suspended.
+         *     - `quarantined`: The file is quarantined: a virus was found in it after it was uploaded.
+         *     - `not_found`: There is no such thing in this tenant.
+         *     - `method_not_allowed`: The path has other methods.
+         *     - `conflict`: It exists already, its state does not allow it, or the key of this Idempotency-Key was made before.
+         *     - `on_hold`: The file is on hold, and cannot be deleted before the hold is lifted.
+         *     - `idempotency_mismatch`: The Idempotency-Key was used with another body.
+         *     - `unsupported_media_type`: The body is of another type.
+         *     - `encrypted_file`: It cannot be opened without a password.
+         *     - `active_content`: It holds what runs or loads without a click, or programs: macros, scripts, attachments.
+         *     - `scan_incomplete`: The scanner could not look at all of it.
+         *     - `quota_exceeded`: It does not fit the quota of the context or of the tenant.
+         *     - `rate_limited`: Too many calls; see Retry-After.
+         *     - `internal_server_error`: A fault of ours; it was logged under the request id.
+         *     - `scanner_unavailable`: The scanner cannot be asked; nothing was stored.
+         *     - `storage_unavailable`: The store cannot be used; nothing was stored.
+         *     - `database_unavailable`: The database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
+         *     - `overloaded`: Too much waits already; try again.
+         * @enum {string}
+         */
+        ErrorCode: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected" | "bad_user_input" | "unauthenticated" | "forbidden" | "quarantined" | "not_found" | "method_not_allowed" | "conflict" | "on_hold" | "idempotency_mismatch" | "unsupported_media_type" | "encrypted_file" | "active_content" | "scan_incomplete" | "quota_exceeded" | "rate_limited" | "internal_server_error" | "scanner_unavailable" | "storage_unavailable" | "database_unavailable" | "overloaded";
+        /** @description One file that would be refused. */
+        FileAtOdds: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /** @description The client’s name for it, cleaned. */
+            original_filename: string;
+            /** @description The first reason that is certain. */
+            reason: components["schemas"]["ErrorCode"];
+            /** @description The same for people. */
+            message: string;
+        };
+        /** @description What a change of rules would have meant for the files that a context holds, judged by what is kept of them. */
+        ContextPreview: {
+            /**
+             * Format: int64
+             * @description Files that it holds.
+             */
+            files: number;
+            /**
+             * Format: int64
+             * @description Those that would have been refused for certain.
+             */
+            would_be_rejected: number;
+            /**
+             * Format: int64
+             * @description Those of which only reading them again would tell.
+             */
+            undecided: number;
+            /** @description Those that would have been refused, by the first reason that is certain. */
+            by_reason: components["schemas"]["FilesByReason"];
+            /** @description Up to 20 of them, the newest. */
+            sample: components["schemas"]["FileAtOdds"][];
         };
         /** @description A context that was deleted. */
         DeletedContext: {
@@ -1386,6 +1625,11 @@ export interface components {
              * @description When.
              */
             validated_at: string;
+            /**
+             * Format: int32
+             * @description The version of the context’s rules by which it was judged; null for old reports.
+             */
+            rules_version: number | null;
         };
         /**
          * @description What files are sorted by; the same ones by their age.
@@ -1470,36 +1714,6 @@ export interface components {
             /** @description Shape file_…: 1 to 100. One that is given twice is deleted and reported once. */
             file_ids: string[];
         };
-        /**
-         * @description What went wrong: in REST the code of the error, here in extensions.code in upper case.
-         *     - `invalid_extension`: The extension is not allowed, or the content is of another type.
-         *     - `size_exceeded`: More bytes than the context allows.
-         *     - `blank_file`: No bytes, or nothing but blanks.
-         *     - `corrupt_file`: The usual programs cannot open it, or it is a trap.
-         *     - `virus_detected`: The scanner named a signature.
-         *     - `bad_user_input`: A field, a parameter or the body is at fault.
-         *     - `unauthenticated`: No, an unknown, a malformed, disabled, revoked or expired credential.
-         *     - `forbidden`: The credential lacks the scope or is restricted to other contexts, or its tenant is suspended.
-         *     - `quarantined`: The file is quarantined: a virus was found in it after it was uploaded.
-         *     - `not_found`: There is no such thing in this tenant.
-         *     - `method_not_allowed`: The path has other methods.
-         *     - `conflict`: It exists already, its state does not allow it, or the key of this Idempotency-Key was made before.
-         *     - `on_hold`: The file is on hold, and cannot be deleted before the hold is lifted.
-         *     - `idempotency_mismatch`: The Idempotency-Key was used with another body.
-         *     - `unsupported_media_type`: The body is of another type.
-         *     - `encrypted_file`: It cannot be opened without a password.
-         *     - `active_content`: It holds what runs or loads without a click, or programs: macros, scripts, attachments.
-         *     - `scan_incomplete`: The scanner could not look at all of it.
-         *     - `quota_exceeded`: It does not fit the quota of the context or of the tenant.
-         *     - `rate_limited`: Too many calls; see Retry-After.
-         *     - `internal_server_error`: A fault of ours; it was logged under the request id.
-         *     - `scanner_unavailable`: The scanner cannot be asked; nothing was stored.
-         *     - `storage_unavailable`: The store cannot be used; nothing was stored.
-         *     - `database_unavailable`: The database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
-         *     - `overloaded`: Too much waits already; try again.
-         * @enum {string}
-         */
-        ErrorCode: "invalid_extension" | "size_exceeded" | "blank_file" | "corrupt_file" | "virus_detected" | "bad_user_input" | "unauthenticated" | "forbidden" | "quarantined" | "not_found" | "method_not_allowed" | "conflict" | "on_hold" | "idempotency_mismatch" | "unsupported_media_type" | "encrypted_file" | "active_content" | "scan_incomplete" | "quota_exceeded" | "rate_limited" | "internal_server_error" | "scanner_unavailable" | "storage_unavailable" | "database_unavailable" | "overloaded";
         /** @description Why one of several files was not deleted. */
         DeletionRefusal: {
             /** @description As deleting it alone would be refused. */
@@ -3879,6 +4093,194 @@ export interface operations {
             503: components["responses"]["database_unavailable.overloaded"];
         };
     };
+    listContextVersions: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "version": 1,
+                     *             "changed_by": "text",
+                     *             "changed_at": "text",
+                     *             "rules": {
+                     *               "allowed_extensions": [
+                     *                 "pdf",
+                     *                 "png"
+                     *               ],
+                     *               "max_file_size_mb": 10,
+                     *               "reject_blank_files": true,
+                     *               "reject_corrupt_files": true,
+                     *               "scan_for_viruses": true,
+                     *               "policy": {
+                     *                 "retention_days": null,
+                     *                 "trash_days": 0,
+                     *                 "reject_encrypted_files": true,
+                     *                 "reject_active_content": true,
+                     *                 "accept_unscanned": true,
+                     *                 "rescan": true
+                     *               }
+                     *             }
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ContextVersionPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    previewContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "display_name": "Invoices",
+                 *       "description": "Invoices as they come in",
+                 *       "allowed_extensions": [
+                 *         "pdf",
+                 *         "png"
+                 *       ],
+                 *       "max_file_size_mb": 10,
+                 *       "storage_path_template": "{context_key}/{year}/{month}",
+                 *       "reject_blank_files": true,
+                 *       "reject_corrupt_files": true,
+                 *       "scan_for_viruses": true,
+                 *       "storage_quota_mb": 10240,
+                 *       "status": "active",
+                 *       "metadata": {
+                 *         "order": 4711
+                 *       },
+                 *       "policy": {
+                 *         "retention_days": null,
+                 *         "trash_days": 0,
+                 *         "reject_encrypted_files": true,
+                 *         "reject_active_content": true,
+                 *         "accept_unscanned": true,
+                 *         "rescan": true
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["PreviewContextBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "files": 1,
+                     *         "would_be_rejected": 1,
+                     *         "undecided": 1,
+                     *         "by_reason": {
+                     *           "invalid_extension": 1,
+                     *           "size_exceeded": 1,
+                     *           "blank_file": 1,
+                     *           "encrypted_file": 1,
+                     *           "active_content": 1,
+                     *           "virus_detected": 1,
+                     *           "scan_incomplete": 1
+                     *         },
+                     *         "sample": [
+                     *           {
+                     *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "original_filename": "invoice-4711.pdf",
+                     *             "reason": null,
+                     *             "message": "text"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ContextPreview"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
     uploadFile: {
         parameters: {
             query?: never;
@@ -3984,7 +4386,8 @@ export interface operations {
                      *           "signatures_version": "27800",
                      *           "signatures_date": "2026-11-20T10:00:00.000Z"
                      *         },
-                     *         "validated_at": "2026-11-20T10:00:00.000Z"
+                     *         "validated_at": "2026-11-20T10:00:00.000Z",
+                     *         "rules_version": 1
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4382,7 +4785,8 @@ export interface operations {
                      *           "signatures_version": "27800",
                      *           "signatures_date": "2026-11-20T10:00:00.000Z"
                      *         },
-                     *         "validated_at": "2026-11-20T10:00:00.000Z"
+                     *         "validated_at": "2026-11-20T10:00:00.000Z",
+                     *         "rules_version": 1
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
                      *     }
