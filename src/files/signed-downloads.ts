@@ -1,5 +1,6 @@
 import { suspendedTenant } from '../auth/authenticate.js'
 import type { Queries } from '../db/client.js'
+import { TenantBatches } from '../db/tenant-batches.js'
 import { forbidden, quarantined } from '../errors.js'
 import type { SignedDownload } from '../storage/signed-url.js'
 import type { File } from './file.type.js'
@@ -10,27 +11,20 @@ type ServedRow = File & { path: string; quarantinedAt: Date | null; tenantStatus
 /** What the door that serves local URLs asks: the signature has named tenant, file and credential. */
 export class SignedDownloads {
   readonly #database: Queries
+  readonly #batches: TenantBatches<SignedDownload, ServedRow>
 
   constructor(database: Queries) {
     this.#database = database
+    this.#batches = new TenantBatches((tenantId, asked) => this.#load(tenantId, asked))
   }
 
   /** Null where the file is gone. Throws 403 where it is quarantined, the tenant is suspended, or the credential that made the URL is no more. */
-  async find({ tenantId, fileId, by }: SignedDownload): Promise<ServedRow | null> {
-    const { rows } = await this.#database.query<ServedRow>({
-      name: 'file-for-download',
-      text: `SELECT ${fileColumns}, f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
-          EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = $3 AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
-          OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = $3 AND u.status = 'active') AS "isGranted"
-        FROM files f ${fileJoins} JOIN tenants t ON t.tenant_id = f.tenant_id
-        WHERE f.tenant_id = $1 AND f.file_id = $2`,
-      values: [tenantId, fileId, by],
-    })
-    const file = rows[0]
+  async find(signed: SignedDownload): Promise<ServedRow | null> {
+    const file = await this.#batches.find(signed)
     if (!file) return null
     if (file.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
     if (!file.isGranted) throw forbidden('The credential that made this download URL was ended; ask for a new URL.')
-    if (file.quarantinedAt) throw quarantined(fileId)
+    if (file.quarantinedAt) throw quarantined(file.fileId)
     return file
   }
 
@@ -43,5 +37,19 @@ export class SignedDownloads {
       [tenantId, nonce, expires],
     )
     if (rowCount === 0) throw forbidden('This download URL was of use once, and was used; ask for a new one.')
+  }
+
+  async #load(tenantId: string, asked: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
+    const { rows } = await this.#database.query<ServedRow & { place: number }>({
+      name: 'files-for-download',
+      text: `SELECT asked.place, ${fileColumns}, f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
+          EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = asked.by AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
+          OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = asked.by AND u.status = 'active') AS "isGranted"
+        FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked(file_id, by, place)
+          JOIN files f ON f.tenant_id = $1 AND f.file_id = asked.file_id ${fileJoins} JOIN tenants t ON t.tenant_id = f.tenant_id`,
+      values: [tenantId, asked.map(({ fileId }) => fileId), asked.map(({ by }) => by)],
+    })
+    const found = new Map(rows.map((row) => [row.place - 1, row]))
+    return asked.map((_, place) => found.get(place) ?? null)
   }
 }

@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { cleanUserAgent } from '../auth/actor.js'
-import { forbidden, notFound, shown, storageUnavailable } from '../errors.js'
+import { AssayError, forbidden, notFound, shown, storageUnavailable } from '../errors.js'
 import { errorBody } from '../public-error.js'
 import { attachment } from './attachment.js'
 import type { LocalStorage } from './local/local.js'
+import { sendWholeFile, WrongSize } from './send-file.js'
 import type { SignedDownload } from './signed-url.js'
 
 /** What the database knows of a file that is being downloaded. */
@@ -56,6 +57,8 @@ export function serveBlob({ storage, findFile, spend, onDownload }: ServeBlobOpt
     const file = await findFile(verdict)
     if (!file) throw notFound('file', fileId)
     const path = storage.fileOf(file.path)
+    if (request.method === 'GET' && !asksForLess.some((name) => request.headers[name] !== undefined))
+      return await sendWhole(response, path, { ...file, fileId }, () => spend(verdict))
     await assertWhole(path, fileId, file)
     if (request.method === 'GET') await spend(verdict)
     describe(response, file)
@@ -91,15 +94,38 @@ function downloadOf(
   }
 }
 
+const asksForLess = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
+
+async function sendWhole(
+  response: Response,
+  path: string,
+  file: ServedFile & { fileId: string },
+  spend: () => Promise<void>,
+): Promise<void> {
+  const size = Number(file.sizeBytes)
+  const begin = async () => {
+    await spend()
+    describe(response, file)
+    response.setHeader('Accept-Ranges', 'bytes')
+    response.setHeader('Content-Length', size)
+  }
+  await sendWholeFile(response, { path, size }, begin).catch((error) => {
+    if (error instanceof AssayError) throw error
+    throw error instanceof WrongSize ? damaged(file.fileId, error.message) : unreadable(file.fileId, error)
+  })
+}
+
+const unreadable = (fileId: string, error: unknown) =>
+  storageUnavailable(`The content of file '${shown(fileId)}' cannot be read at the moment.`, error)
+const damaged = (fileId: string, how: string) => storageUnavailable(`The content of file '${shown(fileId)}' is damaged: ${how}.`)
+
 /** A blob that is missing or cut is never sent as if it were the file. */
 async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
   const facts = await stat(path).catch((error) => {
-    throw storageUnavailable(`The content of file '${shown(fileId)}' cannot be read at the moment.`, error)
+    throw unreadable(fileId, error)
   })
   if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
-  throw storageUnavailable(
-    `The content of file '${shown(fileId)}' is damaged: ${facts.size} of ${file.sizeBytes} bytes are there.`,
-  )
+  throw damaged(fileId, `${facts.size} of ${file.sizeBytes} bytes are there`)
 }
 
 const describing = [

@@ -31,6 +31,7 @@ describe('downloads', () => {
   let server: Server
   let store: LocalStorage
   let file: ServedFile | null
+  const others = new Map<string, ServedFile>()
   let base: string
 
   beforeEach(async () => {
@@ -47,7 +48,11 @@ describe('downloads', () => {
     const app = express()
     app.get(
       '/download/:fileId',
-      serveBlob({ storage: store, findFile: async (signed) => (signed.fileId === fileId ? file : null), spend: async () => {} }),
+      serveBlob({
+        storage: store,
+        findFile: async (signed) => (signed.fileId === fileId ? file : (others.get(signed.fileId) ?? null)),
+        spend: async () => {},
+      }),
     )
     app.use(((error, _request, response, _next) => {
       const { code, message } = publicError(error)
@@ -157,6 +162,39 @@ describe('downloads', () => {
     expect((await get()).status).toBe(503)
     await rm(store.fileOf('t/c/x'))
     expect((await get()).status).toBe(503)
+  })
+
+  test('nor is one that has grown, small or large', async () => {
+    for (const size of [1_000, 100_000]) {
+      await writeFile(store.fileOf('t/c/x'), noise(size + 1))
+      file = { ...(file as ServedFile), sizeBytes: size }
+      expect((await get()).status).toBe(503)
+    }
+  })
+
+  test('many at once, of clients that read slowly or leave, each have their own bytes', async () => {
+    const contents = Array.from({ length: 4 }, (_, at) => noise(2_000_000 + at))
+    const ids = contents.map(() => newId('file'))
+    for (const [at, content] of contents.entries()) {
+      await store.put(`t/c/${at}`, inMemory(content), type)
+      others.set(ids[at]!, { ...file!, path: `t/c/${at}`, sizeBytes: content.length })
+    }
+    const readSlowly = async (id: string, leaves: boolean) => {
+      const url = new URL(await store.urls.sign({ tenantId: newId('ten'), by: newId('key'), fileId: id, expiresInSeconds: 300 }))
+      const answer = await fetch(base + url.pathname + url.search, { headers: { connection: 'close' } })
+      const chunks: Uint8Array[] = []
+      for await (const chunk of answer.body!) {
+        chunks.push(chunk)
+        if (leaves) break
+        await new Promise((turn) => setImmediate(turn))
+      }
+      return Buffer.concat(chunks)
+    }
+    for (let round = 0; round < 5; round++) {
+      const reads = ids.flatMap((id) => [readSlowly(id, true), readSlowly(id, false)])
+      const read = await Promise.all(reads)
+      for (const [at, content] of contents.entries()) expect(read[2 * at + 1]!.equals(content)).toBe(true)
+    }
   })
 
   test('an empty file is served as one', async () => {
