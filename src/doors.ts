@@ -47,7 +47,7 @@ interface Doors {
 
 /** The ways in: GraphQL, REST, downloads and exports, on one Express application. */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
-  const { config, services, metrics, spool, logger } = parts
+  const { config, services, database, metrics, spool, logger } = parts
   const { identity, limits, contexts } = services
   const onFault = (what: string) => (error: unknown) => logger.error({ err: error }, what)
   const schema = buildSchema(resolversOf({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
@@ -88,6 +88,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     spool,
     metricsToken: config.metricsToken,
     tracing: parts.tracing,
+    readsFromReplica: database.replica !== undefined,
     metricsElsewhere: config.metricsPort !== undefined,
     corsOrigins: config.corsOrigins,
     trustProxy: config.trustProxy,
@@ -173,6 +174,7 @@ function healthOf({ services, database, spool, scanner, isDiskFull = () => false
     scanner: scanner.url === 'none:' ? null : scanner,
     isDiskFull,
     processes: siblings && (() => ({ running: siblings.state.running, of: siblings.place.of })),
+    replicaBehindMs: database.replica && (() => database.replica!.behindMs()),
     storageFindings: () => database.prisma.storageFinding.count(),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })

@@ -21,8 +21,9 @@ interface Parts {
 
 /** database -> app -> listen: one process that serves. */
 export async function serve(lifecycle: Lifecycle, { config, logger, database: place, siblings }: Parts): Promise<Serving> {
+  const { databasePoolSize: poolSize, databaseReadUrl: readUrl } = config
   const database = await lifecycle.open(
-    async () => createDatabase(place.url, { poolSize: config.databasePoolSize, directUrl: place.directUrl, logger }),
+    async () => createDatabase(place.url, { poolSize, directUrl: place.directUrl, readUrl, logger }),
     (pool) => pool.close(),
   )
   const app = await lifecycle.open(

@@ -71,7 +71,7 @@ export class AuditLogService {
     if (isImpossible(filter)) return pageOf<AuditLog>([], 0, place)
     const totalItems = await this.#total(actor.tenantId, filter)
     const start = await this.#start(actor.tenantId, filter, place, totalItems)
-    return pageOf(start ? await this.#rows(this.#db.pool, actor.tenantId, filter, start) : [], totalItems, place)
+    return pageOf(start ? await this.#rows(this.#db.reads, actor.tenantId, filter, start) : [], totalItems, place)
   }
 
   async connection(
@@ -82,7 +82,7 @@ export class AuditLogService {
     const stretch = stretchOf({ first, after, last, before }, (cursor, field) => idAt('aud', cursor, field))
     const { limit, fromEnd } = stretch
     const bounds = { until: stretch.after, from: stretch.before, oldestFirst: fromEnd }
-    const rows = isImpossible(filter) ? [] : await this.#rows(this.#db.pool, tenantId, filter, { limit: limit + 1, ...bounds })
+    const rows = isImpossible(filter) ? [] : await this.#rows(this.#db.reads, tenantId, filter, { limit: limit + 1, ...bounds })
     return connectionOf(fromEnd ? rows.reverse() : rows, stretch, {
       cursor: (row) => cursorOf(row.auditId),
       totalCount: async () => (isImpossible(filter) ? 0 : this.#total(tenantId, filter)),
@@ -124,14 +124,14 @@ export class AuditLogService {
     if (byEntity(filter)) {
       // One thing's history is short, and has an index of its own.
       const { conditions, values } = this.#where(tenantId, filter)
-      const { rows } = await this.#db.pool.query<{ entries: number }>(
+      const { rows } = await this.#db.reads.query<{ entries: number }>(
         `SELECT count(*) AS entries FROM audit_logs WHERE ${conditions.join(' AND ')}`,
         values,
       )
       return Number(rows[0]!.entries)
     }
     const horizon = this.#horizon()
-    const { rows } = await this.#db.pool.query<{ entries: number }>(
+    const { rows } = await this.#db.reads.query<{ entries: number }>(
       `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = $4 AND bucket >= $5`,
       [tenantId, filter.auditType ?? null, filter.action ?? null, horizon ? 'day' : 'total', horizon ?? totalBucket],
     )
@@ -156,7 +156,7 @@ export class AuditLogService {
   async #dayOf(tenantId: string, filter: AuditFilter, offset: number): Promise<{ offset: number; until?: string }> {
     let skipped = 0
     for (let before: Date | null = null; ; ) {
-      const { rows }: { rows: { bucket: Date; entries: number }[] } = await this.#db.pool.query(
+      const { rows }: { rows: { bucket: Date; entries: number }[] } = await this.#db.reads.query(
         `SELECT bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = 'day' AND ($4::timestamptz IS NULL OR bucket < $4) GROUP BY bucket ORDER BY bucket DESC LIMIT 400`,
         [tenantId, filter.auditType ?? null, filter.action ?? null, before],
       )

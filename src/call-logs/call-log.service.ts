@@ -40,7 +40,7 @@ export class CallLogService {
   /** `horizon`: calls older than that are out of the log; null: none are. */
   constructor(parts: { db: Database; horizon: () => Date | null }) {
     this.#db = parts.db
-    this.#counts = new CallLogCounts(parts.db.pool)
+    this.#counts = new CallLogCounts(parts.db.reads)
     this.#horizon = parts.horizon
   }
 
@@ -77,7 +77,7 @@ export class CallLogService {
     const limit = Math.min(pageSize, totalItems - offset)
     if (limit <= 0) return []
     const place = await this.#counts.place(tenantId, filter, this.#window(filter), { offset, limit })
-    return place ? select(this.#db.pool, tenantId, filter, { ...idBounds(place), limit, offset: place.skip }) : []
+    return place ? select(this.#db.reads, tenantId, filter, { ...idBounds(place), limit, offset: place.skip }) : []
   }
 
   /** The same at any depth, and whatever came meanwhile. */
@@ -97,7 +97,7 @@ export class CallLogService {
   async #stretch(tenantId: string, filter: CallLogFilter, { limit, fromEnd, after, before }: Stretch): Promise<CallLog[]> {
     if (!fromEnd && before === undefined) return this.#after(tenantId, filter, after, limit + 1)
     const bounds = idBounds(this.#window(filter))
-    const rows = await select(this.#db.pool, tenantId, filter, {
+    const rows = await select(this.#db.reads, tenantId, filter, {
       from: latestId(bounds.from, before === undefined ? null : behind(before)),
       until: earliestId(bounds.until, after ?? null),
       limit: limit + 1,
@@ -114,11 +114,11 @@ export class CallLogService {
     if (!place) return []
     const { from, until } = idBounds(place)
     const bound = afterId && (!until || afterId < until) ? afterId : until
-    const rows = await select(this.#db.pool, tenantId, filter, { from, until: bound, limit })
+    const rows = await select(this.#db.reads, tenantId, filter, { from, until: bound, limit })
     if (rows.length === limit || !from) return rows
     // The call's own millisecond was counted too: where that made the stretch too short, the rest lies before it.
     const rest = { from: idBounds(window).from, until: from, limit: limit - rows.length }
-    return [...rows, ...(await select(this.#db.pool, tenantId, filter, rest))]
+    return [...rows, ...(await select(this.#db.reads, tenantId, filter, rest))]
   }
 
   async recentByKeys(tenantId: string, apiKeyIds: readonly string[], most: number): Promise<Map<string, CallLog[]>> {
@@ -126,7 +126,7 @@ export class CallLogService {
     const oldest = await this.#counts.newestDays(tenantId, apiKeyIds, most)
     if (!oldest) return byKey
     const horizon = this.#window({}).from
-    const { rows } = await this.#db.pool.query<CallLog>(
+    const { rows } = await this.#db.reads.query<CallLog>(
       `SELECT c.* FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
          SELECT ${columns} FROM ${source({}, { key: 'k.id', bounds: 'AND call_id >= $4', most: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
       [tenantId, apiKeyIds, most, firstIdAt('call', horizon && horizon > oldest ? horizon : oldest)],

@@ -30,6 +30,8 @@ export interface Config {
   readonly databaseUrl: string | undefined
   /** PostgreSQL itself, where `databaseUrl` is a pooler in transaction mode. */
   readonly databaseDirectUrl: string | undefined
+  /** A streaming replica of it. */
+  readonly databaseReadUrl: string | undefined
   readonly databasePoolSize: number
   /** `gs://bucket` or `file:///directory`. */
   readonly storageUrl: string
@@ -114,6 +116,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     dataDir,
     databaseUrl,
     databaseDirectUrl,
+    databaseReadUrl: readReadUrl(read, databaseUrl),
     databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
     storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
@@ -181,6 +184,13 @@ function readPlace(read: EnvReader): Place {
   if (databaseDirectUrl && !databaseUrl && !read.hasFault('DATABASE_URL'))
     read.fault('DATABASE_URL', undefined, "the pooler's URL, where DATABASE_DIRECT_URL names the PostgreSQL behind it")
   return { dataDir: resolve(read.text('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
+}
+
+function readReadUrl(read: EnvReader, databaseUrl: string | undefined): string | undefined {
+  const url = readDatabaseUrl(read, 'DATABASE_READ_URL')
+  if (url && !databaseUrl && !read.hasFault('DATABASE_URL'))
+    read.fault('DATABASE_URL', undefined, "the primary's URL, where DATABASE_READ_URL names a replica of it")
+  return url
 }
 
 function readDatabaseUrl(read: EnvReader, name: string): string | undefined {

@@ -4,6 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
 export const secretVariables = [
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
+  'DATABASE_READ_URL',
   'BOOTSTRAP_API_KEY',
   'BOOTSTRAP_ADMIN_PASSWORD',
   'MASTER_KEY',

@@ -2,6 +2,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
+import { ReadReplica } from './read-replica.js'
 import { statementNames } from './statement-names.js'
 import { TenantShares } from './tenant-shares.js'
 
@@ -24,6 +25,9 @@ export interface Database {
   readonly pool: pg.Pool
   /** The ledger's own connections: whatever its transactions wait for, readers do not. */
   readonly writes: pg.Pool
+  /** For lists, logs, statistics and exports, which a replica may serve; without one it is `pool`. */
+  readonly reads: Queries
+  readonly replica: ReadReplica | undefined
   /** Reads on the one, transactions on the other. */
   readonly prisma: PrismaClient
   /**
@@ -31,6 +35,8 @@ export interface Database {
    * recounts. The caller handles its 'error' events where it stays open, and ends it.
    */
   dedicated(applicationName: string): Promise<pg.Client>
+  /** As `dedicated`, to a replica where there is one that may serve. */
+  dedicatedReads(applicationName: string): Promise<pg.Client>
   close(): Promise<void>
 }
 
@@ -39,12 +45,16 @@ export interface DatabaseOptions {
   logger: PoolLogger
   /** PostgreSQL itself, where `url` is a pooler in transaction mode. */
   directUrl?: string
+  /** A streaming replica. */
+  readUrl?: string | undefined
   /** Longest time for one statement, before both sides give it up. */
   statementTimeoutMs?: number
 }
 
 const prismaNames = statementNames('prisma')
 const connectTimeoutMs = 4000
+// The primary is there to serve: a replica that is away is not waited for.
+const replicaConnectMs = 1000
 // Five groups or changes of different tenants, two more of tenants that are locked, two that only add, and the fold.
 const mostWriters = 10
 // A transaction that waits longer for a lock makes room for others, and is tried again.
@@ -53,7 +63,7 @@ const lockTimeoutMs = 1000
 /** Opens nothing yet: connections are made when they are wanted, and a database that is down fails each call within 5 s. */
 export function createDatabase(
   url: string,
-  { poolSize, logger, directUrl = url, statementTimeoutMs = 30_000 }: DatabaseOptions,
+  { poolSize, logger, directUrl = url, readUrl, statementTimeoutMs = 30_000 }: DatabaseOptions,
 ): Database {
   const behindPooler = directUrl !== url
   const limits = {
@@ -83,16 +93,58 @@ export function createDatabase(
     onConnectionError: lost,
   })
   const prisma = new PrismaClient({ adapter })
+  const replica = readUrl === undefined ? undefined : openReplica({ readUrl, primary: pool, limits, poolSize, logger, lost })
+  const reads = replica ? { query: replica.query } : pool
+  if (replica) new TenantShares(poolSize).limit(reads)
+  const dedicated = (applicationName: string) => openDedicated(directUrl, applicationName)
   return {
     pool,
     writes,
+    reads,
+    replica,
     prisma,
-    dedicated: (applicationName) => openDedicated(directUrl, applicationName),
+    dedicated,
+    dedicatedReads: async (applicationName) =>
+      (replica && (await dedicatedToReplica(replica, readUrl!, applicationName).catch(() => undefined))) ??
+      dedicated(applicationName),
     close: async () => {
       await prisma.$disconnect()
+      await replica?.close()
       await Promise.all([pool.end(), writes.end()])
     },
   }
+}
+
+interface ReplicaParts {
+  readUrl: string
+  primary: pg.Pool
+  limits: { statement_timeout: number }
+  poolSize: number
+  logger: PoolLogger
+  lost: (error: Error) => void
+}
+
+function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: ReplicaParts): ReadReplica {
+  const pool = (verify: unknown) =>
+    new pg.Pool({
+      ...connection(readUrl, 'assay reads'),
+      connectionTimeoutMillis: replicaConnectMs,
+      idleTimeoutMillis: 60_000,
+      query_timeout: limits.statement_timeout + 2000,
+      max: poolSize,
+      ...limits,
+      verify,
+    } as pg.PoolConfig)
+      .on('error', lost)
+      .on('connect', (client) => client.on('error', () => {}))
+  return new ReadReplica({ primary, pool, logger })
+}
+
+async function dedicatedToReplica(replica: ReadReplica, url: string, name: string): Promise<pg.Client | undefined> {
+  const client = await openDedicated(url, name, replicaConnectMs)
+  if (await replica.mayServe(client).catch(() => false)) return client
+  await client.end()
+  return undefined
 }
 
 /** For Prisma, which queries the pool itself and takes a connection out of it for a transaction alone. */
@@ -106,8 +158,8 @@ function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   })
 }
 
-async function openDedicated(url: string, applicationName: string): Promise<pg.Client> {
-  const client = new pg.Client(connection(url, applicationName))
+async function openDedicated(url: string, applicationName: string, patienceMs = connectTimeoutMs): Promise<pg.Client> {
+  const client = new pg.Client({ ...connection(url, applicationName), connectionTimeoutMillis: patienceMs })
   client.on('error', () => {})
   await client.connect()
   return client

@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import { overloaded } from '../errors.js'
 
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
@@ -22,14 +21,14 @@ export class TenantShares {
     this.#most = Math.max(1, Math.floor(poolSize / 2))
   }
 
-  /** Puts the limit in front of a pool's `query`. */
-  limit(pool: pg.Pool): void {
-    const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
+  /** Puts the limit in front of `query`. */
+  limit(pool: { query: unknown }): void {
+    const query = (pool.query as (...given: unknown[]) => Promise<unknown>).bind(pool)
     pool.query = ((...given: unknown[]) => {
       const [statement, values] = given as [{ values?: unknown[] } | string, unknown[] | undefined]
       const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
       return tenantId ? this.#run(tenantId, () => query(...given)) : query(...given)
-    }) as pg.Pool['query']
+    }) as unknown
   }
 
   async #run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {

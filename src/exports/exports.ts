@@ -94,7 +94,7 @@ async function send<Args extends object>(
   response: Response,
 ): Promise<void> {
   const { call } = attempt
-  const connection = await database.dedicated('assay export')
+  const connection = await database.dedicatedReads('assay export')
   try {
     // Bounded by now, and so without the call that asks for it.
     const rows = batches(connection, attempt.actor, args)

@@ -49,8 +49,8 @@ export class FileService {
     this.#storage = parts.storage
     this.#contexts = parts.contexts
     this.#lookup = new FileLookup(parts.db.pool)
-    this.#list = new FileList(parts.db.pool)
-    this.#search = new FileSearch(parts.db.pool)
+    this.#list = new FileList(parts.db.reads)
+    this.#search = new FileSearch(parts.db.reads)
   }
 
   /** Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */

@@ -24,6 +24,7 @@ import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
+import { tellAge } from './read-age.js'
 
 export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
@@ -47,6 +48,8 @@ export interface EdgeParts {
   /** Undefined where traces are not collected. */
   tracing: Tracing | undefined
   metricsElsewhere: boolean
+  /** Whether a replica of the database may serve lists. */
+  readsFromReplica: boolean
   spool: Spool
   corsOrigins: string[]
   trustProxy: false | number | string[]
@@ -71,6 +74,7 @@ export function createEdge(parts: EdgeParts): Express {
       crossOriginResourcePolicy: { policy: 'same-site' },
     }),
   )
+  if (parts.readsFromReplica) app.use(tellAge)
   app.use(parts.resumable.describe)
   if (parts.corsOrigins.length > 0)
     app.use(
@@ -79,6 +83,7 @@ export function createEdge(parts: EdgeParts): Express {
         exposedHeaders: [
           'X-Request-Id',
           'Link',
+          'Age',
           'RateLimit',
           'RateLimit-Policy',
           'Retry-After',

@@ -26,6 +26,7 @@ export class Health {
     scanner,
     isDiskFull,
     processes,
+    replicaBehindMs,
     storageFindings,
     onDown,
   }: {
@@ -38,6 +39,8 @@ export class Health {
     isDiskFull: () => boolean
     /** How many of those behind the port serve, where there are several. */
     processes?: (() => { running: number; of: number }) | undefined
+    /** Of the read replica, where there is one. */
+    replicaBehindMs?: (() => Promise<number>) | undefined
     /** What the reconciler found and is not mended yet: shown here, though the service works on. */
     storageFindings: () => Promise<number>
     /** Called once for each time that a dependency goes down. */
@@ -63,6 +66,7 @@ export class Health {
         await Promise.all([spool.ready(), storage.ready()])
         return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
       },
+      ...(replicaBehindMs && { replica: () => replicaCondition(replicaBehindMs) }),
       ...(processes && { processes: async () => processesCondition(processes()) }),
       // Proved on the EICAR test string: a scanner that answers but finds nothing is down.
       scanner: async () => {
@@ -134,6 +138,13 @@ const processesCondition = ({ running, of }: { running: number; of: number }): C
   of,
   ...(running < of && { reason: `${of - running} of ${of} processes do not serve; they are started (again)` }),
 })
+
+// Not down: the primary serves what it does not.
+const replicaCondition = (behindMs: () => Promise<number>): Promise<Condition> =>
+  behindMs().then(
+    (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
+    () => ({ status: 'degraded', reason: 'the read replica does not serve, and the primary does; the log says why' }),
+  )
 
 class Late extends Error {}
 

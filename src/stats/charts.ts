@@ -98,7 +98,7 @@ export class Charts {
     const grain = period === 'hourly' ? 'hour' : 'day'
     const unit = { hourly: 'hour', daily: 'day', weekly: 'week' }[period]
     // Rows of numbers without their names: a year of them is parsed in one go.
-    const { rows } = await this.#db.pool.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>(
+    const { rows } = await this.#db.reads.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>(
       `SELECT coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes, (
          SELECT jsonb_agg(p) FROM (
            SELECT jsonb_build_array(extract(epoch FROM date_trunc('${unit}', bucket, 'UTC'))::bigint * 1000, ${columns.map((column) => `sum(${column})::bigint`).join(', ')})

@@ -28,7 +28,7 @@ export class StatsService {
   async overview(actor: Actor): Promise<Stats> {
     const today = dayOf(currentTime())
     // One statement, so that all figures are of one moment.
-    const { rows } = await this.#db.pool.query<OverviewRow>({
+    const { rows } = await this.#db.reads.query<OverviewRow>({
       name: 'stats-overview',
       text: overviewStatement,
       values: [actor.tenantId, today, new Date(today.getTime() - day)],
@@ -39,7 +39,7 @@ export class StatsService {
 
   /** Every context of the tenant, most calls first (contract §5). */
   async apiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
-    const { rows } = await this.#db.pool.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
+    const { rows } = await this.#db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${usageIn("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
        FROM file_contexts c WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY c.context_id DESC`,
       [actor.tenantId, actor.contexts],
@@ -51,7 +51,7 @@ export class StatsService {
 
   /** Every context of the tenant, most bytes first (contract §5). */
   async filesByContext(actor: Actor): Promise<ContextFiles[]> {
-    const { rows } = await this.#db.pool.query<{
+    const { rows } = await this.#db.reads.query<{
       contextKey: string
       contextName: string
       fileCount: number

@@ -137,6 +137,7 @@ export class World {
       poolSize: config.databasePoolSize,
       logger: log.logger,
       ...(config.databaseDirectUrl && { directUrl: config.databaseDirectUrl }),
+      readUrl: config.databaseReadUrl,
     })
     const app = await createApp({ config, database, databaseUrl: config.databaseDirectUrl ?? databaseUrl, logger: log.logger })
     app.httpServer.listen(port, '127.0.0.1')

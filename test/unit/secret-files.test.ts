@@ -31,6 +31,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
 const values: Record<(typeof secretVariables)[number], string> = {
   DATABASE_URL: 'postgresql://u:p@h/d',
   DATABASE_DIRECT_URL: 'postgresql://u:p@h/d',
+  DATABASE_READ_URL: 'postgresql://u:p@h/d',
   BOOTSTRAP_API_KEY: 'chosen-by-the-operator',
   BOOTSTRAP_ADMIN_PASSWORD: 'correct horse battery',
   MASTER_KEY: key,
@@ -42,7 +43,7 @@ const values: Record<(typeof secretVariables)[number], string> = {
 const without = (name: string) => ({
   ...(name !== 'MASTER_KEY' && { MASTER_KEY: key }),
   ...(name === 'STORAGE_HMAC_SECRET' && { STORAGE_HMAC_ACCESS_ID: 'GOOGTS7C7FUP3AIRVJTE2BCD' }),
-  ...(name === 'DATABASE_DIRECT_URL' && { DATABASE_URL: 'postgresql://u:p@pooler/d' }),
+  ...((name === 'DATABASE_DIRECT_URL' || name === 'DATABASE_READ_URL') && { DATABASE_URL: 'postgresql://u:p@pooler/d' }),
 })
 
 describe.each(secretVariables)('%s', (name) => {

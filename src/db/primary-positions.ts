@@ -1,0 +1,63 @@
+/** How far the primary's log had come at a moment. */
+export interface Position {
+  /** All that was committed before it is in the log up to there; by the process's own count. */
+  at: number
+  lsn: bigint
+}
+
+// A minute, the most that a request may allow, in steps: of busy seconds not every position is kept.
+const mostKept = 256
+const stepMs = 250
+
+/** What is known of the primary's log, by asking it: once for all that wait. */
+export class PrimaryPositions {
+  readonly #ask: () => Promise<string>
+  /** Ascending in both. */
+  readonly #known: Position[] = []
+  #running: Promise<unknown> = Promise.resolve()
+  #next: Promise<Position> | undefined
+
+  /** `ask` gives the position that is durable now. */
+  constructor(ask: () => Promise<string>) {
+    this.#ask = ask
+  }
+
+  /** One that has all that was committed before `moment`: the earliest known, else the present one. */
+  async since(moment: number): Promise<Position> {
+    const latest = this.#known.at(-1)
+    if (!latest || latest.at < moment) return this.#present()
+    return this.#known.find(({ at }) => at >= moment) ?? latest
+  }
+
+  /** At least so old is what has come to `lsn`, in milliseconds: the age of the latest position before it. */
+  ageOf(lsn: bigint, now = performance.now()): number {
+    const latest = this.#known.findLast((position) => position.lsn <= lsn)
+    return latest ? now - latest.at : Number.POSITIVE_INFINITY
+  }
+
+  /** A question that is under way was asked too early: who comes now shares the next. */
+  #present(): Promise<Position> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined
+      const asked = this.#take()
+      this.#running = asked.catch(() => {})
+      return asked
+    })
+    return this.#next
+  }
+
+  async #take(): Promise<Position> {
+    const at = performance.now()
+    const position = { at, lsn: lsnOf(await this.#ask()) }
+    const before = this.#known.at(-2)
+    if (before && at - before.at < stepMs) this.#known.pop()
+    if (this.#known.push(position) > mostKept) this.#known.shift()
+    return position
+  }
+}
+
+/** PostgreSQL writes a position as two hexadecimal halves. */
+export function lsnOf(text: string): bigint {
+  const [high, low] = text.split('/')
+  return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)
+}

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import type { PoolLogger, Queries } from './client.js'
+import { lsnOf, type Position, PrimaryPositions } from './primary-positions.js'
+import { readings } from './reading.js'
+
+/** A replica that is a little behind is waited for, looking so often; together some 60 ms. */
+const looksMs = [0, 2, 4, 8, 16, 30]
+/** One that is further behind is not waited for again so soon. */
+const restMs = 1_000
+const tickMs = 1_000
+/** For the questions about itself: one that is frozen must not hold requests. */
+const answerMs = 1_000
+const statementTimedOut = '57014'
+
+interface Standing {
+  replays: boolean
+  position: string | null
+}
+
+const standingStatement = {
+  name: 'replica-standing',
+  text: 'SELECT pg_is_in_recovery() AS replays, pg_last_wal_replay_lsn()::text AS position',
+  values: [],
+  query_timeout: answerMs,
+}
+const identityStatement = {
+  text: 'SELECT concat(system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS id FROM pg_control_system()',
+  query_timeout: answerMs,
+}
+
+/**
+ * Reads from a streaming replica where it has all that was committed before the request came (or so much earlier as the request
+ * allows), and else from the primary. By the position in the primary's log, since that holds whichever replica of the service wrote
+ * what; asked on the connection that then reads, so that it holds for an address with several replicas behind it as well.
+ */
+export class ReadReplica implements Queries {
+  readonly #primary: pg.Pool
+  readonly #pool: pg.Pool
+  readonly #positions: PrimaryPositions
+  readonly #logger: PoolLogger
+  readonly #tick: NodeJS.Timeout
+  #identity: Promise<string> | undefined
+  #ticking = false
+  #behindUntil = 0
+  /** Why it is not asked at present. */
+  #fault: string | undefined
+
+  /** `pool` makes the connections to the replica, each of which `verify` is asked about. */
+  constructor(parts: { primary: pg.Pool; pool: (verify: Verify) => pg.Pool; logger: PoolLogger }) {
+    this.#primary = parts.primary
+    this.#pool = parts.pool((client, done) => void this.#verify(client).then(() => done(), done))
+    this.#logger = parts.logger
+    this.#positions = new PrimaryPositions(async () => {
+      const { rows } = await parts.primary.query<{ lsn: string }>('SELECT pg_current_wal_flush_lsn()::text AS lsn')
+      return rows[0]!.lsn
+    })
+    this.#tick = setInterval(() => void this.#look(), tickMs).unref()
+  }
+
+  query: Queries['query'] = async (...given: unknown[]) => {
+    const ask = (queries: { query(...given: never[]): unknown }) => queries.query(...(given as never[])) as never
+    const client = await this.#connection()
+    if (!client) return ask(this.#primary)
+    try {
+      const answer = await ask(client)
+      client.release()
+      return answer
+    } catch (error) {
+      client.release(error as Error)
+      // It would only take as long again.
+      if ((error as { code?: string }).code === statementTimedOut) throw error
+      this.#away(error)
+      return ask(this.#primary)
+    }
+  }
+
+  /** Whether this connection to it has what the request may see, for what brings a connection of its own. */
+  async mayServe(client: pg.Client): Promise<boolean> {
+    await this.#verify(client)
+    return this.#reaches(client, await this.#wanted())
+  }
+
+  /** How far behind it is at most, in milliseconds; throws where it does not answer, or does not follow this primary. */
+  async behindMs(): Promise<number> {
+    const present = await this.#positions.since(performance.now())
+    const position = positionOf(await this.#pool.query<Standing>(standingStatement))
+    this.#fault = undefined
+    return position >= present.lsn ? 0 : this.#positions.ageOf(position)
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#tick)
+    return this.#pool.end()
+  }
+
+  async #connection(): Promise<pg.PoolClient | undefined> {
+    const fresh = !readings.getStore()?.mostAgeMs
+    if (this.#fault !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
+    let client: pg.PoolClient | undefined
+    try {
+      const wanted = await this.#wanted()
+      client = await this.#pool.connect()
+      if (await this.#reaches(client, wanted)) return client
+      client.release()
+    } catch (error) {
+      client?.release(true)
+      this.#away(error)
+    }
+    return undefined
+  }
+
+  #wanted(): Promise<Position> {
+    const { cameAt = performance.now(), mostAgeMs = 0 } = readings.getStore() ?? {}
+    return this.#positions.since(cameAt - mostAgeMs)
+  }
+
+  async #reaches(client: pg.ClientBase, wanted: Position): Promise<boolean> {
+    const reading = readings.getStore()
+    for (const lookMs of reading?.mostAgeMs ? [0] : looksMs) {
+      if (lookMs > 0) await sleep(lookMs)
+      const position = positionOf(await client.query<Standing>(standingStatement))
+      if (position < wanted.lsn) continue
+      const sinceItCame = performance.now() - (reading?.cameAt ?? 0)
+      reading?.served(Math.max(0, this.#positions.ageOf(position) - sinceItCame))
+      return true
+    }
+    if (!reading?.mostAgeMs) this.#behindUntil = performance.now() + restMs
+    return false
+  }
+
+  /** Another database's rows must never be given for ours. */
+  async #verify(client: pg.ClientBase): Promise<void> {
+    this.#identity ??= this.#primary.query<{ id: string }>(identityStatement).then(({ rows }) => rows[0]!.id)
+    const { rows } = await client.query<{ id: string }>(identityStatement)
+    const ours = await this.#identity.catch((error) => {
+      this.#identity = undefined
+      throw error
+    })
+    if (rows[0]!.id !== ours) throw new Error('DATABASE_READ_URL leads to another database than DATABASE_URL.')
+  }
+
+  #away(error: unknown): void {
+    const { message } = error as Error
+    if (this.#fault !== message) this.#logger.warn({ reason: message }, 'The read replica does not serve; the primary does.')
+    this.#fault = message
+  }
+
+  /** So that no request has to find out that it is back, and positions are known that are some seconds old. */
+  async #look(): Promise<void> {
+    if (this.#ticking) return
+    this.#ticking = true
+    await this.behindMs().catch((error) => this.#away(error))
+    this.#ticking = false
+  }
+}
+
+type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void
+
+function positionOf({ rows }: { rows: Standing[] }): bigint {
+  const { replays, position } = rows[0]!
+  if (!replays || position === null) throw new Error('DATABASE_READ_URL leads to no replica: it does not replay a log.')
+  return lsnOf(position)
+}

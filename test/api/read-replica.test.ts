@@ -1,0 +1,182 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { ReplicatedDatabase } from '../support/replicated-database.js'
+import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+
+let databases: ReplicatedDatabase
+let world: World
+/** Another replica of the service on the same databases. */
+let other: World
+let tenant: TestTenant
+
+beforeAll(async () => {
+  databases = await ReplicatedDatabase.start()
+  const env = { DATABASE_URL: databases.primary.url, DATABASE_READ_URL: databases.replica.url }
+  world = await World.open(env)
+  other = await World.open(env, world)
+  tenant = await world.tenant()
+  await tenant.context('notes')
+}, 120_000)
+afterEach(() => databases.resume().catch(() => {}))
+afterAll(async () => {
+  await other.close()
+  await world.close()
+  await databases.stop()
+})
+
+const elsewhere = (caller: Caller) => new Caller(other.url, caller.credential)
+const namesIn = ({ body }: Answer) => body.data.data.map((file: { original_filename: string }) => file.original_filename)
+const age = ({ headers }: Answer) => headers.get('age')
+const replicaCheck = async (of = world) => (await new Caller(of.url, undefined).raw('/health/ready')).body.checks.replica
+
+/** A server with all of its connections. */
+function freeze(pid: number): () => void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+  for (const each of [pid, ...children]) process.kill(each, 'SIGSTOP')
+  return () => [...children, pid].forEach((each) => void process.kill(each, 'SIGCONT'))
+}
+
+async function until(ask: () => Promise<boolean>): Promise<void> {
+  while (!(await ask())) await sleep(20)
+}
+
+/** Served by the replica, which may be a moment behind what the calls before have logged. */
+async function fromReplica(path: string, caller = tenant.admin): Promise<Answer> {
+  for (;;) {
+    const answer = await caller.get(path)
+    expect(answer.status).toBe(200)
+    if (age(answer) !== null) return answer
+    await sleep(50)
+  }
+}
+
+describe('what is read from a replica', () => {
+  test.each([
+    '/files?page_size=5',
+    '/files?page=2&page_size=1',
+    '/files?name_prefix=note',
+    '/stats/logs',
+    '/stats/logs?page=2&page_size=1',
+    '/stats',
+    '/stats/charts/api-calls',
+    '/audit-logs',
+    '/stats/logs/export',
+    '/audit-logs/export?format=csv',
+  ])('%s, and its age is told: no older than the request', async (path) => {
+    await tenant.admin.upload('notes', 'note.txt', 'text')
+    expect(age(await fromReplica(path))).toBe('0')
+  })
+
+  test('a GraphQL query', async () => {
+    const ask = () => tenant.admin.graphql('{ files(pageSize: 1) { pagination { totalItems } } }')
+    await until(async () => age(await ask()) === '0')
+  })
+
+  test('never what identifies, authorises or changes', async () => {
+    const { body } = await tenant.admin.upload('notes', 'one.txt', 'text')
+    for (const path of ['/contexts', '/api-keys', `/files/${body.data.file_id}/metadata`, `/files/${body.data.file_id}`])
+      expect(age(await tenant.admin.get(path))).toBeNull()
+    expect(age(await tenant.admin.upload('notes', 'two.txt', 'text'))).toBeNull()
+  })
+})
+
+describe('what was written is read back', () => {
+  test('by whom and on whichever replica of the service it is read', async () => {
+    let served = 0
+    for (let count = 0; count < 30; count++) {
+      await tenant.admin.upload('notes', `back-${count}.txt`, 'text')
+      const answer = await elsewhere(tenant.admin).get('/files?page_size=1')
+      expect(namesIn(answer)).toEqual([`back-${count}.txt`])
+      if (age(answer) !== null) served++
+    }
+    expect(served).toBeGreaterThan(0)
+  })
+
+  test('also while the replica learns nothing: the primary serves it', async () => {
+    await databases.pause()
+    await tenant.admin.upload('notes', 'paused.txt', 'text')
+    for (const caller of [tenant.admin, elsewhere(tenant.admin)]) {
+      const answer = await caller.get('/files?page_size=1')
+      expect(namesIn(answer)).toEqual(['paused.txt'])
+      expect(age(answer)).toBeNull()
+    }
+    const exported = await tenant.admin.get('/audit-logs/export')
+    expect(exported.body).toContain('paused.txt')
+    expect(age(exported)).toBeNull()
+  })
+
+  test('a key that is made or disabled counts at once, whatever the replica knows', async () => {
+    await databases.pause()
+    const key = await tenant.key(['metadata'])
+    expect((await elsewhere(key).get('/files')).status).toBe(200)
+    await tenant.admin.post(`/api-keys/${key.id}/disable`)
+    expect((await key.get('/files')).status).toBe(401)
+  })
+})
+
+describe('what may be old', () => {
+  test('a request that allows it by Cache-Control is served by a replica that is behind, with its age', async () => {
+    await tenant.admin.upload('notes', 'before.txt', 'text')
+    await until(async () => (await world.database.replica!.behindMs()) === 0)
+    await databases.pause()
+    const paused = performance.now()
+    await tenant.admin.upload('notes', 'after.txt', 'text')
+    // By then it is more than a second old.
+    await until(async () => performance.now() - paused > 1100)
+    const old = await tenant.admin.get('/files?page_size=1', { 'cache-control': 'max-age=60' })
+    expect(namesIn(old)).toEqual(['before.txt'])
+    const seconds = Number(age(old))
+    expect(seconds).toBeGreaterThanOrEqual(2)
+    expect(seconds).toBeLessThanOrEqual(60)
+    for (const header of ['max-age=0', 'max-age=1', 'no-cache, max-age=60']) {
+      const fresh = await tenant.admin.get('/files?page_size=1', { 'cache-control': header })
+      expect(namesIn(fresh)).toEqual(['after.txt'])
+      expect(age(fresh)).toBeNull()
+    }
+  })
+})
+
+describe('a replica that does not serve', () => {
+  test('is no outage: the primary does, readiness says degraded, and it serves again when it is back', async () => {
+    await until(async () => (await replicaCheck()).status === 'up')
+    await databases.replica.stop()
+    const answer = await tenant.admin.get('/files?page_size=1')
+    expect([answer.status, age(answer)]).toEqual([200, null])
+    await until(async () => (await replicaCheck()).status === 'degraded')
+    const ready = await tenant.admin.raw('/health/ready')
+    expect([ready.status, ready.body.status]).toEqual([200, 'ready'])
+    expect(ready.body.checks.replica.reason).not.toContain('/')
+    await databases.startReplicaAgain()
+    await fromReplica('/files')
+    await until(async () => (await replicaCheck()).status === 'up')
+  })
+
+  test('holds no request for long where it is frozen', async () => {
+    await fromReplica('/files')
+    const thaw = freeze(databases.replica.pid)
+    try {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => tenant.admin.get('/files?page_size=1')))
+      for (const answer of answers) expect([answer.status, age(answer)]).toEqual([200, null])
+      expect((await replicaCheck(other)).status).toBe('degraded')
+    } finally {
+      thaw()
+    }
+    await fromReplica('/files')
+  })
+
+  test.each([
+    ['the primary itself', () => databases.primary.url],
+    ['another database', () => databases.replica.url.replace('/assay?', '/postgres?')],
+    ['no server', () => 'postgresql://nobody@127.0.0.1:1/assay'],
+  ])('%s', async (_what, url) => {
+    const wrong = await World.open({ DATABASE_URL: databases.primary.url, DATABASE_READ_URL: url() }, world)
+    try {
+      const answer = await new Caller(wrong.url, tenant.admin.credential).get('/files?page_size=1')
+      expect([answer.status, age(answer)]).toEqual([200, null])
+      expect((await replicaCheck(wrong)).status).toBe('degraded')
+    } finally {
+      await wrong.close()
+    }
+  })
+})

@@ -1,0 +1,58 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { type EmbeddedServer, startServer } from '../../src/db/embedded/server.js'
+import { migrate } from '../../src/db/migrate.js'
+
+/** A migrated PostgreSQL and its streaming replica: a copy that follows its log. */
+export class ReplicatedDatabase {
+  readonly primary: EmbeddedServer
+  replica: EmbeddedServer
+  readonly #folder: string
+
+  private constructor(folder: string, primary: EmbeddedServer, replica: EmbeddedServer) {
+    this.#folder = folder
+    this.primary = primary
+    this.replica = replica
+  }
+
+  static async start(): Promise<ReplicatedDatabase> {
+    const folder = mkdtempSync(join(tmpdir(), 'assay-replicated-'))
+    const [one, other] = ['primary', 'replica'].map((name) => join(folder, name))
+    for (const each of [one, other]) mkdirSync(each!)
+    const first = await startServer({ folder: one! })
+    await migrate(first.url)
+    await first.stop()
+    cpSync(join(one!, 'postgres'), join(other!, 'postgres'), { recursive: true })
+    writeFileSync(join(other!, 'postgres', 'standby.signal'), '')
+    const primary = await startServer({ folder: one! })
+    return new ReplicatedDatabase(folder, primary, await startReplica(other!, primary))
+  }
+
+  /** The replica goes on answering, and learns nothing new. */
+  pause = () => this.#onReplica('SELECT pg_wal_replay_pause()')
+  resume = () => this.#onReplica('SELECT pg_wal_replay_resume()')
+
+  async startReplicaAgain(): Promise<void> {
+    this.replica = await startReplica(join(this.#folder, 'replica'), this.primary)
+  }
+
+  async stop(): Promise<void> {
+    await this.replica.stop()
+    await this.primary.stop()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  async #onReplica(statement: string): Promise<void> {
+    const client = new pg.Client({ connectionString: this.replica.url })
+    await client.connect()
+    await client.query(statement).finally(() => client.end())
+  }
+}
+
+const startReplica = (folder: string, primary: EmbeddedServer): Promise<EmbeddedServer> =>
+  startServer({
+    folder,
+    settings: { primary_conninfo: `host=${primary.socketFolder} port=5432 user=assay`, wal_retrieve_retry_interval: '100ms' },
+  })
