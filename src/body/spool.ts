@@ -1,6 +1,6 @@
 import { createHash, hash as digestOf, webcrypto } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
@@ -101,7 +101,7 @@ export class Spool {
     const discard = async (): Promise<Spooled> => {
       release()
       await writer?.abandon()
-      if (writer) await rm(file, { force: true })
+      if (writer) await discardFile(file)
       return { sizeBytes: size, dispose: async () => {} }
     }
     try {
@@ -136,7 +136,7 @@ export class Spool {
       return {
         content: { ...fileContent(file, size, hash.digest('hex')), ...synced },
         sizeBytes: size,
-        dispose: () => rm(file, { force: true }),
+        dispose: () => discardFile(file),
       }
     } catch (error) {
       await discard()
@@ -157,6 +157,12 @@ const sha256Of = async (bytes: Buffer): Promise<string> =>
   bytes.length < digestedHere
     ? digestOf('sha256', bytes)
     : Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')
+
+// Not `rm`, which looks at the file first.
+const discardFile = (file: string): Promise<void> =>
+  unlink(file).catch((error) => {
+    if (error.code !== 'ENOENT') throw error
+  })
 
 /** Writes one batch while the next is received: disk and network do not wait for each other, and no more than two batches are held. */
 class BehindWriter {

@@ -155,8 +155,8 @@ export class LocalStorage implements BlobStorage {
   }
 
   async #take(content: Content & { path: string }, target: string, { path, signal }: Placing): Promise<void> {
-    await content.synced
-    await assertWhole(content.path, { size: content.size, sync: content.synced === undefined })
+    await (content.synced ?? syncFile(content.path))
+    await assertWhole(content.path, content.size)
     signal?.throwIfAborted()
     faultPoint('store.durable')
     await this.#placed(target, () => linkNew(content.path, target, path))
@@ -248,18 +248,17 @@ export class LocalStorage implements BlobStorage {
   }
 }
 
-async function assertWhole(path: string, { size, sync }: { size: number; sync: boolean }): Promise<void> {
+async function assertWhole(path: string, size: number): Promise<void> {
+  const facts = await stat(path)
+  if (facts.size !== size)
+    throw storageUnavailable(
+      `The upload's temporary file has ${facts.size} bytes where ${size} were received; nothing was stored.`,
+    )
+}
+
+async function syncFile(path: string): Promise<void> {
   const handle = await open(path, 'r+')
-  try {
-    const facts = await handle.stat()
-    if (facts.size !== size)
-      throw storageUnavailable(
-        `The upload's temporary file has ${facts.size} bytes where ${size} were received; nothing was stored.`,
-      )
-    if (sync) await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await handle.sync().finally(() => handle.close())
 }
 
 // A hard link is the rename that never overwrites.
