@@ -27,7 +27,7 @@ const table: [types: string, load: Load][] = [
   ['xz', async () => (await import('./archive/sevenzip/others.js')).readStream({ type: 'xz', called: 'xz file' })],
   ['bz2', async () => (await import('./archive/sevenzip/others.js')).readStream({ type: 'bzip2', called: 'bzip2 file' })],
   ['zst', async () => (await import('./archive/sevenzip/others.js')).readStream({ type: 'zstd', called: 'Zstandard file' })],
-  ['jar', async () => (await import('./office/jar.js')).readJar],
+  ['jar', async () => (await import('./archive/archive.js')).readJar],
 
   ['docx docm', async () => (await import('./office/ooxml.js')).readOoxml('docx')],
   ['xlsx xlsm', async () => (await import('./office/ooxml.js')).readOoxml('xlsx')],

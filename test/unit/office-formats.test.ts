@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
+import { readJar } from '../../src/formats/archive/archive.js'
 import type { FormatReader } from '../../src/formats/format.js'
-import { readJar } from '../../src/formats/office/jar.js'
 import { listOleStreams, readEncryptedOoxml, readOle } from '../../src/formats/office/ole/ole.js'
 import { readOoxml } from '../../src/formats/office/ooxml.js'
 import { readEpub, readOpenDocument } from '../../src/formats/office/opendocument.js'

@@ -1,15 +1,15 @@
 import { type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
+import { decided } from '../refusal.js'
 import { ArchiveBudget } from './budget.js'
 import { gunzipped } from './gzip.js'
 import { lookInside } from './inside.js'
 import { ArchiveNest } from './nest.js'
-import { decided } from './refusal.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
 import { PulledStream, SourceStream } from './stream.js'
 import { checkTar } from './tar/check.js'
 import { looksLikeTar, tarBlock } from './tar/header.js'
-import { checkZip } from './zip/check.js'
+import { checkZip, type ZipFacts, type ZipWatch } from './zip/check.js'
 import { testOtherMethods } from './zip/other-methods.js'
 
 /** A fresh nest for the outermost archive. */
@@ -22,52 +22,67 @@ export const closedIn = ({ budget: { encrypted, holds } }: ArchiveNest) => ({
   ...(holds.size > 0 && { holds: [...holds] }),
 })
 
+/** Reads with a check that answers what the report is to tell of a sound archive. */
+export const archiveReader =
+  (check: (source: RandomAccessSource, nest: ArchiveNest) => Promise<Record<string, unknown>>): FormatReader =>
+  (source, limits) =>
+    decided(async () => {
+      const nest = openNest(source, limits)
+      const facts = await check(source, nest)
+      return sound(nest.notes, { ...facts, ...closedIn(nest) })
+    })
+
+/** A zip, also those of its members that only 7-Zip unpacks. */
+export async function checkWholeZip(source: RandomAccessSource, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
+  const facts = await checkZip(source, nest, watch)
+  await testOtherMethods(source, facts, nest)
+  return facts
+}
+
 /** Zip archives: as `unzip -t` and 7-Zip judge them. */
-export const readZip: FormatReader = (source, limits) =>
-  decided(async () => {
-    const nest = openNest(source, limits)
-    const facts = await checkZip(source, nest)
-    await testOtherMethods(source, facts, nest)
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
-  })
+export const readZip = archiveReader(async (source, nest) => {
+  const { entries, unpackedBytes } = await checkWholeZip(source, nest)
+  return { entries, unpacked_bytes: unpackedBytes }
+})
+
+/** Java archives: a sound zip; the manifest is optional. */
+export const readJar = archiveReader(async (source, nest) => {
+  const { entries, unpackedBytes, names } = await checkWholeZip(source, nest)
+  if (!names.has('META-INF/MANIFEST.MF')) nest.note('the archive has no manifest')
+  return { entries, unpacked_bytes: unpackedBytes }
+})
 
 /** Tar archives: as GNU tar lists them. */
-export const readTar: FormatReader = (source, limits) =>
-  decided(async () => {
-    const nest = openNest(source, limits)
-    const facts = await checkTar(new SourceStream(source), nest)
-    return sound(nest.notes, { entries: facts.entries, content_bytes: facts.contentBytes, ...closedIn(nest) })
-  })
+export const readTar = archiveReader(async (source, nest) => {
+  const { entries, contentBytes } = await checkTar(new SourceStream(source), nest)
+  return { entries, content_bytes: contentBytes }
+})
 
 /** 7z archives: as `7z t` judges them. */
-export const readSevenZip: FormatReader = (source, limits) =>
-  decided(async () => {
-    const nest = openNest(source, limits)
-    const facts = await checkSevenZip(source, nest)
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
-  })
+export const readSevenZip = archiveReader(async (source, nest) => {
+  const { entries, unpackedBytes } = await checkSevenZip(source, nest)
+  return { entries, unpacked_bytes: unpackedBytes }
+})
 
 /** Gzip files, whole; a tar or another archive in one is looked into. */
-export const readGzip: FormatReader = (source, limits) =>
-  decided(async () => {
-    const nest = openNest(source, limits)
-    const facts = { members: 0, unpackedBytes: 0 }
-    const chunks = gunzipped(source, {
-      member: () => {
-        facts.members++
-        nest.budget.addEntries(1)
-      },
-      unpacked: (bytes) => {
-        facts.unpackedBytes += bytes
-        nest.budget.addUnpacked(bytes)
-      },
-      fault: (fault) => {
-        throw fault
-      },
-    })
-    await readGunzipped(chunks, nest, source.extension === 'tgz')
-    return sound(nest.notes, { members: facts.members, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
+export const readGzip = archiveReader(async (source, nest) => {
+  const facts = { members: 0, unpacked_bytes: 0 }
+  const chunks = gunzipped(source, {
+    member: () => {
+      facts.members++
+      nest.budget.addEntries(1)
+    },
+    unpacked: (bytes) => {
+      facts.unpacked_bytes += bytes
+      nest.budget.addUnpacked(bytes)
+    },
+    fault: (fault) => {
+      throw fault
+    },
   })
+  await readGunzipped(chunks, nest, source.extension === 'tgz')
+  return facts
+})
 
 async function readGunzipped(chunks: AsyncIterable<Buffer>, nest: ArchiveNest, mustBeTar: boolean): Promise<void> {
   let fault: unknown

@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
-import { trap } from './refusal.js'
+import { trap } from '../refusal.js'
 
 // Less is no bomb, however well it is packed: zeros, white pages, logs.
 const freeBytes = 16 * 1024 * 1024

@@ -1,7 +1,7 @@
 import { crc32, inflateRawSync } from 'node:zlib'
 import type { RandomAccessSource } from '../random-access-source.js'
+import { damaged, type Refusal } from '../refusal.js'
 import { inflated, inflateFault } from './inflate.js'
-import { damaged, type Refusal } from './refusal.js'
 
 const smallMember = 64 * 1024
 

@@ -1,4 +1,4 @@
-import { named, trap } from './refusal.js'
+import { named, trap } from '../refusal.js'
 
 /** Refuses a member's name that would be written outside the folder it is unpacked to. */
 export function checkName(name: string): void {

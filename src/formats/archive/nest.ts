@@ -1,6 +1,6 @@
+import { named, Refusal, trap } from '../refusal.js'
 import type { ArchiveBudget } from './budget.js'
 import { type Container, recognise } from './containers.js'
-import { named, Refusal, trap } from './refusal.js'
 import type { ByteStream } from './stream.js'
 
 const mostNotes = 10

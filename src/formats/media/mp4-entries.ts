@@ -3,92 +3,59 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf } from './boxes.js'
 import { number32 } from './window.js'
 
-/** How the samples of a track are coded: what the first entry of its sample description (stsd) says. */
-export interface Coding {
-  /** The four characters of the codec. */
-  codec: string
-  /** Bytes of the length before each unit of H.264 and H.265; 0 for other codecs. */
-  lengthSize: number
-  /** H.264 or H.265 without parameter sets: only start codes in the samples can make up for that. */
-  bare: boolean
-}
-
 // Bytes of an entry before the boxes in it: 8 of any, then what pictures and sound have.
 const fixed: Record<string, number> = { vide: 78, soun: 28 }
 const configurations: Record<string, string> = { avc1: 'avcC', avc3: 'avcC', hvc1: 'hvcC', hev1: 'hvcC' }
 
-/** Reads the sample description of a track whose handler is `kind`; a text says what is wrong with it. */
-export function codingOf(source: RandomAccessSource, limits: ReaderLimits, description: Box, kind: string): Coding | string {
+interface Described {
+  description: Box
+  /** The track's handler. */
+  kind: string
+  /** Where its first sample lies. */
+  firstSample: number | undefined
+}
+
+/** What is wrong with how a track says that its samples are coded (stsd). */
+export function codingFault(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  { description, kind, firstSample }: Described,
+): string | undefined {
   const head = fixed[kind]
-  if (head === undefined) return { codec: '', lengthSize: 0, bare: false }
-  const promised = number32(source, description.start + 4)
-  const entries: Box[] = []
-  for (const box of boxesOf(source, limits, description.start + 8, description.end)) {
-    if (entries.length === promised) break
-    if (box.cut || box.open || box.end - box.start < head)
-      return `the '${shown(box.type)}' entry of its sample description is damaged`
-    entries.push(box)
-    if (entries.length > 1000) return 'its sample description has more than 1000 entries'
-  }
-  const [entry] = entries
+  if (head === undefined) return undefined
+  const [entry] = boxesOf(source, limits, description.start + 8, description.end)
   if (!entry) return 'its sample description (stsd) is empty'
-  const more = moreSound(source, entry, kind)
-  if (more === undefined) return `the '${shown(entry.type)}' entry of its sample description is damaged`
-  return configuration(source, limits, entry, entry.start + head + more)
-}
-
-/** QuickTime's sound descriptions of version 1 and 2 are longer; others are not known. */
-function moreSound(source: RandomAccessSource, entry: Box, kind: string): number | undefined {
-  if (kind !== 'soun') return 0
-  return [0, 16, 36][number32(source, entry.start + 8) >>> 16]
-}
-
-function configuration(source: RandomAccessSource, limits: ReaderLimits, entry: Box, start: number): Coding | string {
-  const codec = entry.type
-  const wanted = configurations[codec]
-  for (const box of boxesOf(source, limits, start, entry.end)) {
+  // QuickTime's sound descriptions of version 1 and 2 are longer; others are not known.
+  const more = kind === 'soun' ? [0, 16, 36][number32(source, entry.start + 8) >>> 16] : 0
+  if (entry.cut || entry.open || entry.end - entry.start < head || more === undefined)
+    return `the '${entry.type.replace(/[^ -~]/g, '?')}' entry of its sample description is damaged`
+  const wanted = configurations[entry.type]
+  for (const box of boxesOf(source, limits, entry.start + head + more, entry.end)) {
     // What follows the boxes of an entry is often padding.
     if (box.cut) break
-    if (box.type === 'esds' && !descriptorFits(source, box)) return 'the description of its codec (esds) is damaged'
-    if (box.type !== wanted) continue
-    const lengthSize = wanted === 'avcC' ? avcLength(source, box) : hevcLength(source, box)
-    return lengthSize === 0 ? `the description of its codec (${wanted}) is damaged` : { codec, lengthSize, bare: false }
+    const fits = box.type === 'esds' ? descriptorFits(source, box) : box.type === wanted ? parametersFit(source, box) : undefined
+    if (fits === false) return `the description of its codec (${box.type}) is damaged`
+    if (box.type === wanted) return undefined
   }
-  return { codec, lengthSize: 0, bare: wanted !== undefined }
+  // Units behind start codes, as streams have them, describe themselves; decoders take both.
+  const described = !wanted || (firstSample !== undefined && number32(source, firstSample) === 1)
+  return described ? undefined : 'its codec is not described (avcC or hvcC)'
 }
 
-/** ISO 14496-15: parameter sets behind their lengths. 0 where they do not fit. */
-function avcLength(source: RandomAccessSource, box: Box): number {
+/** ISO 14496-15: parameter sets behind their lengths, in two lists (avcC) or as many as are announced (hvcC). */
+function parametersFit(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))
-  if (bytes.length < 7 || bytes[0] !== 1) return 0
-  let at = 5
-  for (const mask of [0x1f, 0xff]) {
-    if (at >= bytes.length) break
-    const count = (bytes[at++] as number) & mask
-    for (let index = 0; index < count; index++) {
-      if (at + 2 > bytes.length) return 0
+  const avc = box.type === 'avcC'
+  if (bytes.length < (avc ? 7 : 23) || (avc && bytes[0] !== 1)) return false
+  let at = avc ? 5 : 23
+  for (let lists = avc ? 2 : bytes[22]!; lists > 0 && at < bytes.length; lists--) {
+    at += avc ? 1 : 3
+    for (let left = avc ? bytes[at - 1]! & (lists === 2 ? 0x1f : 0xff) : bytes.readUInt16BE(at - 2); left > 0; left--) {
+      if (at + 2 > bytes.length) return false
       at += 2 + bytes.readUInt16BE(at)
     }
-    if (at > bytes.length) return 0
   }
-  return ((bytes[4] as number) & 3) + 1
-}
-
-function hevcLength(source: RandomAccessSource, box: Box): number {
-  const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))
-  if (bytes.length < 23) return 0
-  let at = 23
-  for (let arrays = bytes[22] as number; arrays > 0; arrays--) {
-    if (at + 3 > bytes.length) return 0
-    const count = bytes.readUInt16BE(at + 1)
-    at += 3
-    for (let index = 0; index < count; index++) {
-      if (at + 2 > bytes.length) return 0
-      at += 2 + bytes.readUInt16BE(at)
-    }
-    if (at > bytes.length) return 0
-  }
-  return ((bytes[21] as number) & 3) + 1
+  return at <= bytes.length
 }
 
 /** An elementary stream descriptor: a tag, and a length that fits into the box. */
@@ -103,5 +70,3 @@ function descriptorFits(source: RandomAccessSource, box: Box): boolean {
   }
   return false
 }
-
-const shown = (type: string) => type.replace(/[^ -~]/g, '?')

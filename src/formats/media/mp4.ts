@@ -1,9 +1,8 @@
 import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Box, boxesOf, findBox, isEndless } from './boxes.js'
+import { type Box, boxesOf, findBox } from './boxes.js'
 import { playsInPart } from './cut.js'
-import { fragmentFault, fragmentTracks } from './mp4-fragments.js'
-import { checkTrack } from './mp4-track.js'
+import { checkTrack, childrenOf } from './mp4-track.js'
 
 // Where one of these is cut off, something of the film is missing.
 const needed = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
@@ -47,11 +46,8 @@ export const readMp4: FormatReader = (source, limits) => {
   const found = checkMovie(source, limits, movie, evidence)
   if (found.fault) return broken(found.fault, evidence)
   const media = boxes.filter((box) => box.type === 'mdat')
-  if (fragments.length > 0) {
-    const fault = checkFragments(source, limits, movie, fragments)
-    if (fault) return broken(fault, evidence)
-    if (media.length === 0) return broken('has fragments (moof) without their data (mdat): it is truncated', evidence)
-  }
+  if (fragments.length > 0 && media.length === 0)
+    return broken('has fragments (moof) without their data (mdat): it is truncated', evidence)
   return whole({ source, top, found, fragments, media, evidence })
 }
 
@@ -112,13 +108,10 @@ const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && b
 
 function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
   const found: Movie = { promised: 0, there: 0 }
+  const boxes = childrenOf(source, limits, movie)
+  if (typeof boxes === 'string') return { ...found, fault: `its movie header is damaged: ${boxes}` }
   let tracks = 0
-  let header = false
-  for (const box of boxesOf(source, limits, movie.start, movie.end)) {
-    if (box.cut || isEndless(box))
-      return { ...found, fault: `its movie header is damaged: the '${shownType(box.type)}' box does not fit` }
-    if (box.type === 'mvhd') header = true
-    if (box.type !== 'trak') continue
+  for (const box of boxes.filter(({ type }) => type === 'trak')) {
     tracks++
     const track = checkTrack(source, limits, box)
     if (track.fault) return { ...found, fault: `track ${tracks} is damaged: ${track.fault}` }
@@ -127,17 +120,6 @@ function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box
     found.there += track.there
   }
   evidence.tracks = tracks
-  if (!header) return { ...found, fault: 'its movie header has no general part (mvhd)' }
+  if (!boxes.some(({ type }) => type === 'mvhd')) return { ...found, fault: 'its movie header has no general part (mvhd)' }
   return tracks === 0 ? { ...found, fault: 'has no tracks' } : found
 }
-
-/** Players stop where a fragment does not make sense: only the first ones decide whether they open the film at all. */
-function checkFragments(source: RandomAccessSource, limits: ReaderLimits, movie: Box, fragments: Box[]): string | undefined {
-  const tracks = fragmentTracks(source, limits, movie)
-  if (tracks.size === 0) return 'its movie header does not announce fragments (mvex)'
-  const [first] = fragments
-  const fault = first && fragmentFault(source, limits, first, tracks)
-  return fault && `its first fragment is damaged: ${fault}`
-}
-
-const shownType = (type: string) => type.replace(/[^ -~]/g, '?')

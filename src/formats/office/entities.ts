@@ -1,7 +1,6 @@
-import { trap } from '../archive/refusal.js'
 import type { PartSink } from '../archive/zip/member.js'
+import { trap } from '../refusal.js'
 import { XmlEntities } from '../text/xml-entities.js'
-import { Trap } from '../trap.js'
 
 const looked = 64 * 1024
 
@@ -26,12 +25,8 @@ export class EntityWatch implements PartSink {
     const text = this.start.toString('latin1').replaceAll('\0', '')
     const at = text.search(/<!DOCTYPE/i)
     if (at < 0) return
-    try {
-      if (new XmlEntities(text.slice(at), 0).tooHeavy)
-        throw trap('xml_entities', `the part ${this.name.slice(0, 100)} defines XML entities that expand without measure`)
-    } catch (error) {
-      if (!(error instanceof Trap)) throw error
-      throw trap(error.trap, `in the part ${this.name.slice(0, 100)} ${error.message}`)
-    }
+    const entities = new XmlEntities(text.slice(at), 0)
+    if (entities.tooHeavy)
+      throw trap('xml_entities', `the part ${this.name.slice(0, 100)} defines XML entities that expand without measure`)
   }
 }

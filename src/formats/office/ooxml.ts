@@ -1,64 +1,47 @@
-import { closedIn, openNest } from '../archive/archive.js'
-import { damaged, decided } from '../archive/refusal.js'
-import { checkZip } from '../archive/zip/check.js'
+import { archiveReader, checkWholeZip } from '../archive/archive.js'
+import type { ZipWatch } from '../archive/zip/check.js'
 import type { PartSink } from '../archive/zip/member.js'
-import { testOtherMethods } from '../archive/zip/other-methods.js'
 import { keyOf, resolvePart, ZipPackage } from '../archive/zip/package.js'
-import { type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { FormatReader, ReaderLimits } from '../format.js'
+import { damaged } from '../refusal.js'
 import { EntityWatch, isXmlPart } from './entities.js'
 import { both, OfficeActivity } from './office-activity.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
 
 export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
 
-/** What each kind's main part is, and which of its relationships carry the content. */
-const kinds: Record<OoxmlKind, { root: string; content?: { element: string; relationship: RegExp; called: string } }> = {
-  docx: { root: 'document' },
-  xlsx: {
-    root: 'workbook',
-    content: {
-      element: 'sheet',
-      relationship: /\/(worksheet|chartsheet|dialogsheet|xlMacrosheet|xlIntlMacrosheet)$/,
-      called: 'sheets',
-    },
-  },
-  pptx: { root: 'presentation', content: { element: 'sldId', relationship: /\/slide$/, called: 'slides' } },
-}
+const roots: Record<OoxmlKind, string> = { docx: 'document', xlsx: 'workbook', pptx: 'presentation' }
 
-interface Relationship {
-  id: string
-  type: string
-  target: string
+/** Which relationships of the main part carry the content; Office repairs the loss of some. */
+const contents: Partial<Record<OoxmlKind, RegExp>> = {
+  xlsx: /\/(worksheet|chartsheet|dialogsheet|xlMacrosheet|xlIntlMacrosheet)$/,
+  pptx: /\/slide$/,
 }
 
 /** The parts that the program cannot do without. */
 interface Plan {
   main: string
   parts: Map<string, { root?: string }>
-  notes: string[]
 }
 
 /**
  * Word, Excel and PowerPoint since 2007, templates and files with macros included (ECMA-376, transitional or strict):
  * a sound zip whose relationships lead to the main part, and that part and what it names well-formed.
  */
-export const readOoxml =
-  (kind: OoxmlKind): FormatReader =>
-  (source, limits) =>
-    decided(async () => {
-      const plan = planParts(new ZipPackage(source, limits), kind)
-      const nest = openNest(source, limits)
-      const activity = new OfficeActivity()
-      const facts = await checkZip(source, nest, ({ name }) => both(activity.watch(name), structureOf(name, plan, limits)))
-      await testOtherMethods(source, facts, nest)
-      return sound([...plan.notes, ...nest.notes], {
-        main_part: plan.main,
-        parts: facts.entries,
-        unpacked_bytes: facts.unpackedBytes,
-        ...closedIn(nest),
-        ...(activity.found.size > 0 && { active_content: [...activity.found] }),
-      })
-    })
+export const readOoxml = (kind: OoxmlKind): FormatReader =>
+  archiveReader(async (source, nest) => {
+    const { limits } = nest
+    const plan = planParts(new ZipPackage(source, limits), kind)
+    const activity = new OfficeActivity()
+    const watch: ZipWatch = ({ name }) => both(activity.watch(name), structureOf(name, plan, limits))
+    const { entries, unpackedBytes } = await checkWholeZip(source, nest, watch)
+    return {
+      main_part: plan.main,
+      parts: entries,
+      unpacked_bytes: unpackedBytes,
+      ...(activity.found.size > 0 && { active_content: [...activity.found] }),
+    }
+  })
 
 function structureOf(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
   const part = plan.parts.get(keyOf(name))
@@ -78,7 +61,6 @@ function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
       ['[content_types].xml', { root: 'Types' }],
       ['_rels/.rels', { root: 'Relationships' }],
     ]),
-    notes: [],
   }
   const related = relationships(pack, main.target)
   for (const { type, target } of related) {
@@ -86,49 +68,24 @@ function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
     if (target.endsWith('.xml') && !type.endsWith('/customXml') && pack.has(target)) plan.parts.set(target, {})
   }
   // The binary workbook (xlsb) has no XML to look at.
-  if (!main.target.endsWith('.bin')) plan.parts.set(main.target, { root: kinds[kind].root })
-  planContent(pack, kind, related, plan)
+  if (main.target.endsWith('.bin')) return plan
+  plan.parts.set(main.target, { root: roots[kind] })
+  const content = related.filter(({ type }) => contents[kind]?.test(type))
+  if (content.length > 0 ? !content.some(({ target }) => pack.has(target)) : kind === 'xlsx')
+    throw damaged(`all ${kind === 'xlsx' ? 'sheets' : 'slides'} are missing from the document`)
   return plan
 }
 
-/** At least one of the sheets or slides that the main part names must be there; Office repairs the loss of some. */
-function planContent(pack: ZipPackage, kind: OoxmlKind, related: Relationship[], plan: Plan): void {
-  const { content } = kinds[kind]
-  if (!content || !plan.parts.has(plan.main)) return
-  const named = elementsOf(pack, plan.main, content.element).map((element) => relationshipId(element))
-  const targets = related
-    .filter(({ id, type }) => named.includes(id) && content.relationship.test(type))
-    .map(({ target }) => target)
-  const missing = targets.filter((part) => !pack.has(part))
-  if (targets.length === 0 ? named.length > 0 : missing.length === targets.length)
-    throw damaged(`all ${content.called} are missing from the document`)
-  if (missing.length > 0) plan.notes.push(`${missing.length} of ${targets.length} ${content.called} are missing`)
-}
-
-/** `r:id`, whatever its prefix; `id` alone is another attribute. */
-function relationshipId(element: XmlElement): string | undefined {
-  const key = Object.keys(element.attributes).find((candidate) => /^[^:]+:id$/.test(candidate))
-  return key === undefined ? undefined : element.attributes[key]
-}
-
-function elementsOf(pack: ZipPackage, part: string, name: string, root?: string): XmlElement[] {
-  const found: XmlElement[] = []
-  const element = (candidate: XmlElement) =>
-    void (candidate.name === name && found.length < pack.limits.maxEntries && found.push(candidate))
-  const bytes = pack.read(part)
-  if (bytes) parseXml(part, bytes, { limits: pack.limits, root, doctype: 'refused', element })
-  return found
-}
-
-function relationships(pack: ZipPackage, part: string): Relationship[] {
+function relationships(pack: ZipPackage, part: string): { type: string; target: string }[] {
   const slash = part.lastIndexOf('/') + 1
   const name = `${part.slice(0, slash)}_rels/${part.slice(slash)}.rels`
-  if (!pack.has(name)) return []
-  return elementsOf(pack, name, 'Relationship', 'Relationships')
-    .filter((element) => attribute(element, 'TargetMode')?.toLowerCase() !== 'external')
-    .map((element) => ({
-      id: attribute(element, 'Id') ?? '',
-      type: attribute(element, 'Type') ?? '',
-      target: resolvePart(part, attribute(element, 'Target') ?? ''),
-    }))
+  const found: { type: string; target: string }[] = []
+  const element = (each: XmlElement) => {
+    if (each.name !== 'Relationship' || attribute(each, 'TargetMode')?.toLowerCase() === 'external') return
+    if (found.length < pack.limits.maxEntries)
+      found.push({ type: attribute(each, 'Type') ?? '', target: resolvePart(part, attribute(each, 'Target') ?? '') })
+  }
+  const bytes = pack.has(name) ? pack.read(name) : undefined
+  if (bytes) parseXml(name, bytes, { limits: pack.limits, root: 'Relationships', doctype: 'refused', element })
+  return found
 }

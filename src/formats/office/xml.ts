@@ -1,8 +1,8 @@
 import { TextDecoder } from 'node:util'
 import { SaxesParser } from 'saxes'
-import { damaged, Refusal, trap } from '../archive/refusal.js'
 import type { PartSink } from '../archive/zip/member.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
+import { damaged, Refusal, trap } from '../refusal.js'
 
 /** An element as it opens; names keep their prefixes off. */
 export interface XmlElement {

@@ -1,4 +1,4 @@
-import { Trap } from '../trap.js'
+import { trap } from '../refusal.js'
 
 /** Shapes that one picture may draw: maps have hundreds of thousands. */
 const mostShapes = 10_000_000
@@ -28,10 +28,9 @@ export class SvgUses {
     this.#within.pop()
   }
 
-  /** Throws a `Trap` where the picture draws too much. */
+  /** Throws a `Refusal` where the picture draws too much. */
   judge(): void {
-    if (this.#total('', 0) > mostShapes)
-      throw new Trap('svg_use', `<use> inside what is used draws more than ${mostShapes} shapes`)
+    if (this.#total('', 0) > mostShapes) throw trap('svg_use', `<use> inside what is used draws more than ${mostShapes} shapes`)
   }
 
   #draw(around: string, id: string): void {
@@ -42,7 +41,7 @@ export class SvgUses {
   #total(id: string, depth: number): number {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
-    if (depth > 1000) throw new Trap('svg_use', '<use> is nested more than 1000 levels deep')
+    if (depth > 1000) throw trap('svg_use', '<use> is nested more than 1000 levels deep')
     // What draws itself is not drawn.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1

@@ -1,4 +1,4 @@
-import { Trap } from '../trap.js'
+import { trap } from '../refusal.js'
 
 // As Expat decides: text may grow a hundredfold, and only growth beyond 8 MiB is looked at.
 const freeGrowth = 8 * 1024 * 1024
@@ -62,9 +62,9 @@ export class XmlEntities {
 
   private weigh(name: string, entity: Declaration, table: Map<string, Declaration>, depth: number): number {
     const known = this.weights.get(entity)
-    if (known === -1) throw new Trap('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
+    if (known === -1) throw trap('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
     if (known !== undefined) return known
-    if (depth > deepestEntity) throw new Trap('xml_entity_expansion', `entities are nested more than ${deepestEntity} deep`)
+    if (depth > deepestEntity) throw trap('xml_entity_expansion', `entities are nested more than ${deepestEntity} deep`)
     this.weights.set(entity, -1)
     let weight = entity.value.length
     const reference = table === this.general ? /&([^#;\s][^;\s]*);/g : /%([\w.:-]+);/g
@@ -79,7 +79,7 @@ export class XmlEntities {
   private use(entity: Declaration | undefined): void {
     this.total += entity ? (this.weights.get(entity) ?? 0) : 0
     if (this.total > freeGrowth && this.total > this.fileSize * worstGrowth) {
-      throw new Trap(
+      throw trap(
         'xml_entity_expansion',
         `entities would expand to more than ${Math.floor(freeGrowth / 1048576)} MiB, ${worstGrowth} times the file`,
       )

@@ -7,10 +7,9 @@ import {
   type FormatVerdict,
   type ReaderLimits,
   sound,
-  trapped,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { Trap } from '../trap.js'
+import { Refusal, trap } from '../refusal.js'
 import { SvgUses } from './svg-uses.js'
 import { decoded, textSign } from './text.js'
 import { XmlEntities } from './xml-entities.js'
@@ -51,13 +50,13 @@ function judge(
       ...active,
     })
   } catch (error) {
-    if (error instanceof Trap) return trapped(error.trap, error.message)
+    if (error instanceof Refusal) return error.verdict
     if (error instanceof DeadlineExceeded) throw error
     return broken(`not well-formed XML: ${told(error)}`)
   }
 }
 
-/** Throws what the parser complains of, a TypeError for bytes outside the encoding, or a `Trap`. */
+/** Throws what the parser complains of, a TypeError for bytes outside the encoding, or a `Refusal`. */
 export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlFacts {
   const sign = textSign(source)
   if (!sign) throw new Error('the content is binary')
@@ -73,7 +72,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
     checkDeadline(limits)
     // The parser holds a document type declaration letter by letter, which takes many times its size.
     if (facts.root === '' && (prologue += text.length) > longestPrologue)
-      throw new Trap('xml_prologue', `more than ${longestPrologue} characters come before the root element`)
+      throw trap('xml_prologue', `more than ${longestPrologue} characters come before the root element`)
     parser.write(text)
   }
   parser.close()
@@ -89,7 +88,7 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
   parser.on('doctype', (text) => useEntities(parser, new XmlEntities(text, size), facts))
   let attributes = 0
   parser.on('attribute', () => {
-    if (++attributes > mostAttributes) throw new Trap('xml_attributes', `an element has more than ${mostAttributes} attributes`)
+    if (++attributes > mostAttributes) throw trap('xml_attributes', `an element has more than ${mostAttributes} attributes`)
   })
   parser.on('opentag', (tag) => {
     attributes = 0
@@ -100,7 +99,7 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
     if (depth === 0 && isSvg(facts)) uses = new SvgUses()
     uses?.open(tag.name, tag.attributes as Record<string, string>)
     if (isSvg(facts) || /^html$/i.test(facts.root)) noteActive(tag.name, tag.attributes as Record<string, string>, facts.active)
-    if (++depth > limits.maxDepth) throw new Trap('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
+    if (++depth > limits.maxDepth) throw trap('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
   })
   parser.on('closetag', () => {
     uses?.close()

@@ -1,6 +1,6 @@
 import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged } from '../refusal.js'
+import { damaged } from '../../refusal.js'
 import type { PartSink } from '../zip/member.js'
 import { runSevenZip, type SevenZipRun } from './engine.js'
 

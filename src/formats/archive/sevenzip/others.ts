@@ -1,31 +1,29 @@
 import { broken, DeadlineExceeded, type FormatReader, sound } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { closedIn, openNest } from '../archive.js'
+import { archiveReader } from '../archive.js'
 import { ArchiveLinks } from '../names.js'
-import type { ArchiveNest } from '../nest.js'
-import { decided } from '../refusal.js'
 import { unsized } from './members.js'
 import { checkMembers, judgeUnpacking, type SevenZipKind, unpackNested } from './sevenzip.js'
 
 /** RAR archives of every version; of one volume among several only the first bytes are looked at. */
-export const readRar: FormatReader = (source, limits) =>
-  decided(async () => {
-    if (!starts(source, 'Rar!\x1a\x07')) return otherwise(source, ['rev'])
-    const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
-    if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
-    const nest = openNest(source, limits)
-    const facts = await checkMembers(source, nest, { type, called: 'RAR archive' })
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
-  })
+export const readRar: FormatReader = (source, limits) => {
+  if (!starts(source, 'Rar!\x1a\x07')) return otherwise(source, ['rev'])
+  const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
+  if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
+  return withDirectory({ type, called: 'RAR archive' })(source, limits)
+}
 
 /** Cabinets that are not part of a set. */
-export const readCab: FormatReader = (source, limits) =>
-  decided(async () => {
-    if (!starts(source, 'MSCF')) return otherwise(source, ['msu'])
-    if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
-    const nest = openNest(source, limits)
-    const facts = await checkMembers(source, nest, { type: 'cab', called: 'cabinet' })
-    return sound(nest.notes, { entries: facts.entries, unpacked_bytes: facts.unpackedBytes, ...closedIn(nest) })
+export const readCab: FormatReader = (source, limits) => {
+  if (!starts(source, 'MSCF')) return otherwise(source, ['msu'])
+  if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
+  return withDirectory({ type: 'cab', called: 'cabinet' })(source, limits)
+}
+
+const withDirectory = (kind: SevenZipKind): FormatReader =>
+  archiveReader(async (source, nest) => {
+    const { entries, unpackedBytes } = await checkMembers(source, nest, kind)
+    return { entries, unpacked_bytes: unpackedBytes }
   })
 
 const starts = (source: RandomAccessSource, magic: string): boolean => source.read(0, magic.length).toString('latin1') === magic
@@ -40,25 +38,24 @@ const largestStream = 32 * 1024 * 1024
 /** One packed stream, whole; an archive in it is looked into. */
 export const readStream =
   (kind: SevenZipKind): FormatReader =>
-  (source, limits) =>
-    decided(async () => {
-      if (source.size > largestStream) return sound(['too large to be unpacked here: checked for its signature only'])
-      // Half of the time there is, so that what takes longer is still answered.
-      const deadline = Date.now() + (limits.deadline - Date.now()) / 2
-      const nest = openNest(source, { ...limits, deadline })
-      await unpackStream(source, nest, kind)
-      return sound(nest.notes, { unpacked_bytes: nest.budget.unpacked, ...closedIn(nest) })
-    })
-
-async function unpackStream(source: RandomAccessSource, nest: ArchiveNest, { type, called }: SevenZipKind): Promise<void> {
-  const links = new ArchiveLinks()
-  try {
-    judgeUnpacking(await unpackNested(source, { type, members: [unsized('content')], links }, nest), called, nest)
-  } catch (error) {
-    if (!(error instanceof DeadlineExceeded)) throw error
-    nest.note('unpacking takes too long: looked at only as far as there was time')
+  (source, limits) => {
+    if (source.size > largestStream) return sound(['too large to be unpacked here: checked for its signature only'])
+    // Half of the time there is, so that what takes longer is still answered.
+    const deadline = Date.now() + (limits.deadline - Date.now()) / 2
+    return unpackStream(kind)(source, { ...limits, deadline })
   }
-}
+
+const unpackStream = ({ type, called }: SevenZipKind): FormatReader =>
+  archiveReader(async (source, nest) => {
+    const links = new ArchiveLinks()
+    try {
+      judgeUnpacking(await unpackNested(source, { type, members: [unsized('content')], links }, nest), called, nest)
+    } catch (error) {
+      if (!(error instanceof DeadlineExceeded)) throw error
+      nest.note('unpacking takes too long: looked at only as far as there was time')
+    }
+    return { unpacked_bytes: nest.budget.unpacked }
+  })
 
 /** The flag of the main header: in RAR 5 behind four numbers of variable length. */
 function isVolume(source: RandomAccessSource, type: 'Rar' | 'Rar5'): boolean {

@@ -1,7 +1,7 @@
 import { checkDeadline } from '../../format.js'
+import { named, trap } from '../../refusal.js'
 import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
-import { named, trap } from '../refusal.js'
 import type { ByteStream } from '../stream.js'
 import type { TarHeader } from './header.js'
 import { walkTar } from './walk.js'

@@ -1,4 +1,4 @@
-import { damaged, type Refusal } from '../refusal.js'
+import { damaged, type Refusal } from '../../refusal.js'
 
 export const tarBlock = 512
 

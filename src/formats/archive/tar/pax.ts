@@ -1,4 +1,4 @@
-import { damaged } from '../refusal.js'
+import { damaged } from '../../refusal.js'
 import type { TarHeader } from './header.js'
 
 /** The records of an extended (pax) header that change where data lies or what it is called. */

@@ -1,4 +1,4 @@
-import { damaged, named, type Refusal, trap } from '../refusal.js'
+import { damaged, named, type Refusal, trap } from '../../refusal.js'
 import { type ByteStream, PulledStream } from '../stream.js'
 import { checksumHolds, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPax, type PaxRecords, readPax } from './pax.js'

@@ -1,8 +1,8 @@
 import { checkDeadline } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
+import { named, trap } from '../../refusal.js'
 import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
-import { named, trap } from '../refusal.js'
 import { readZipDirectory, type ZipEntry } from './directory.js'
 import { unknownOffsets } from './hidden.js'
 import { locateMembers, type ZipMember } from './local.js'
@@ -18,6 +18,7 @@ export interface ZipFacts {
   unpackedBytes: number
   /** Methods that are not unpacked here: only the structure around them was compared. */
   otherMethods: Set<number>
+  names: ReadonlySet<string>
 }
 
 const longestLink = 4096
@@ -33,9 +34,9 @@ export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, wa
   if (directory.commentTruncated) nest.note('the comment of the zip archive is cut off')
   if (directory.entries.length === 0) refuseHidden(source, nest)
   nest.budget.addEntries(directory.entries.length)
-  judgeHeaders(directory.entries, nest)
+  const names = judgeHeaders(directory.entries, nest)
   const members = locateMembers(source, directory, nest.limits)
-  const facts: ZipFacts = { entries: members.length, encrypted: 0, unpackedBytes: 0, otherMethods: new Set() }
+  const facts: ZipFacts = { entries: members.length, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names }
   const links = new ArchiveLinks()
   for (const member of members) await checkMember(source, member, { nest, watch, facts, links })
   links.check()
@@ -50,7 +51,7 @@ function refuseHidden(source: RandomAccessSource, nest: ArchiveNest): void {
   if (at !== undefined) throw trap('hidden_members', `the zip directory is empty, but a member stands at byte ${at}`)
 }
 
-function judgeHeaders(entries: ZipEntry[], nest: ArchiveNest): void {
+function judgeHeaders(entries: ZipEntry[], nest: ArchiveNest): Set<string> {
   const names = new Set<string>()
   let total = 0
   for (const entry of entries) {
@@ -62,6 +63,7 @@ function judgeHeaders(entries: ZipEntry[], nest: ArchiveNest): void {
     nest.budget.judgeMember(`the member ${named(entry.name)}`, entry.uncompressedSize, entry.compressedSize)
   }
   nest.budget.announce(total)
+  return names
 }
 
 interface Progress {

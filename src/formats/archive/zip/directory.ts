@@ -1,6 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged, Refusal, trap } from '../refusal.js'
+import { damaged, Refusal, trap } from '../../refusal.js'
 
 /** A member as the central directory tells it. */
 export interface ZipEntry {

@@ -1,6 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged, named, trap } from '../refusal.js'
+import { damaged, named, trap } from '../../refusal.js'
 import { extraField, type ZipDirectory, type ZipEntry } from './directory.js'
 
 const localSignature = 0x04034b50

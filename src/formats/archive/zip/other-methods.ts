@@ -1,7 +1,7 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
+import { damaged } from '../../refusal.js'
 import { ArchiveLinks } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
-import { damaged } from '../refusal.js'
 import type { PackedMember } from '../sevenzip/members.js'
 import { outOfMemory, reason, unpackNested, unsupported } from '../sevenzip/sevenzip.js'
 import type { ZipFacts } from './check.js'

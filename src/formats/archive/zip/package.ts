@@ -1,6 +1,6 @@
 import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged } from '../refusal.js'
+import { damaged } from '../../refusal.js'
 import { readZipDirectory } from './directory.js'
 import { locateMembers, type ZipMember } from './local.js'
 import { readSmallMember } from './member.js'

@@ -1,6 +1,6 @@
-import { damaged, Refusal, trap } from '../../archive/refusal.js'
 import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
+import { damaged, Refusal, trap } from '../../refusal.js'
 import { entrySize, type OleEntry, readOleDirectory } from './directory.js'
 import { type OleLayout, OleStream } from './stream.js'
 

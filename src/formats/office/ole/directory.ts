@@ -1,4 +1,4 @@
-import { damaged, trap } from '../../archive/refusal.js'
+import { damaged, trap } from '../../refusal.js'
 
 /** A stream or storage of a compound file (old Office). */
 export interface OleEntry {

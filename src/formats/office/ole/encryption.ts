@@ -1,4 +1,4 @@
-import { Refusal } from '../../archive/refusal.js'
+import { Refusal } from '../../refusal.js'
 import type { OleContainer } from './container.js'
 import { isEncryptedPresentation } from './presentation.js'
 import { isEncryptedWord } from './word.js'

@@ -1,8 +1,8 @@
-import { damaged, decided, Refusal } from '../../archive/refusal.js'
 import { type FormatReader, sound } from '../../format.js'
+import { damaged, decided, Refusal } from '../../refusal.js'
 import { OleContainer } from './container.js'
 import type { OleEntry } from './directory.js'
-import { readOlder } from './older.js'
+import { isOlderExcel, isOlderWord } from './older.js'
 import { checkPresentation } from './presentation.js'
 import { checkWordDocument } from './word.js'
 import { checkWorkbook } from './workbook.js'
@@ -32,8 +32,8 @@ export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
     decided(() => {
-      const older = readOlder(source)
-      if (older) return older
+      if (isOlderExcel(source) || isOlderWord(source))
+        return sound(['from before compound files: checked for its signature only'])
       const container = new OleContainer(source)
       container.openAll(limits)
       const facts = mainStreams[kind](container)

@@ -1,5 +1,5 @@
-import { damaged } from '../../archive/refusal.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
+import { damaged } from '../../refusal.js'
 
 /** Where the chunks of a stream lie in the file. */
 export interface OleLayout {

@@ -1,4 +1,4 @@
-import { damaged } from '../../archive/refusal.js'
+import { damaged } from '../../refusal.js'
 import type { OleContainer } from './container.js'
 import type { OleFacts } from './ole.js'
 import type { OleStream } from './stream.js'

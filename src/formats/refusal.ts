@@ -1,4 +1,4 @@
-import { broken, type FormatVerdict, trapped } from '../format.js'
+import { broken, type FormatVerdict, trapped } from './format.js'
 
 /** A verdict against the file, thrown from deep inside a reader and turned into its answer by `decided`. */
 export class Refusal extends Error {
