@@ -95,6 +95,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     startMaintenance: () => {
       maintenance.start()
       services.fold.start()
+      services.webhookSender.start()
     },
     warm: doors.warm,
     announceStop: doors.announceStop,

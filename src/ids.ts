@@ -2,7 +2,22 @@ import { randomFillSync } from 'node:crypto'
 import { decodeTime, monotonicFactory } from 'ulid'
 import { now } from './clock.js'
 
-export type IdPrefix = 'key' | 'file' | 'ctx' | 'ten' | 'usr' | 'aud' | 'call' | 'req' | 'ses' | 'sig' | 'upl' | 'blob' | 'evt'
+export type IdPrefix =
+  | 'key'
+  | 'file'
+  | 'ctx'
+  | 'ten'
+  | 'usr'
+  | 'aud'
+  | 'call'
+  | 'req'
+  | 'ses'
+  | 'sig'
+  | 'upl'
+  | 'blob'
+  | 'evt'
+  | 'whk'
+  | 'dlv'
 
 // The library asks for randomness a byte at a time; a pool makes that one call to the kernel for hundreds of ids.
 const pool = Buffer.alloc(4096)

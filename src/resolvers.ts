@@ -12,6 +12,7 @@ import { TenantResolver } from './tenants/tenant.resolver.js'
 import { SecondFactorResolver } from './users/second-factor.resolver.js'
 import { SessionResolver } from './users/session.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
+import { WebhookResolver } from './webhooks/webhook.resolver.js'
 
 /** The doors of all rooms: what the schema is built from. */
 export const resolversOf = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
@@ -25,6 +26,7 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new CallLogResolver(services.callLogs),
   new AuditLogResolver(services.auditLogs),
   new StatsResolver(services.stats, services.charts),
+  new WebhookResolver(services.webhooks),
   new StorageHealthResolver(services.storageHealth),
   new NodeResolver({
     file: (attempt, id) => services.files.get(attempt, id),
@@ -33,6 +35,7 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
     call: ({ actor }, id) => services.callLogs.get(actor, id),
     aud: ({ actor }, id) => services.auditLogs.get(actor, id),
     usr: ({ actor }, id) => services.users.get(actor, id),
+    whk: ({ actor }, id) => services.webhooks.get(actor, id),
     ten: ({ actor }, id) => services.tenants.getById(actor, id),
   }),
 ]

@@ -31,6 +31,7 @@ import { SignInService } from './users/sign-in.service.js'
 import { loadSession, userOnFirstSight } from './users/user.lookup.js'
 import { UserService } from './users/user.service.js'
 import { WelcomeService } from './users/welcome.service.js'
+import { openWebhooks } from './webhooks/open-webhooks.js'
 
 export type Services = Awaited<ReturnType<typeof openServices>>
 
@@ -44,7 +45,12 @@ interface ServiceParts {
 /** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */
 export async function openServices(parts: ServiceParts) {
   const base = await openBase(parts)
-  return { ...base, ...roomsOf({ ...base, db: parts.database }, parts.config) }
+  const rooms = roomsOf({ ...base, db: parts.database }, parts.config)
+  const close = async () => {
+    await rooms.webhookSender.close()
+    await base.close()
+  }
+  return { ...base, ...rooms, close }
 }
 
 /** What the rooms stand on. */
@@ -83,7 +89,7 @@ async function openBase(parts: ServiceParts) {
     await identity.close()
     await storage.close()
   }
-  return { fold, ledger, paths, masterKey, identity, limits, storage, security, horizons, close }
+  return { fold, ledger, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
 }
 
 function identityOf(
@@ -103,7 +109,10 @@ function identityOf(
 }
 
 /** The services themselves: each takes what it needs of what all are offered. */
-function roomsOf(base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database }, { maxUploadMb }: Config) {
+function roomsOf(
+  base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database },
+  { maxUploadMb, webhookAllowPrivate }: Config,
+) {
   const { db, identity, storage, horizons } = base
   const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
   const passwords = new Passwords()
@@ -133,6 +142,7 @@ function roomsOf(base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { d
     charts: new Charts(db),
     idempotency: new IdempotencyService(db.pool),
     resumableUploads: new ResumableUploadService({ db, maxUploadMb }),
+    ...openWebhooks(base, { allowPrivate: webhookAllowPrivate }),
     storageHealth: new StorageHealth({ database: db, storage, horizons }),
   }
 }

@@ -60,6 +60,7 @@ const rooms: Record<string, string[]> = {
   stats: [],
   exports: ['audit-logs', 'call-logs'],
   uploads: ['files'],
+  webhooks: [],
   maintenance: ['tenants', 'uploads', 'users'],
   cli: ['users'],
   dashboard: ['users'],

@@ -54,6 +54,7 @@ export enum EntityTypeName {
   tenant = 'tenant',
   user = 'user',
   session = 'session',
+  webhook = 'webhook',
 }
 registerEnumType(EntityTypeName, {
   name: 'EntityType',
@@ -65,6 +66,7 @@ registerEnumType(EntityTypeName, {
     tenant: { description: 'The tenant.' },
     user: { description: 'A dashboard user.' },
     session: { description: 'A dashboard user’s session.' },
+    webhook: { description: 'A webhook.' },
   },
 })
 

@@ -14,3 +14,6 @@ export const keyPrefixOf = (secret: string): string => secret.slice(0, 12)
 
 /** What caches know a credential by, so that a heap dump or a log of a cache holds no credential. */
 export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
+
+/** What a webhook's secret is encrypted for. */
+export const webhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`

@@ -84,6 +84,8 @@ export interface Config {
   readonly redisUrl: string | undefined
   /** Origins, or `['*']`. Empty: closed. */
   readonly corsOrigins: string[]
+  /** Webhooks may lead to private addresses, and use http. */
+  readonly webhookAllowPrivate: boolean
   /** Where a test wants the process to die (src/fault-points.ts). */
   readonly faultPoint: string | undefined
 }
@@ -153,6 +155,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     rateLimitPerMinute: read.integer('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
     corsOrigins: read.origins('CORS_ORIGINS'),
+    webhookAllowPrivate: read.oneOf('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
     faultPoint: read.oneOf('FAULT_POINT', faultPoints),
   }
   if (read.faults.length > 0) throw new ConfigError(read.faults)

@@ -30,6 +30,7 @@ const nodeTypes = {
   call: { type: 'CallLog', query: 'callLogs' },
   aud: { type: 'AuditLog', query: 'auditLogs' },
   usr: { type: 'User', query: 'users' },
+  whk: { type: 'Webhook', query: 'webhook' },
   ten: { type: 'Tenant', query: 'tenant' },
 } as const
 

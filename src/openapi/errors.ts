@@ -32,6 +32,7 @@ const ofOperation: Record<string, ErrorCode[]> = {
   RotateApiKey: ['conflict'],
   CreateContext: ['conflict'],
   DeleteContext: ['conflict'],
+  CreateWebhook: ['conflict'],
   CreateDownloadUrl: ['storage_unavailable'],
   UploadFile: [
     ...ofUploads,

@@ -131,4 +131,46 @@ export const routes: readonly Route[] = [
 
   { method: 'GET', path: '/tenant', operation: 'GetTenant', summary: 'Get the tenant' },
   { method: 'PATCH', path: '/tenant', operation: 'UpdateTenant', body: 'json', summary: 'Change the tenant' },
+
+  {
+    method: 'POST',
+    path: '/webhooks',
+    operation: 'CreateWebhook',
+    status: 201,
+    message: 'Webhook created. Store the secret now: it cannot be shown again.',
+    body: 'json',
+    summary: 'Create webhook',
+  },
+  { method: 'GET', path: '/webhooks', operation: 'ListWebhooks', listedBy: 'webhook_id', summary: 'List webhooks' },
+  { method: 'GET', path: '/webhooks/{webhook_id}', operation: 'GetWebhook', summary: 'Get webhook' },
+  {
+    method: 'PATCH',
+    path: '/webhooks/{webhook_id}',
+    operation: 'UpdateWebhook',
+    body: 'json',
+    nullable: ['contexts'],
+    summary: 'Change, disable or enable webhook',
+  },
+  { method: 'DELETE', path: '/webhooks/{webhook_id}', operation: 'DeleteWebhook', summary: 'Delete webhook' },
+  { method: 'POST', path: '/webhooks/{webhook_id}/test', operation: 'TestWebhook', summary: 'Send a test to a webhook' },
+  {
+    method: 'POST',
+    path: '/webhooks/{webhook_id}/rotate-secret',
+    operation: 'RotateWebhookSecret',
+    summary: 'Give a webhook a new secret',
+  },
+  {
+    method: 'GET',
+    path: '/webhooks/{webhook_id}/deliveries',
+    operation: 'ListWebhookDeliveries',
+    listedBy: 'delivery_id',
+    summary: 'List deliveries to a webhook',
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/{webhook_id}/replay',
+    operation: 'ReplayWebhook',
+    body: 'json',
+    summary: 'Send events to a webhook again',
+  },
 ]

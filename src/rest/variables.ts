@@ -149,6 +149,12 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
       ? { value: number }
       : { fault: 'must be a whole number of at most 2147483647' }
   },
+  Long: (value, from) => {
+    const number = from === 'text' ? (typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN) : value
+    return Number.isSafeInteger(number)
+      ? { value: number }
+      : { fault: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}` }
+  },
   Boolean: (value, from) => {
     const known = from === 'text' ? { true: true, false: false }[String(value)] : value
     return typeof known === 'boolean' ? { value: known } : { fault: 'must be true or false' }
@@ -165,7 +171,7 @@ function standIn(type: GraphQLInputType): unknown {
   const plain = getNullableType(type) as GraphQLInputType
   if (isListType(plain)) return []
   if (isEnumType(plain)) return plain.getValues()[0]!.name
-  return { Int: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
+  return { Int: 1, Long: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }
 
 // Each stands in the message and in the details, and is kept in the call's log.

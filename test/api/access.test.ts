@@ -7,15 +7,16 @@ import { type Answer, type Caller, type TestTenant, World } from '../support/wor
 let world: World
 let mine: TestTenant
 let theirs: TestTenant
-const ids = { key: '', file: '', upload: '', context: 'secrets', tenant: '' }
+const ids = { key: '', file: '', upload: '', webhook: '', context: 'secrets', tenant: '' }
 beforeAll(async () => {
-  world = await World.open()
+  world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
   mine = await world.tenant({ name: 'Mine' })
   theirs = await world.tenant({ name: 'Theirs' })
   await theirs.context('secrets', { display_name: 'Hidden name' })
   ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
   ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
   ids.upload = (await new Tus(theirs.admin).begin('secrets', 'hidden.txt', 4)).split('/').at(-1)!
+  ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
   ids.tenant = theirs.tenantId
 })
 afterAll(() => world.close())
@@ -92,6 +93,15 @@ const table: Record<string, Row> = {
   },
   'GET /tenant': { needs: 'admin', theirs: 'absent' },
   'PATCH /tenant': { needs: 'admin', theirs: 'absent', body: () => ({}) },
+  'POST /webhooks': { needs: 'admin', theirs: 'absent', body: () => ({}) },
+  'GET /webhooks': { needs: 'admin', theirs: 'absent' },
+  'GET /webhooks/{webhook_id}': { needs: 'admin', theirs: 'unknown' },
+  'PATCH /webhooks/{webhook_id}': { needs: 'admin', theirs: 'unknown', body: () => ({ status: 'disabled' }) },
+  'DELETE /webhooks/{webhook_id}': { needs: 'admin', theirs: 'unknown' },
+  'POST /webhooks/{webhook_id}/test': { needs: 'admin', theirs: 'unknown' },
+  'POST /webhooks/{webhook_id}/rotate-secret': { needs: 'admin', theirs: 'unknown' },
+  'GET /webhooks/{webhook_id}/deliveries': { needs: 'admin', theirs: 'unknown' },
+  'POST /webhooks/{webhook_id}/replay': { needs: 'admin', theirs: 'unknown', body: () => ({ from_sequence: 1 }) },
 }
 
 // Of the tus protocol, which no document describes.
@@ -119,6 +129,7 @@ const fill = (path: string, given = ids) =>
     .replace('{api_key_id}', given.key)
     .replace('{file_id}', given.file)
     .replace('{upload_id}', given.upload)
+    .replace('{webhook_id}', given.webhook)
     .replace('{context_key}', given.context)
     .replace('{entity_type}/{entity_id}', `api_key/${given.key}`)
 
@@ -170,6 +181,7 @@ describe('the tenant matrix', () => {
         key: 'key_00000000000000000000000000',
         file: 'file_00000000000000000000000000',
         upload: 'upl_00000000000000000000000000',
+        webhook: 'whk_00000000000000000000000000',
         context: 'nobodys',
         tenant: '',
       }
@@ -184,7 +196,9 @@ describe('the tenant matrix', () => {
             ? from.file
             : path.includes('upload_id')
               ? from.upload
-              : from.context
+              : path.includes('webhook_id')
+                ? from.webhook
+                : from.context
       expect(withoutIds(answer, id(ids))).toEqual(withoutIds(unknown, id(nobodys)))
       return
     }

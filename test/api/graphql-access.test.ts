@@ -8,14 +8,15 @@ type Scope = (typeof scopes)[number]
 let world: World
 let mine: TestTenant
 let theirs: TestTenant
-const ids = { key: '', file: '', user: '', context: 'secrets' }
+const ids = { key: '', file: '', user: '', webhook: '', context: 'secrets' }
 beforeAll(async () => {
-  world = await World.open()
+  world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
   mine = await world.tenant({ name: 'Mine' })
   theirs = await world.tenant({ name: 'Theirs' })
   await theirs.context('secrets', { display_name: 'Hidden name' })
   ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
   ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
+  ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
   const user = await theirs.user(['metadata'], 'hidden@example.com')
   ids.user = (await user.graphql('{ me { id } }')).body.data.me.id
 })
@@ -65,6 +66,9 @@ const queries: Record<string, Row> = {
   filesByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
   // As the type's own query: here of a file.
   node: { needs: 'metadata', theirs: 'unknown', asks: '(id: $file) { id }' },
+  webhooks: { needs: 'admin', theirs: 'absent', asks: '{ data { webhookId url } }' },
+  webhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { url }' },
+  webhookDeliveries: { needs: 'admin', theirs: 'unknown', asks: `(webhookId: $webhook) ${page}` },
   storageHealth: { needs: 'admin', theirs: 'absent', asks: '{ countersDrift }' },
 }
 const mutations: Record<string, Row> = {
@@ -83,6 +87,12 @@ const mutations: Record<string, Row> = {
   confirmSecondFactor: { needs: 'any', theirs: 'absent', asks: '(code: "") { recoveryCodes }' },
   removeSecondFactor: { needs: 'any', theirs: 'absent', asks: '(code: "")' },
   requireSecondFactor: { needs: 'admin', theirs: 'absent', asks: '(required: false) { name }' },
+  createWebhook: { needs: 'admin', theirs: 'absent', asks: '(input: { url: "" }) { secret }' },
+  updateWebhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook, input: { status: disabled }) { url }' },
+  deleteWebhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { webhookId }' },
+  testWebhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { status }' },
+  rotateWebhookSecret: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { secret }' },
+  replayWebhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook, fromSequence: 1) { url }' },
   createApiKey: { needs: 'admin', theirs: 'absent', asks: '(input: { name: "" }) { apiKeyId }' },
   enableApiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
   disableApiKey: { needs: 'admin', theirs: 'unknown', asks: '(apiKeyId: $key) { name }' },
@@ -124,7 +134,7 @@ test('the tables have a row for every root field, and no other', async () => {
 })
 
 function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<Answer> {
-  const filled = asks.replace(/\$(key|file|user|context)/g, (_, name: keyof typeof ids) => JSON.stringify(given[name]))
+  const filled = asks.replace(/\$(key|file|user|webhook|context)/g, (_, name: keyof typeof ids) => JSON.stringify(given[name]))
   if (!upload) return caller.graphql(`${kind} { ${field}${filled} }`)
   return caller.graphqlUpload(`${kind} ($file: Upload!) { ${field}${filled.replace('$upload', '$file')} }`, {}, 'a.txt', 'text')
 }
@@ -164,6 +174,7 @@ describe('the tenant matrix', () => {
     key: 'key_00000000000000000000000000',
     file: 'file_00000000000000000000000000',
     user: 'usr_00000000000000000000000000',
+    webhook: 'whk_00000000000000000000000000',
     context: 'nobodys',
   }
   const withoutIds = (answer: Answer, given: typeof ids) =>

@@ -9,15 +9,20 @@ let world: World
 let api: Documented
 let tenant: TestTenant
 let fileId: string
+let webhookId: string
 
 beforeAll(async () => {
-  world = await World.open({ MAX_UPLOAD_MB: '1' })
+  world = await World.open({ MAX_UPLOAD_MB: '1', WEBHOOK_ALLOW_PRIVATE: 'true' })
   api = new Documented((await world.stranger.raw('/api/v1/openapi.json')).body)
   tenant = await world.tenant()
   await tenant.context('notes', { max_file_size_mb: 1 })
   fileId = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
+  webhookId = (await tenant.admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
 })
 afterAll(() => world.close())
+
+// Where nothing listens.
+const nowhere = 'http://127.0.0.1:9/'
 
 const streams = ['exportCallLogs', 'exportAuditLogs']
 const ofTable = () => api.operations.filter(({ operationId }) => !streams.includes(operationId))
@@ -32,6 +37,7 @@ function call(
     api_key_id: tenant.admin.id,
     context_key: 'notes',
     file_id: fileId,
+    webhook_id: webhookId,
     entity_type: 'context',
     entity_id: 'ctx_unknown',
     ...more.values,
@@ -43,10 +49,12 @@ function call(
   return caller.rest(
     method,
     url,
-    more.body ?? (method === 'PATCH' || operationId === 'rotateApiKey' ? {} : undefined),
+    more.body ?? (method === 'PATCH' || operationId === 'rotateApiKey' ? {} : bodies[operationId]),
     more.headers,
   )
 }
+
+const bodies: Record<string, object> = { replayWebhook: { from_sequence: 1 } }
 
 /** Every route once, in an order in which each can succeed: created first, deleted last. */
 async function everySuccess(): Promise<[string, Answer][]> {
@@ -58,13 +66,25 @@ async function everySuccess(): Promise<[string, Answer][]> {
   await admin.upload('notes', 'blank.txt', ' ')
   const another = await admin.upload('notes', 'doomed.txt', 'doomed')
   const deleted = await admin.post('/files/delete', { file_ids: [another.body.data.file_id, 'x'] })
-  const known: Record<string, Answer> = { createApiKey: key, createContext: context, uploadFile: uploaded, deleteFiles: deleted }
+  const webhook = await admin.post('/webhooks', { url: nowhere })
+  const known: Record<string, Answer> = {
+    createApiKey: key,
+    createContext: context,
+    uploadFile: uploaded,
+    deleteFiles: deleted,
+    createWebhook: webhook,
+  }
   const rank = (id: string) => ['disableApiKey', 'enableApiKey', 'rotateApiKey', 'revokeApiKey', 'deleteContext'].indexOf(id)
   const order = ofTable().sort((a, b) => rank(a.operationId) - rank(b.operationId))
   const answers: [string, Answer][] = []
   for (const operation of order) {
     const { operationId } = operation
-    const doomed: Record<string, string> = operationId === 'deleteFile' ? { file_id: uploaded.body.data.file_id } : {}
+    const doomed: Record<string, string> =
+      operationId === 'deleteFile'
+        ? { file_id: uploaded.body.data.file_id }
+        : operationId === 'deleteWebhook'
+          ? { webhook_id: webhook.body.data.webhook_id }
+          : {}
     answers.push([operationId, known[operationId] ?? (await call(admin, operation, { values: { ...values, ...doomed } }))])
   }
   return answers
@@ -83,7 +103,15 @@ test('every success is as described', async () => {
     expect(api.faultsOf(operationId, answer)).toEqual([])
   }
   // Not only empty lists.
-  for (const path of ['/files', '/contexts', '/api-keys', '/stats/logs', '/audit-logs'])
+  for (const path of [
+    '/files',
+    '/contexts',
+    '/api-keys',
+    '/stats/logs',
+    '/audit-logs',
+    '/webhooks',
+    `/webhooks/${webhookId}/deliveries`,
+  ])
     expect((await tenant.admin.get(path)).body.data.data.length).toBeGreaterThan(0)
 })
 
@@ -100,7 +128,10 @@ test('no credential, a lacking scope and an unknown thing are refused as describ
     ]
     if (scope) answers.push([403, await call(scope === 'upload' ? deleter : weak, operation)])
     if (operation.responses['404'] && operation.path.includes('{'))
-      answers.push([404, await call(tenant.admin, operation, { values: { api_key_id: 'x', context_key: 'x', file_id: 'x' } })])
+      answers.push([
+        404,
+        await call(tenant.admin, operation, { values: { api_key_id: 'x', context_key: 'x', file_id: 'x', webhook_id: 'x' } }),
+      ])
     for (const [status, answer] of answers) {
       expect([operationId, answer.status]).toEqual([operationId, status])
       expect(api.faultsOf(operationId, answer)).toEqual([])
@@ -238,6 +269,10 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
   const key = await tenant.key(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
   await admin.post('/api-keys', { name: 'Once' }, once)
+  const oneTooMany = async (): Promise<Answer> => {
+    const made = await admin.post('/webhooks', { url: nowhere })
+    return made.status === 201 ? oneTooMany() : made
+  }
   const conflicts: [string, Answer][] = [
     ['createApiKey', await admin.post('/api-keys', { name: 'Once' }, once)],
     ['createContext', await admin.post('/contexts', contextBody('notes'))],
@@ -246,6 +281,7 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
     ['disableApiKey', (await admin.post(`/api-keys/${key.id}/revoke`)) && (await admin.post(`/api-keys/${key.id}/disable`))],
     ['revokeApiKey', await admin.post(`/api-keys/${key.id}/revoke`)],
     ['rotateApiKey', await admin.post(`/api-keys/${key.id}/rotate`)],
+    ['createWebhook', await oneTooMany()],
   ]
   for (const [operationId, answer] of conflicts) {
     expect([operationId, answer.status]).toEqual([operationId, 409])

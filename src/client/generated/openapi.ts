@@ -668,6 +668,156 @@ export interface paths {
         patch: operations["updateTenant"];
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description The tenant’s webhooks, newest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create webhook
+         * @description Creates a webhook. Its secret is in this answer and nowhere else.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get webhook
+         * @description One webhook.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete webhook
+         * @description Deletes a webhook with what is known of its deliveries.
+         *
+         *     Requires the scope `admin`.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change, disable or enable webhook
+         * @description Changes, disables or enables a webhook.
+         *
+         *     Requires the scope `admin`.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test to a webhook
+         * @description Sends a webhook.test at once, and answers with what came of it.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook a new secret
+         * @description Gives a webhook a new secret; for 24 hours the old one signs too.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deliveries to a webhook
+         * @description What was sent to a webhook, newest first: its latest 1,000 deliveries.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send events to a webhook again
+         * @description Sends again from an event on, which is included.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/stats/logs/export": {
         parameters: {
             query?: never;
@@ -2273,9 +2423,10 @@ export interface components {
          *     - `tenant`: The tenant.
          *     - `user`: A dashboard user.
          *     - `session`: A dashboard user’s session.
+         *     - `webhook`: A webhook.
          * @enum {string}
          */
-        EntityType: "api_key" | "file" | "context" | "tenant" | "user" | "session";
+        EntityType: "api_key" | "file" | "context" | "tenant" | "user" | "session" | "webhook";
         /** @description The tenant that the credential belongs to. */
         Tenant: {
             /** @description Shape ten_…. */
@@ -2312,6 +2463,193 @@ export interface components {
              */
             storage_quota_mb?: number;
         };
+        CreateWebhookBody: {
+            /** @description An https: URL that leads to public addresses. */
+            url: string;
+            /**
+             * @description Types of events; file.* stands for all of a kind, * for all.
+             * @default [
+             *       "*"
+             *     ]
+             */
+            types?: string[] | null;
+            /** @description Keys of the only contexts whose events are sent; null: of all. */
+            contexts?: string[] | null;
+            /**
+             * @description What it is for: at most 1,000 characters.
+             * @default
+             */
+            description?: string | null;
+        };
+        /**
+         * @description Whether a webhook is sent anything.
+         *     - `active`: It is.
+         *     - `disabled`: Not until it is enabled; then it goes on where it stopped.
+         * @enum {string}
+         */
+        WebhookStatus: "active" | "disabled";
+        /**
+         * @description Why a webhook is disabled.
+         *     - `requested`: An admin disabled it.
+         *     - `gone`: It answered 410.
+         *     - `failing`: For five days nothing could be delivered.
+         * @enum {string}
+         */
+        WebhookDisabledReason: "requested" | "gone" | "failing";
+        /** @description Where events are sent to, without its secret. */
+        Webhook: {
+            /** @description Shape whk_…. */
+            webhook_id: string;
+            /** @description Where events are sent by POST. */
+            url: string;
+            /** @description Types of events; file.* stands for all of a kind, * for all. */
+            types: string[];
+            /** @description Keys of the only contexts whose events are sent; null: of all. Events without a context are sent in any case. */
+            contexts: string[] | null;
+            /** @description What it is for. */
+            description: string;
+            /** @description Whether it is sent anything. */
+            status: components["schemas"]["WebhookStatus"];
+            /** @description Why it is disabled; null where it is not. */
+            disabled_reason: components["schemas"]["WebhookDisabledReason"] | null;
+            /**
+             * Format: int64
+             * @description The last event of the journal that it is through with.
+             */
+            last_sequence: number;
+            /**
+             * Format: date-time
+             * @description Since when nothing could be delivered; null where the last one was.
+             */
+            failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is made after one that failed.
+             */
+            next_attempt_at: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the secret before a rotation signs too.
+             */
+            previous_secret_expires_at: string | null;
+            /** @description Who made it: key_…, usr_… or system. */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            updated_at: string;
+        };
+        /** @description A webhook with its secret, which is shown this once. */
+        WebhookWithSecret: {
+            /** @description Shape whk_…. */
+            webhook_id: string;
+            /** @description Signs what is sent, as Standard Webhooks says: whsec_ and base64. Shown this once. */
+            secret: string;
+            /** @description The webhook. */
+            webhook: components["schemas"]["Webhook"];
+        };
+        /** @description A page of a list of Webhook items. */
+        WebhookPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["Webhook"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        UpdateWebhookBody: {
+            /** @description An https: URL that leads to public addresses. */
+            url?: string;
+            /** @description Types of events; file.* stands for all of a kind, * for all. */
+            types?: string[];
+            /** @description Keys of the only contexts whose events are sent; null: of all. */
+            contexts?: string[] | null;
+            /** @description What it is for: at most 1,000 characters. */
+            description?: string;
+            /** @description Whether it is sent anything. */
+            status?: components["schemas"]["WebhookStatus"];
+        };
+        /** @description A webhook that was deleted. */
+        DeletedWebhook: {
+            /** @description Shape whk_…. */
+            webhook_id: string;
+            /** @description Always true. */
+            deleted: boolean;
+        };
+        /**
+         * @description How a delivery stands.
+         *     - `pending`: It failed, and is tried again.
+         *     - `delivered`: It was answered with a 2xx.
+         *     - `failed`: It was given up.
+         * @enum {string}
+         */
+        DeliveryStatus: "pending" | "delivered" | "failed";
+        /** @description What came of sending one event to one webhook. */
+        WebhookDelivery: {
+            /** @description Shape dlv_…. */
+            delivery_id: string;
+            /** @description Shape evt_…; the same in each attempt, as the header webhook-id. */
+            event_id: string;
+            /** @description The event’s type. */
+            type: string;
+            /**
+             * Format: int64
+             * @description The event’s place in the journal; null for a test.
+             */
+            sequence: number | null;
+            /** @description How it stands. */
+            status: components["schemas"]["DeliveryStatus"];
+            /**
+             * Format: int32
+             * @description How often it was tried.
+             */
+            attempts: number;
+            /**
+             * Format: int32
+             * @description The status of the last answer; null where there was none.
+             */
+            response_status: number | null;
+            /** @description Why there was no answer, or none that counts. */
+            error: string | null;
+            /**
+             * Format: int32
+             * @description How long the last attempt took, in milliseconds.
+             */
+            duration_ms: number | null;
+            /**
+             * Format: date-time
+             * @description When it was first tried.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last tried.
+             */
+            attempted_at: string;
+            /**
+             * Format: date-time
+             * @description When it is tried again.
+             */
+            next_attempt_at: string | null;
+        };
+        /** @description A page of a list of WebhookDelivery items. */
+        WebhookDeliveryPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["WebhookDelivery"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        ReplayWebhookBody: {
+            /**
+             * Format: int64
+             * @description The first event that is sent again: from 1 to the journal’s last and one more.
+             */
+            from_sequence: number;
+        };
     };
     responses: {
         /** @description `bad_user_input`: a field, a parameter or the body is at fault. */
@@ -2325,17 +2663,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "bad_user_input",
-                 *         "details": {
-                 *           "fields": [
-                 *             {
-                 *               "field": "text",
-                 *               "message": "text"
-                 *             }
-                 *           ]
-                 *         }
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2387,10 +2715,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "unauthenticated",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2438,10 +2763,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "forbidden",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2493,10 +2815,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "conflict",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2544,10 +2863,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "unsupported_media_type",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2596,12 +2912,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "rate_limited",
-                 *         "details": {
-                 *           "retry_after": 1
-                 *         }
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2654,10 +2965,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "internal_server_error",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2710,10 +3018,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "database_unavailable",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2761,10 +3066,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "not_found",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2812,10 +3114,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "conflict",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2879,17 +3178,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "invalid_extension",
-                 *         "details": {
-                 *           "extension": "text",
-                 *           "allowed": [
-                 *             "text"
-                 *           ],
-                 *           "recognised": "text",
-                 *           "content_type": "application/pdf"
-                 *         }
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2937,10 +3226,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "size_exceeded",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -2997,10 +3283,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "scanner_unavailable",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3055,10 +3338,7 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": {
-                 *         "code": "storage_unavailable",
-                 *         "details": {}
-                 *       },
+                 *       "error": null,
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -4130,7 +4410,7 @@ export interface operations {
                      *           {
                      *             "version": 1,
                      *             "changed_by": "text",
-                     *             "changed_at": "text",
+                     *             "changed_at": "2026-11-20T10:00:00.000Z",
                      *             "rules": {
                      *               "allowed_extensions": [
                      *                 "pdf",
@@ -4654,10 +4934,7 @@ export interface operations {
                      *         {
                      *           "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *           "deleted": true,
-                     *           "error": {
-                     *             "code": "invalid_extension",
-                     *             "message": "text"
-                     *           }
+                     *           "error": null
                      *         }
                      *       ],
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
@@ -5560,6 +5837,649 @@ export interface operations {
             400: components["responses"]["bad_user_input"];
             401: components["responses"]["unauthenticated"];
             403: components["responses"]["forbidden"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "url": "https://hooks.example.com/assay",
+                     *             "types": [
+                     *               "file.*",
+                     *               "quota.threshold"
+                     *             ],
+                     *             "contexts": [
+                     *               "invoices"
+                     *             ],
+                     *             "description": "Invoices as they come in",
+                     *             "status": "active",
+                     *             "disabled_reason": null,
+                     *             "last_sequence": 4711,
+                     *             "failing_since": null,
+                     *             "next_attempt_at": null,
+                     *             "previous_secret_expires_at": null,
+                     *             "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "created_at": "2026-11-20T10:00:00.000Z",
+                     *             "updated_at": "2026-11-20T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["WebhookPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example.com/assay"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "message": "text",
+                     *       "data": {
+                     *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "secret": "whsec_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE=",
+                     *         "webhook": {
+                     *           "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *           "url": "https://hooks.example.com/assay",
+                     *           "types": [
+                     *             "file.*",
+                     *             "quota.threshold"
+                     *           ],
+                     *           "contexts": [
+                     *             "invoices"
+                     *           ],
+                     *           "description": "Invoices as they come in",
+                     *           "status": "active",
+                     *           "disabled_reason": null,
+                     *           "last_sequence": 4711,
+                     *           "failing_since": null,
+                     *           "next_attempt_at": null,
+                     *           "previous_secret_expires_at": null,
+                     *           "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *           "created_at": "2026-11-20T10:00:00.000Z",
+                     *           "updated_at": "2026-11-20T10:00:00.000Z"
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        message: string;
+                        data: components["schemas"]["WebhookWithSecret"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape whk_…. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "url": "https://hooks.example.com/assay",
+                     *         "types": [
+                     *           "file.*",
+                     *           "quota.threshold"
+                     *         ],
+                     *         "contexts": [
+                     *           "invoices"
+                     *         ],
+                     *         "description": "Invoices as they come in",
+                     *         "status": "active",
+                     *         "disabled_reason": null,
+                     *         "last_sequence": 4711,
+                     *         "failing_since": null,
+                     *         "next_attempt_at": null,
+                     *         "previous_secret_expires_at": null,
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["Webhook"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape whk_…. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "deleted": true
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["DeletedWebhook"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape whk_…. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example.com/assay",
+                 *       "types": [
+                 *         "file.*",
+                 *         "quota.threshold"
+                 *       ],
+                 *       "contexts": [
+                 *         "invoices"
+                 *       ],
+                 *       "description": "Invoices as they come in",
+                 *       "status": "active"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "url": "https://hooks.example.com/assay",
+                     *         "types": [
+                     *           "file.*",
+                     *           "quota.threshold"
+                     *         ],
+                     *         "contexts": [
+                     *           "invoices"
+                     *         ],
+                     *         "description": "Invoices as they come in",
+                     *         "status": "active",
+                     *         "disabled_reason": null,
+                     *         "last_sequence": 4711,
+                     *         "failing_since": null,
+                     *         "next_attempt_at": null,
+                     *         "previous_secret_expires_at": null,
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["Webhook"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape whk_…. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "delivery_id": "dlv_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "event_id": "evt_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "type": "file.accepted",
+                     *         "sequence": 4711,
+                     *         "status": "pending",
+                     *         "attempts": 1,
+                     *         "response_status": 204,
+                     *         "error": null,
+                     *         "duration_ms": 1.4,
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "attempted_at": "2026-11-20T10:00:00.000Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["WebhookDelivery"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape whk_…. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "secret": "whsec_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE=",
+                     *         "webhook": {
+                     *           "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *           "url": "https://hooks.example.com/assay",
+                     *           "types": [
+                     *             "file.*",
+                     *             "quota.threshold"
+                     *           ],
+                     *           "contexts": [
+                     *             "invoices"
+                     *           ],
+                     *           "description": "Invoices as they come in",
+                     *           "status": "active",
+                     *           "disabled_reason": null,
+                     *           "last_sequence": 4711,
+                     *           "failing_since": null,
+                     *           "next_attempt_at": null,
+                     *           "previous_secret_expires_at": null,
+                     *           "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *           "created_at": "2026-11-20T10:00:00.000Z",
+                     *           "updated_at": "2026-11-20T10:00:00.000Z"
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["WebhookWithSecret"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+                /** @description Only those that stand so. */
+                status?: components["schemas"]["DeliveryStatus"];
+            };
+            header?: never;
+            path: {
+                /** @description Shape whk_…. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "delivery_id": "dlv_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "event_id": "evt_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "type": "file.accepted",
+                     *             "sequence": 4711,
+                     *             "status": "pending",
+                     *             "attempts": 1,
+                     *             "response_status": 204,
+                     *             "error": null,
+                     *             "duration_ms": 1.4,
+                     *             "created_at": "2026-11-20T10:00:00.000Z",
+                     *             "attempted_at": "2026-11-20T10:00:00.000Z",
+                     *             "next_attempt_at": null
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["WebhookDeliveryPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape whk_…. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from_sequence": 4700
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "url": "https://hooks.example.com/assay",
+                     *         "types": [
+                     *           "file.*",
+                     *           "quota.threshold"
+                     *         ],
+                     *         "contexts": [
+                     *           "invoices"
+                     *         ],
+                     *         "description": "Invoices as they come in",
+                     *         "status": "active",
+                     *         "disabled_reason": null,
+                     *         "last_sequence": 4711,
+                     *         "failing_since": null,
+                     *         "next_attempt_at": null,
+                     *         "previous_secret_expires_at": null,
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["Webhook"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];

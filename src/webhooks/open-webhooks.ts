@@ -1,0 +1,27 @@
+import type { MasterKey } from '../auth/master-key.js'
+import type { Database } from '../db/client.js'
+import type { Ledger } from '../ledger/ledger.js'
+import { Outbound, type OutboundOptions } from './outbound.js'
+import { WebhookService } from './webhook.service.js'
+import { WebhookSender } from './webhook-sender.js'
+
+interface Parts {
+  db: Database
+  ledger: Ledger
+  masterKey: MasterKey
+  onError(error: Error): void
+  retrySeconds?: readonly number[]
+}
+
+/** The room's parts, which know each other: what admins change, and what sends. */
+export function openWebhooks(parts: Parts, options: OutboundOptions): { webhooks: WebhookService; webhookSender: WebhookSender } {
+  const outbound = new Outbound(options)
+  const webhookSender: WebhookSender = new WebhookSender({
+    ...parts,
+    pool: parts.db.pool,
+    outbound,
+    disable: (turn, reason) => webhooks.disable(turn, reason),
+  })
+  const webhooks = new WebhookService({ ...parts, outbound, hasten: (turn) => webhookSender.hasten(turn) })
+  return { webhooks, webhookSender }
+}

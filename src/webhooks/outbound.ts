@@ -1,0 +1,172 @@
+import { lookup, Resolver } from 'node:dns/promises'
+import http from 'node:http'
+import https from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress } from './public-address.js'
+
+/** The addresses of a host. */
+export type Resolve = (host: string) => Promise<string[]>
+
+export interface OutboundOptions {
+  /** WEBHOOK_ALLOW_PRIVATE: also http, and any address. */
+  allowPrivate: boolean
+  resolve?: Resolve
+}
+
+const longestUrl = 2048
+// Of an answer nothing but its status is wanted; what is short is read so that the connection can be used again.
+const mostBodyBytes = 65_536
+const bodyGraceMs = 1_000
+const idleMs = 10_000
+// A connection that was kept may have been closed at its other end just now.
+const closedWhileIdle = new Set(['ECONNRESET', 'EPIPE'])
+
+class PrivateAddress extends Error {
+  readonly code = 'PRIVATE_ADDRESS'
+}
+
+/** Requests to where a tenant says: to public addresses alone, looked up for each connection and held for it; redirects are not followed. */
+export class Outbound {
+  readonly #allowPrivate: boolean
+  readonly #resolve: Resolve
+  readonly #agents = {
+    'https:': new https.Agent({ keepAlive: true, timeout: idleMs, maxFreeSockets: 8 }),
+    'http:': new http.Agent({ keepAlive: true, timeout: idleMs, maxFreeSockets: 8 }),
+  }
+
+  constructor({ allowPrivate, resolve = allowPrivate ? resolveAsMachine : resolveByName }: OutboundOptions) {
+    this.#allowPrivate = allowPrivate
+    this.#resolve = resolve
+  }
+
+  /** What is wrong with a URL, and how it would be right; undefined where nothing is. */
+  async faultOf(text: string): Promise<string | undefined> {
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (!url || text.length > longestUrl || !this.#takes(url))
+      return `must be ${this.#allowPrivate ? 'an https: or http:' : 'an https:'} URL of at most ${longestUrl} characters`
+    if (url.username || url.password) return 'must hold no credentials: the signature says who sends'
+    if (url.hash) return 'must have no fragment'
+    try {
+      await this.#addressesOf(url.hostname)
+      return undefined
+    } catch (error) {
+      return error instanceof PrivateAddress
+        ? 'must lead to public addresses only'
+        : `must name a host that can be found ('${url.hostname}' cannot)`
+    }
+  }
+
+  /** Gives the status of the answer. Rejects where there is none before `signal` aborts. */
+  async post(target: string, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number> {
+    const url = new URL(target)
+    if (!this.#takes(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)
+    // Node looks up names alone: what is an address already would be connected to as it is.
+    if (isIP(bare(url.hostname))) await this.#addressesOf(url.hostname)
+    for (;;) {
+      const answer = await this.#once(url, headers, body, signal)
+      if (answer !== 'closed while idle') return answer
+    }
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy()
+  }
+
+  #once(url: URL, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number | 'closed while idle'> {
+    return new Promise((resolve, reject) => {
+      const protocol = url.protocol as 'https:' | 'http:'
+      const request = (protocol === 'https:' ? https : http).request(
+        url,
+        {
+          method: 'POST',
+          headers: { ...headers, 'content-length': body.length },
+          agent: this.#agents[protocol],
+          lookup: this.#lookup,
+          signal,
+        },
+        (response) => readShortly(response, () => resolve(response.statusCode!)),
+      )
+      request.on('error', (error: NodeJS.ErrnoException) =>
+        request.reusedSocket && closedWhileIdle.has(error.code ?? '') && !signal.aborted
+          ? resolve('closed while idle')
+          : reject(error),
+      )
+      request.end(body)
+    })
+  }
+
+  #takes(url: URL): boolean {
+    return url.protocol === 'https:' || (this.#allowPrivate && url.protocol === 'http:')
+  }
+
+  /** In place of Node's own: the connection is made to the addresses that were judged, not to what another lookup would say. */
+  readonly #lookup: LookupFunction = (hostname, options, callback) => {
+    this.#addressesOf(hostname).then(
+      (addresses) => {
+        const found = addresses.map((address) => ({ address, family: isIP(address) }))
+        if (options.all) callback(null, found)
+        else callback(null, found[0]!.address, found[0]!.family)
+      },
+      (error: Error) => callback(error, ''),
+    )
+  }
+
+  /** One that is not public spoils them all: a name that leads to both is a trap. */
+  async #addressesOf(hostname: string): Promise<string[]> {
+    const host = bare(hostname)
+    const addresses = isIP(host) ? [host] : await this.#resolve(host)
+    const inside = this.#allowPrivate ? undefined : addresses.find((address) => !isPublicAddress(address))
+    if (inside !== undefined) throw new PrivateAddress(`${host} leads to ${inside}, which is not public`)
+    return addresses
+  }
+}
+
+/** IPv6 addresses stand in brackets in a URL. */
+const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
+
+/** By asking DNS without the thread pool, which uploads need and which a name server that is slow on purpose would hold. */
+async function resolveByName(host: string): Promise<string[]> {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  if (addresses.length === 0) throw (answers[0] as PromiseRejectedResult).reason
+  return addresses
+}
+
+/** As the machine itself does, with its hosts file: for closed networks. */
+const resolveAsMachine = async (host: string): Promise<string[]> =>
+  (await lookup(host, { all: true })).map(({ address }) => address)
+
+function readShortly(response: http.IncomingMessage, done: () => void): void {
+  let bytes = 0
+  const timer = setTimeout(() => response.destroy(), bodyGraceMs)
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > mostBodyBytes) response.destroy()
+  })
+  response.on('error', () => {})
+  response.on('close', () => {
+    clearTimeout(timer)
+    done()
+  })
+}
+
+const wordsOf: Record<string, string> = {
+  PRIVATE_ADDRESS: 'the address is not public',
+  ENOTFOUND: 'the host is not found',
+  ENODATA: 'the host is not found',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was closed',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the host cannot be reached',
+  ETIMEDOUT: 'the host does not answer',
+}
+
+/** Why there was no answer, in a few words that hold nothing of what the other side sent. */
+export function wordsFor(error: unknown): string {
+  const { code, name } = error as NodeJS.ErrnoException
+  if (name === 'AbortError' || name === 'TimeoutError') return 'no answer in time'
+  return (
+    wordsOf[String(code)] ?? (/^[A-Z0-9_]{1,60}$/.test(String(code)) ? `the connection failed: ${code}` : 'the connection failed')
+  )
+}

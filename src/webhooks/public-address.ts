@@ -1,0 +1,43 @@
+import { BlockList, isIP } from 'node:net'
+
+/** IANA's special-purpose registries: networks that are private, local, reserved or lead to others. */
+const special = new BlockList()
+for (const network of [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+])
+  add(special, network)
+
+// All of IPv6 that is given out. What embeds an IPv4 address (mapped, NAT64), is local or is multicast lies outside, but for 6to4 and Teredo.
+const givenOut = new BlockList()
+add(givenOut, '2000::/3')
+
+/** True for an address that anyone on the internet could be reached at. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address)
+  if (family === 4) return !special.check(address, 'ipv4')
+  // With a zone it is one of a link.
+  return family === 6 && !address.includes('%') && givenOut.check(address, 'ipv6') && !special.check(address, 'ipv6')
+}
+
+function add(list: BlockList, network: string): void {
+  const [address, prefix] = network.split('/') as [string, string]
+  list.addSubnet(address, Number(prefix), isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}

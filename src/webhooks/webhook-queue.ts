@@ -1,0 +1,96 @@
+import type { Pool } from 'pg'
+import type PgBoss from 'pg-boss'
+
+/** A webhook whose turn it is. */
+export interface Turn {
+  tenantId: string
+  webhookId: string
+}
+
+const queue = 'deliver'
+const schema = 'webhook_queue'
+const checkEverySeconds = 5
+/** Taken on by another process after this (the migration `webhook_queue` has it too), plus the time until that is looked for. */
+export const expirySeconds = 30
+
+/**
+ * Whose turn it is, on pg-boss: one job for each webhook, under the webhook's own id, so that there is never a second one. It is there
+ * while there is something to deliver, waits while an attempt has to, and is handed to another process where its own died.
+ */
+export class WebhookQueue {
+  readonly #boss: PgBoss
+  readonly #pool: Pool
+
+  private constructor(boss: PgBoss, pool: Pool) {
+    this.#boss = boss
+    this.#pool = pool
+  }
+
+  static async open(pool: Pool, onError: (error: Error) => void): Promise<WebhookQueue> {
+    // Loaded where it is used: its calendar alone has 4 MB.
+    const { default: Boss } = await import('pg-boss')
+    const boss = new Boss({
+      db: { executeSql: (text: string, values?: unknown[]) => execute(pool, text, values) },
+      schema,
+      migrate: false,
+      schedule: false,
+      maintenanceIntervalSeconds: checkEverySeconds,
+    })
+    boss.on('error', onError)
+    await boss.start()
+    return new WebhookQueue(boss, pool)
+  }
+
+  /** Leaves alone what is in it already. */
+  async add(turns: readonly Turn[]): Promise<void> {
+    // What is new goes before what has failed.
+    await this.#boss.insert(turns.map((turn) => ({ id: jobId(turn), name: queue, data: turn, priority: 1 })))
+  }
+
+  /** At most so many whose time has come; until they are `done` or `putOff` they are this process's. */
+  async take(most: number): Promise<Turn[]> {
+    const jobs = await this.#boss.fetch<Turn>(queue, { batchSize: most })
+    return jobs.map(({ data }) => data)
+  }
+
+  async done(turn: Turn): Promise<void> {
+    await this.#boss.deleteJob(queue, jobId(turn))
+  }
+
+  /** A process that dies in between leaves it to be added again; what it waits for is in its position. */
+  async putOff(turn: Turn, seconds: number): Promise<void> {
+    await this.done(turn)
+    await this.#boss.send(queue, turn, { id: jobId(turn), startAfter: Math.max(0.001, seconds) })
+  }
+
+  /** No longer waits; what is being delivered goes on. */
+  async hasten(turn: Turn): Promise<void> {
+    await this.#pool.query(`DELETE FROM ${schema}.job WHERE name = $1 AND id = $2 AND state < 'active'`, [queue, jobId(turn)])
+  }
+
+  close(): Promise<void> {
+    return this.#boss.stop({ graceful: false })
+  }
+}
+
+/** Several statements at once have a transaction of their own: where one fails, the connection must not go back into the pool with it. */
+async function execute(pool: Pool, text: string, values?: unknown[]): Promise<{ rows: unknown[] }> {
+  const client = await pool.connect()
+  try {
+    const answer = await client.query(text, values)
+    client.release()
+    return answer
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+const digits = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** A ULID has the 128 bits of a UUID. */
+function jobId({ webhookId }: Turn): string {
+  const bits = [...webhookId.slice(4)].reduce((sum, digit) => sum * 32n + BigInt(digits.indexOf(digit)), 0n)
+  const hex = bits.toString(16).padStart(32, '0')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}

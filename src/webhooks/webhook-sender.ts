@@ -1,0 +1,129 @@
+import { setMaxListeners } from 'node:events'
+import type { Pool } from 'pg'
+import { type DeliveryParts, deliver } from './webhook-delivery.js'
+import { WebhookPositions } from './webhook-positions.js'
+import { expirySeconds, type Turn, WebhookQueue } from './webhook-queue.js'
+
+const lookEveryMs = 500
+const tenantsEveryMs = 2_000
+// A webhook has one delivery under way at a time, and a tenant few webhooks: that bounds what one tenant has of them.
+const mostAtOnce = 256
+const closeMs = 3_000
+const errorSeconds = 5
+
+export type SenderParts = Omit<DeliveryParts, 'pool' | 'positions' | 'stopping'> & { pool: Pool; onError(error: Error): void }
+
+/**
+ * Delivers events to webhooks, on every replica. What is to be delivered is what the journal has beyond a webhook's position, so that
+ * nothing has to be handed over when an event is committed, and a process that dies leaves it as it was.
+ */
+export class WebhookSender {
+  readonly #parts: SenderParts
+  readonly #positions: WebhookPositions
+  readonly #running = new Map<string, Promise<void>>()
+  readonly #stopping = new AbortController()
+  #queue: Promise<WebhookQueue> | undefined
+  #tenants: { ids: string[]; at: number } = { ids: [], at: Number.NEGATIVE_INFINITY }
+  #looking: Promise<void> | undefined
+  #again = false
+  #closed = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts
+    this.#positions = new WebhookPositions(parts.pool)
+    setMaxListeners(mostAtOnce, this.#stopping.signal)
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.wake(), lookEveryMs).unref()
+    this.wake()
+  }
+
+  /** Events were committed, or a webhook was changed: looks now instead of in a moment. */
+  wake(options: { changed?: boolean } = {}): void {
+    if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
+    if (!this.#timer || this.#closed) return
+    this.#again = true
+    this.#looking ??= this.#lookAround().finally(() => {
+      this.#looking = undefined
+    })
+  }
+
+  /** A webhook need not wait for its next attempt any more. */
+  async hasten(turn: Turn): Promise<void> {
+    await (await this.#opened()).hasten(turn)
+    this.wake({ changed: true })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#timer)
+    await this.#looking
+    const timer = setTimeout(() => this.#stopping.abort(), closeMs)
+    await Promise.all(this.#running.values())
+    clearTimeout(timer)
+    this.#parts.outbound.close()
+    if (this.#queue) await this.#queue.then((queue) => queue.close()).catch(this.#parts.onError)
+  }
+
+  async #lookAround(): Promise<void> {
+    while (this.#again && !this.#closed) {
+      this.#again = false
+      try {
+        await this.#look()
+      } catch (error) {
+        this.#parts.onError(error as Error)
+      }
+    }
+  }
+
+  async #look(): Promise<void> {
+    const tenants = await this.#tenantsNow()
+    if (tenants.length === 0) return
+    const queue = await this.#opened()
+    const behind = (await this.#positions.behind(tenants)).filter(({ webhookId }) => !this.#running.has(webhookId))
+    if (behind.length > 0) await queue.add(behind)
+    const free = mostAtOnce - this.#running.size
+    for (const turn of free > 0 ? await queue.take(free) : []) this.#run(queue, turn)
+  }
+
+  async #tenantsNow(): Promise<string[]> {
+    if (performance.now() - this.#tenants.at > tenantsEveryMs)
+      this.#tenants = { ids: await this.#positions.tenants(), at: performance.now() }
+    return this.#tenants.ids
+  }
+
+  #opened(): Promise<WebhookQueue> {
+    this.#queue ??= WebhookQueue.open(this.#parts.pool, this.#parts.onError).catch((error) => {
+      this.#queue = undefined
+      throw error
+    })
+    return this.#queue
+  }
+
+  #run(queue: WebhookQueue, turn: Turn): void {
+    const { webhookId } = turn
+    const running = this.#deliver(queue, turn)
+      .catch(this.#parts.onError)
+      .finally(() => {
+        this.#running.delete(webhookId)
+        this.wake()
+      })
+    this.#running.set(webhookId, running)
+  }
+
+  async #deliver(queue: WebhookQueue, turn: Turn): Promise<void> {
+    const takenAt = performance.now()
+    const outcome = await deliver({ ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal }, turn).catch(
+      (error) => {
+        this.#parts.onError(error)
+        return { afterSeconds: errorSeconds }
+      },
+    )
+    // After that it may be another's already.
+    if (performance.now() - takenAt > (expirySeconds - 1) * 1000) return
+    if (outcome === 'nothing waits' || outcome.afterSeconds === 0) await queue.done(turn)
+    else await queue.putOff(turn, outcome.afterSeconds)
+  }
+}

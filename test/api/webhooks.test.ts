@@ -1,0 +1,266 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let receiver: WebhookReceiver
+beforeAll(async () => {
+  world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
+  world.app.services.webhookSender.start()
+})
+afterAll(() => world.close())
+beforeEach(async () => {
+  tenant = await world.tenant()
+  receiver = await WebhookReceiver.open()
+})
+afterEach(() => receiver.close())
+
+/** A webhook that leads to the receiver. */
+async function hook(more: Record<string, unknown> = {}) {
+  const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url, ...more })
+  expect([status, body]).toEqual([201, expect.anything()])
+  return body.data as { webhook_id: string; secret: string; webhook: Record<string, unknown> }
+}
+const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, given)
+
+describe('what a webhook is', () => {
+  test('it is made with a secret that is shown once, and stands encrypted', async () => {
+    const { webhook_id: id, secret, webhook } = await hook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
+    expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    expect(webhook).toEqual({
+      webhook_id: id,
+      url: receiver.url,
+      types: ['file.*', 'quota.threshold'],
+      contexts: null,
+      description: 'Our ledger',
+      status: 'active',
+      disabled_reason: null,
+      last_sequence: expect.any(Number),
+      failing_since: null,
+      next_attempt_at: null,
+      previous_secret_expires_at: null,
+      created_by: tenant.admin.id,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    })
+    const { body } = await tenant.admin.get(`/webhooks/${id}`)
+    expect(body.data).toMatchObject({ webhook_id: id, types: ['file.*', 'quota.threshold'] })
+    const listed = await tenant.admin.get('/webhooks')
+    expect(JSON.stringify([body, listed.body])).not.toContain(secret)
+    const { rows } = await world.database.pool.query('SELECT * FROM webhooks WHERE tenant_id = $1', [tenant.tenantId])
+    expect(JSON.stringify(rows)).not.toContain(Buffer.from(secret).toString('hex').slice(0, 20))
+    expect(Buffer.from(rows[0].secret_encrypted).includes(secret)).toBe(false)
+  })
+
+  test('its faults are named all at once', async () => {
+    const { status, body } = await tenant.admin.post('/webhooks', {
+      url: 'http://user:password@127.0.0.1/',
+      types: ['file.exploded'],
+      contexts: ['nowhere'],
+    })
+    expect(status).toBe(400)
+    expect(body.error.details.fields).toEqual([
+      { field: 'url', message: 'must hold no credentials: the signature says who sends' },
+      { field: 'types', message: "'file.exploded' is no type of event" },
+      { field: 'contexts', message: "there is no context 'nowhere'" },
+    ])
+    const odd = await tenant.admin.post('/webhooks', { url: 'ftp://files.example.com', types: ['unknown.*'] })
+    expect(odd.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(['url', 'types'])
+  })
+
+  test('it is changed, disabled and enabled, each with an audit entry that holds the host and no more of the address', async () => {
+    await tenant.context('invoices')
+    const { webhook_id: id } = await hook()
+    const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
+    expect(body.data).toMatchObject({ url: `${receiver.url}/token`, contexts: ['invoices'] })
+    const all = await tenant.admin.patch(`/webhooks/${id}`, { contexts: null })
+    expect(all.body.data.contexts).toBeNull()
+    const off = await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
+    expect(off.body.data).toMatchObject({ status: 'disabled', disabled_reason: 'requested' })
+    const on = await tenant.admin.patch(`/webhooks/${id}`, { status: 'active' })
+    expect(on.body.data).toMatchObject({ status: 'active', disabled_reason: null })
+    await tenant.admin.delete(`/webhooks/${id}`)
+    const audit = await tenant.admin.get(`/audit-logs/entity/webhook/${id}`)
+    expect(audit.body.data.data.map(({ action, details }: { action: string; details: object }) => [action, details])).toEqual([
+      ['deleted', {}],
+      ['enabled', { previous_status: 'disabled', new_status: 'active' }],
+      ['disabled', { previous_status: 'active', new_status: 'disabled' }],
+      ['updated', { changed: { contexts: { previous: ['invoices'], new: null } } }],
+      ['updated', { changed: { contexts: { previous: null, new: ['invoices'] }, url: true } }],
+      ['created', { host: new URL(receiver.url).host, types: ['*'], contexts: null, description: '' }],
+    ])
+    expect((await tenant.admin.get(`/webhooks/${id}`)).status).toBe(404)
+  })
+
+  test('a tenant has twenty at most', async () => {
+    for (let made = 0; made < 20; made++) await hook()
+    const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url })
+    expect([status, body.error.code]).toEqual([409, 'conflict'])
+  })
+})
+
+describe('what is sent', () => {
+  test('every event that comes after it, in order, signed so that the standard’s own package takes it', async () => {
+    await events({}, {})
+    const { secret } = await hook({ types: ['file.*'] })
+    const last = await events({ data: { file_id: 'file_1' } }, { data: { file_id: 'file_2' } }, { data: { file_id: 'file_3' } })
+    const received = await receiver.atLeast(3)
+    expect(receiver.sequences).toEqual([last - 2, last - 1, last])
+    expect(received[0]!.body).toEqual({
+      type: 'file.deleted',
+      timestamp: '2026-11-22T10:00:00.000Z',
+      data: { file_id: 'file_1', sequence: last - 2 },
+    })
+    expect(received.map(({ id }) => id)).toEqual([last - 2, last - 1, last].map((sequence) => `evt_${sequence}`))
+    for (const each of received) expect(WebhookReceiver.verify(secret, each)).toEqual(each.body)
+    expect(() =>
+      WebhookReceiver.verify(secret, { ...received[0]!, text: received[0]!.text.replace('file_1', 'file_2') }),
+    ).toThrow()
+  })
+
+  test('of the wanted types and contexts alone, and events without a context in any case', async () => {
+    await tenant.context('invoices')
+    await tenant.context('photos')
+    await hook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
+    const last = await events(
+      { contextKey: 'photos' },
+      { contextKey: 'invoices' },
+      { type: 'api_key.created' },
+      { type: 'quota.threshold' },
+      { contextKey: 'invoices' },
+    )
+    await receiver.atLeast(3)
+    expect(receiver.sequences).toEqual([last - 3, last - 1, last])
+  })
+
+  test('each delivery is in its log, newest first, and of a webhook that was deleted nothing is left', async () => {
+    const { webhook_id: id } = await hook({ types: ['file.*'] })
+    const last = await events({}, {}, {})
+    await receiver.atLeast(3)
+    const log = async (query = '') => (await tenant.admin.get(`/webhooks/${id}/deliveries${query}`)).body.data.data
+    while ((await log()).length < 3);
+    expect(await log()).toEqual(
+      [last, last - 1, last - 2].map((sequence) => ({
+        delivery_id: expect.stringMatching(/^dlv_/),
+        event_id: `evt_${sequence}`,
+        type: 'file.deleted',
+        sequence,
+        status: 'delivered',
+        attempts: 1,
+        response_status: 204,
+        error: null,
+        duration_ms: expect.any(Number),
+        created_at: expect.any(String),
+        attempted_at: expect.any(String),
+        next_attempt_at: null,
+      })),
+    )
+    expect(await log('?status=failed')).toEqual([])
+    await tenant.admin.delete(`/webhooks/${id}`)
+    const { rows } = await world.database.pool.query(
+      'SELECT (SELECT count(*) FROM webhook_deliveries WHERE tenant_id = $1) + (SELECT count(*) FROM webhook_positions WHERE tenant_id = $1) AS left',
+      [tenant.tenantId],
+    )
+    expect(rows).toEqual([{ left: 0 }])
+  })
+
+  test('a test is sent at once, also to one that is disabled, and is in no journal', async () => {
+    const { webhook_id: id, secret } = await hook({ types: ['file.*'] })
+    await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
+    const { body } = await tenant.admin.post(`/webhooks/${id}/test`)
+    expect(body.data).toMatchObject({
+      type: 'webhook.test',
+      sequence: null,
+      status: 'delivered',
+      response_status: 204,
+      attempts: 1,
+    })
+    const [sent] = receiver.received
+    expect(WebhookReceiver.verify(secret, sent!)).toEqual({
+      type: 'webhook.test',
+      timestamp: expect.any(String),
+      data: { webhook_id: id, sequence: null },
+    })
+    receiver.reply = replyWith(500)
+    expect((await tenant.admin.post(`/webhooks/${id}/test`)).body.data).toMatchObject({ status: 'failed', response_status: 500 })
+    expect((await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.pagination.total_items).toBe(2)
+  })
+
+  test('after a rotation both secrets sign for a day, then the new one alone', async () => {
+    const { webhook_id: id, secret: before } = await hook({ types: ['file.*'] })
+    const { body } = await tenant.admin.post(`/webhooks/${id}/rotate-secret`)
+    const { secret: after, webhook } = body.data
+    expect(after).not.toBe(before)
+    expect(Date.parse(webhook.previous_secret_expires_at) - Date.now()).toBeGreaterThan(23.9 * 3_600_000)
+    await events({})
+    const [first] = await receiver.atLeast(1)
+    expect([WebhookReceiver.verify(before, first!), WebhookReceiver.verify(after, first!)]).toEqual([first!.body, first!.body])
+    await world.database.pool.query(
+      "UPDATE webhooks SET previous_expires_at = now() - interval '1 second' WHERE webhook_id = $1",
+      [id],
+    )
+    await tenant.admin.post(`/webhooks/${id}/replay`, { from_sequence: first!.body.data.sequence })
+    const [, second] = await receiver.atLeast(2)
+    expect(WebhookReceiver.verify(after, second!)).toEqual(second!.body)
+    expect(() => WebhookReceiver.verify(before, second!)).toThrow()
+    expect((await tenant.admin.get(`/webhooks/${id}`)).body.data.previous_secret_expires_at).toBeNull()
+  })
+
+  test('a replay sends again from an event on, under the same ids', async () => {
+    const { webhook_id: id } = await hook({ types: ['file.*'] })
+    const last = await events({}, {}, {})
+    await receiver.atLeast(3)
+    const { body } = await tenant.admin.post(`/webhooks/${id}/replay`, { from_sequence: last - 1 })
+    expect(body).toMatchObject({ data: { last_sequence: last - 2 } })
+    const received = await receiver.atLeast(5)
+    expect(receiver.sequences).toEqual([last - 2, last - 1, last, last - 1, last])
+    expect(received[3]!.id).toBe(received[1]!.id)
+    const beyond = await tenant.admin.post(`/webhooks/${id}/replay`, { from_sequence: last + 1000 })
+    expect([beyond.status, beyond.body.error.details.fields[0].field]).toEqual([400, 'from_sequence'])
+  })
+
+  test('GraphQL has all of it', async () => {
+    const made = await tenant.admin.graphql(
+      'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { secret webhook { id webhookId types } } }',
+      { url: receiver.url },
+    )
+    const { webhookId } = made.body.data.createWebhook.webhook
+    const last = await events({})
+    await receiver.atLeast(1)
+    const asked = await tenant.admin.graphql(
+      `mutation ($id: ID!, $from: Long!) {
+        testWebhook(webhookId: $id) { status }
+        rotateWebhookSecret(webhookId: $id) { secret }
+        updateWebhook(webhookId: $id, input: { description: "x" }) { description }
+        replayWebhook(webhookId: $id, fromSequence: $from) { lastSequence }
+      }`,
+      { id: webhookId, from: last },
+    )
+    expect(asked.body).toEqual({
+      data: {
+        testWebhook: { status: 'delivered' },
+        rotateWebhookSecret: { secret: expect.stringMatching(/^whsec_/) },
+        updateWebhook: { description: 'x' },
+        replayWebhook: { lastSequence: last - 1 },
+      },
+    })
+    await receiver.atLeast(3)
+    const read = await tenant.admin.graphql(
+      `query ($id: ID!) { webhook(webhookId: $id) { status } webhooks { pagination { totalItems } }
+        webhookDeliveries(webhookId: $id, status: delivered) { data { type } } node(id: $id) { id } }`,
+      { id: webhookId },
+    )
+    expect(read.body.data).toMatchObject({
+      webhook: { status: 'active' },
+      webhooks: { pagination: { totalItems: 1 } },
+      node: { id: webhookId },
+    })
+    expect(
+      (await tenant.admin.graphql('mutation ($id: ID!) { deleteWebhook(webhookId: $id) { webhookId } }', { id: webhookId })).body,
+    ).toEqual({
+      data: { deleteWebhook: { webhookId } },
+    })
+  })
+})
