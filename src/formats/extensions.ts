@@ -2,7 +2,6 @@ import { finerMime, rawPhotos, type TypeRow, textTypes, types } from './types.js
 
 export { types }
 
-// Names that promise nothing about the content.
 const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
 const programs = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
@@ -18,14 +17,11 @@ const binaryTypeOf = ownTypes(types)
 for (const extension of rawPhotos.split(' ')) binaryTypeOf.set(extension, 'raw-photo')
 const textTypeOf = ownTypes(textTypes)
 
-/** The text type that an extension stands for. */
 export const textTypeFor = (extension: string): string | undefined => textTypeOf.get(extension)
 
-/** The binary type that an extension stands for first of all; undefined for text and for what we do not know. */
 export const binaryTypeFor = (extension: string): string | undefined =>
   textTypeOf.has(extension) ? undefined : binaryTypeOf.get(extension)
 
-/** True where a file recognised as `type` may be called `extension`. */
 export function standsFor(extension: string, type: string): boolean {
   if (anything.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
@@ -34,7 +30,6 @@ export function standsFor(extension: string, type: string): boolean {
   return !programs.has(type)
 }
 
-/** What an extension alone promises. */
 export function mimeOfExtension(extension: string): string | null {
   if (anything.has(extension)) return null
   const fine = finerMime[extension]

@@ -7,22 +7,17 @@ export type FormatVerdict =
 
 /** Bounds that a reader keeps, so that no upload takes more memory or time than its share. */
 export interface ReaderLimits {
-  /** Bytes that the members of an archive may unpack to, all together. */
   maxUnpackedBytes: number
-  /** Unpacked to packed bytes, looked at beyond the first 16 MiB. */
   maxRatio: number
   maxEntries: number
-  /** Archives in archives. */
   maxNesting: number
   /** Of an image as it is decoded: width x height x bits. */
   maxPictureBits: number
-  /** Elements or values inside each other in XML and JSON. */
   maxDepth: number
   /** Milliseconds since the epoch after which a reader gives up by throwing `DeadlineExceeded`. */
   deadline: number
 }
 
-/** A reader: opens the file as the usual program for the type would, in bounded memory. */
 export type FormatReader = (source: RandomAccessSource, limits: ReaderLimits) => FormatVerdict | Promise<FormatVerdict>
 
 export class DeadlineExceeded extends Error {

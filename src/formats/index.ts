@@ -66,7 +66,6 @@ const readers = new Map(
 // What may be any of several types: there the extension says which reader is asked.
 const generic = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
-/** The name of the reader that judges a file; undefined where only its signature can be looked at. */
 export function readerName(extension: string, recognised: Recognition): string | undefined {
   const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
   if (recognised.kind !== 'binary') return readerOf(byName)
@@ -76,7 +75,6 @@ export function readerName(extension: string, recognised: Recognition): string |
   return asCalled === undefined || byName === 'zip' || generic.has(recognised.type) ? asCalled : readerOf(recognised.type)
 }
 
-/** The name of the reader that opens files of a type. */
 export const readerOf = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name
 
 export const loadReader = (name: string): Promise<FormatReader> | undefined => readers.get(name)?.load()

@@ -10,15 +10,12 @@ export class TooLarge extends Error {
 
 /** Random access to a file under test, or to a part of one. Reads are synchronous: a worker does one file at a time. */
 export abstract class RandomAccessSource {
-  /** Bytes. */
   abstract readonly size: number
-  /** Lower-case, without the dot; '' where the name has none. */
   readonly extension: string = ''
 
   /** Up to `length` bytes from `offset`; shorter at the end. Never throws for being out of range; never overwritten by a later read. */
   abstract read(offset: number, length: number): Buffer
 
-  /** The whole content where it is no larger than `limit`; throws `TooLarge` otherwise. */
   whole(limit: number): Buffer {
     if (this.size > limit)
       throw new TooLarge(`the file has ${this.size} bytes; at most ${limit} of this kind are looked at as a whole`)
@@ -52,7 +49,6 @@ export class MemorySource extends RandomAccessSource {
   }
 }
 
-/** A part of another source: a member that was stored as it is. */
 export class WindowSource extends RandomAccessSource {
   constructor(
     private readonly source: RandomAccessSource,
@@ -68,7 +64,6 @@ export class WindowSource extends RandomAccessSource {
   }
 }
 
-/** A file on disk: read where it is looked at, never held as a whole. */
 export class FileSource extends RandomAccessSource {
   readonly size: number
   #window: Buffer = Buffer.alloc(0)
@@ -76,7 +71,6 @@ export class FileSource extends RandomAccessSource {
 
   readonly #fd: number
 
-  /** By its path, or open already. */
   constructor(
     file: string | number,
     override readonly extension = '',

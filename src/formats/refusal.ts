@@ -1,6 +1,5 @@
 import { broken, type FormatVerdict, trapped } from './format.js'
 
-/** A verdict against the file, thrown from deep inside a reader and turned into its answer by `decided`. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 
@@ -8,7 +7,6 @@ export class Refusal extends Error {
     super(verdict.problem)
   }
 
-  /** A bomb or a trick, as opposed to mere damage. */
   get isTrap(): boolean {
     return this.verdict.trap !== undefined
   }
@@ -16,15 +14,12 @@ export class Refusal extends Error {
 
 type Unsound = Extract<FormatVerdict, { sound: false }>
 
-/** To be thrown: the file is damaged. */
 export const damaged = (problem: string, evidence: Record<string, unknown> = {}) =>
   new Refusal(broken(problem, evidence) as Unsound)
 
-/** To be thrown: the file is a bomb or a trick. */
 export const trap = (name: string, problem: string, evidence: Record<string, unknown> = {}) =>
   new Refusal(trapped(name, problem, evidence) as Unsound)
 
-/** What `work` answers, or the verdict with which it gave up. */
 export async function decided(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
     return await work()

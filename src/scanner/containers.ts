@@ -5,11 +5,8 @@ export type Unpacker = 'reader' | 'engine' | 'no one'
 
 interface ContainerRow {
   name: string
-  /** YARA-X, which unpacks nothing itself. */
   builtIn: Unpacker
-  /** clamd and clamscan. */
   clamav: Unpacker
-  /** 7-Zip's name for the type, where that is the reader. */
   sevenZip?: string
 }
 

@@ -12,11 +12,8 @@ import { readRulesDir } from './yara/rules-dir.js'
 import { YaraScanner } from './yara/yara.js'
 
 export interface ScannerOptions {
-  /** The operator's own YARA rules: compiled with ours, and run beside a clamd. */
   rulesDir?: string
-  /** Whose workers the embedded engine scans with; else its own. */
   pool?: WorkerPool
-  /** Workers of its own. */
   workers?: number
   clamd?: Omit<ClamdOptions, 'logger'>
   logger?: ScannerLogger
@@ -52,7 +49,6 @@ function parseScannerUrl(url: string): ClamdAddress[] {
 
 const usualSockets = ['/run/clamav/clamd.ctl', '/var/run/clamav/clamd.ctl', '/run/clamd.scan/clamd.sock', '/tmp/clamd.socket']
 
-/** The URL of a clamd that runs on this machine in one of the usual places and answers at once; undefined where there is none. */
 export async function findLocalClamd(
   places: string[] = [...usualSockets.map((path) => `clamd://${path}`), 'clamd://127.0.0.1:3310'],
 ): Promise<string | undefined> {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Content } from '../body/content.js'
 
-/** Bytes in memory as content to scan: for the scanners' own probes. */
 export function memoryContent(bytes: Buffer): Content {
   return {
     size: bytes.length,

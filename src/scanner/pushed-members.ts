@@ -25,7 +25,6 @@ export class PushedMembers {
     this.#most = most
   }
 
-  /** One member; the next begins when it has ended. */
   readonly sink = (): PartSink => {
     const { window } = this.#look
     let filled = 0
@@ -43,7 +42,6 @@ export class PushedMembers {
     }
   }
 
-  /** Gives what was held to `at`, one after the other. */
   async lookInside(at: (source: RandomAccessSource) => Promise<void>): Promise<void> {
     for (const held of this.#held) await at(held.source())
   }

@@ -17,17 +17,13 @@ import { readRange } from './memory-content.js'
 export interface Needs {
   /** The largest single file or member: MaxFileSize. */
   largest: number
-  /** All that is looked at together: MaxScanSize. */
   total: number
 }
 
 /** What ClamAV's OK leaves open about a content. */
 export interface ScanCoverage {
-  /** Why it cannot have looked at all of it. */
   incomplete?: string
-  /** What cannot be known from outside. */
   note?: string
-  /** What it is, where that shows. */
   container?: Container
   needs: Needs
 }
@@ -36,7 +32,6 @@ export interface ScanCoverage {
 const mostMembers = 10_000
 
 export interface CoverageOptions {
-  /** Whose workers read what lies on disk; else it is read where it is asked for. */
   pool?: WorkerPool | undefined
   signal?: AbortSignal
   owner?: string | undefined
@@ -61,10 +56,7 @@ const peeks: Partial<Record<Container, Peek>> = {
   mail: () => ({}),
 }
 
-/**
- * With its default settings ClamAV says OK to what is encrypted, to what it does not unpack and to what is beyond its limits. What of that
- * shows in a directory, a trailer or a header is read here; the file itself never is.
- */
+/** ClamAV says OK to what is encrypted, not unpacked or beyond its limits: what of that shows in a directory or header is read here. */
 export async function scanCoverage(content: Content, { pool, signal, owner }: CoverageOptions = {}): Promise<ScanCoverage> {
   const whole = { largest: content.size, total: content.size }
   const container = recognise(await readRange(content, 0, headLength))

@@ -2,7 +2,6 @@ import { readerOf } from '../formats/index.js'
 import { textTypes, types } from '../formats/types.js'
 import { containers } from './containers.js'
 
-/** The tables of types and of containers for the documentation, in Markdown. */
 export function typeTable(): string {
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = readerOf(type)

@@ -26,11 +26,9 @@ export type Looked = Omit<Extract<ScanVerdict, { verdict: 'clean' }>, 'provedAt'
 export interface LookOptions {
   find: Find
   limits: UnpackLimits
-  /** Asked between chunks. */
   cancelled(): boolean
 }
 
-/** Looks at a file and at what is in it, and in that. */
 export async function lookAt(source: RandomAccessSource, options: LookOptions): Promise<Looked> {
   const upload = new Upload(source.size, options)
   try {
@@ -43,7 +41,6 @@ export async function lookAt(source: RandomAccessSource, options: LookOptions): 
   return upload.verdict()
 }
 
-/** What all the levels of an upload share. */
 class Upload {
   readonly notes = new Set<string>()
   incomplete: string | undefined
@@ -164,7 +161,6 @@ class Look implements Looker {
     return new Look(this.#upload, this.#depth + 1)
   }
 
-  /** For the windows of one file or member. */
   #see(): See {
     const { find } = this.#upload.options
     const seen = new Seen()
@@ -205,7 +201,6 @@ class Look implements Looker {
       }
     } catch (error) {
       if (error instanceof Found) throw error
-      // What came before the damage.
       if (filled < windowBytes && !endsAll(error)) await this.at(new MemorySource(window.subarray(0, filled)))
       else this.#see()(window.subarray(0, filled), { first: true, last: true })
       throw error

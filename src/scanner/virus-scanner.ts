@@ -13,7 +13,6 @@ export interface EngineIdentity {
   name: string
   version: string
   signaturesVersion: string
-  /** When the signatures were made; null where the engine does not tell. */
   signaturesDate: Date | null
 }
 
@@ -25,13 +24,10 @@ export interface ScanOptions {
 
 /** A virus scanner. What a scanner is, `virusScannerContract` in test/contract says. */
 export interface VirusScanner {
-  /** Judges the content. Throws `scannerUnavailable` for any doubt about whether it was looked at. */
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
-  /** Who would scan now. Throws `scannerUnavailable`. Cached for at most a minute. */
   identity(): Promise<EngineIdentity>
   /** Which of these containers it would not look into where they lie in another one. Throws `scannerUnavailable`. */
   passesOver(kinds: readonly string[], options: ScanOptions): Promise<string[]>
-  /** Proves detection on the EICAR test string; throws `scannerUnavailable` where it is not found. */
   prove(): Promise<void>
   close(): Promise<void>
 }

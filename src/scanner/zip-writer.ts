@@ -4,9 +4,7 @@ import { crc32 } from 'node:zlib'
 export interface ZipMember {
   name: string
   offset: number
-  /** Bytes. */
   packed: number
-  /** Bytes. */
   unpacked: number
   stored?: Buffer
 }
@@ -25,7 +23,6 @@ export function directoryOf(members: ZipMember[], offset: number): Buffer {
   return Buffer.concat([directory, endRecord(members.length, directory.length, offset)])
 }
 
-/** One member in the directory. */
 export function directoryRecord(member: ZipMember): Buffer {
   const record = Buffer.alloc(46)
   record.writeUInt32LE(0x02014b50, 0)
@@ -35,7 +32,6 @@ export function directoryRecord(member: ZipMember): Buffer {
   return Buffer.concat([record, Buffer.from(member.name)])
 }
 
-/** The last record: of so many members, their directory so many bytes long, at `offset`. */
 export function endRecord(members: number, length: number, offset: number): Buffer {
   const end = Buffer.alloc(22)
   end.writeUInt32LE(0x06054b50, 0)
@@ -46,7 +42,6 @@ export function endRecord(members: number, length: number, offset: number): Buff
   return end
 }
 
-/** The fields that a local header and a directory record share, in the same order. */
 function writeFacts(record: Buffer, at: number, member: ZipMember): void {
   record.writeUInt16LE(20, at)
   record.writeUInt16LE(member.stored ? 0 : 8, at + 4)

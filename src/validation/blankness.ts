@@ -1,7 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../formats/format.js'
 import type { RandomAccessSource } from '../formats/random-access-source.js'
 
-// Tab to carriage return, and the space.
 const blankByte = new Uint8Array(256)
 for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
 

@@ -91,7 +91,6 @@ async function recogniseAs(source: RandomAccessSource, limits: ReaderLimits) {
   }
   if (recognised.kind !== 'text') return { recognised, type: null, mime: null, fits: true }
   const type = (await otherTextType(source, limits)) ?? 'text'
-  // Text is what its name says, where that is a kind of text.
   const mime = type !== 'text' ? mimeOf(type, type) : textTypeFor(extension) ? mimeOfExtension(extension) : 'text/plain'
   return { recognised, type, mime, fits: type === 'text' }
 }
@@ -150,7 +149,6 @@ function textAsDocument(source: RandomAccessSource, recognised: Recognition): st
   return undefined
 }
 
-/** Containers that players open under either name. */
 function unusualName(extension: string, recognised: Recognition): string | undefined {
   const type = recognised.kind === 'binary' ? recognised.type : undefined
   if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'is a QuickTime film by its brand'
@@ -165,7 +163,6 @@ function bySignature(source: RandomAccessSource, recognised: Recognition): Forma
   return sound([recognised.kind === 'text' ? 'it is text' : 'no signature is known for it'])
 }
 
-/** Certificates and signatures as text: their bytes in base64. */
 const isArmoured = (source: RandomAccessSource, { kind }: Recognition): boolean =>
   kind === 'text' &&
   binaryTypeFor(source.extension) === 'der' &&

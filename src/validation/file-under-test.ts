@@ -10,15 +10,12 @@ interface Means {
   scanner: VirusScanner
 }
 
-/** One on its way through the checks. */
 export interface OpenFile extends FileUnderTest {
-  /** What the content was found to be; null where nothing was recognised. */
   recognisedMime(): Promise<string | null>
   /** Begins the scan of a large file beside the other checks: the order in which they decide stays as it is. */
   scanAhead(): void
   /** Ends a scan that is no longer awaited: once the checks are through, nothing reads the content on their behalf. */
   done(): void
-  /** The scanner's identity, where it has scanned. */
   engine(): EngineIdentity | undefined
 }
 

@@ -2,16 +2,12 @@ import type { Recognition } from '../formats/detect/detect.js'
 import type { FormatVerdict } from '../formats/format.js'
 import type { WorkerFailure } from '../workers/work.js'
 
-/** What a worker is asked to look at. */
 export interface Job {
   /** The file; the content comes apart where it is held in memory. */
   path: string | undefined
   size: number
-  /** Of the name, lower-case. */
   extension: string
-  /** Whether to look for blankness. */
   blank: boolean
-  /** Milliseconds that the look may take. */
   deadlineMs: number
 }
 
@@ -20,14 +16,12 @@ export interface RecognitionFinding {
   /** 'docx', 'text', …; null where nothing is recognised. */
   type: string | null
   mime: string | null
-  /** Whether the extension stands for it. */
   fits: boolean
   durationMs: number
 }
 
 export interface SoundnessFinding {
   verdict: FormatVerdict
-  /** Null where no reader knows the type. */
   reader: string | null
   durationMs: number
 }

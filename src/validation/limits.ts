@@ -1,7 +1,6 @@
 import type { ReaderLimits } from '../formats/format.js'
 import { megabyte } from '../units.js'
 
-/** The bounds of one file's readers. */
 export function limitsFor(deadlineMs: number): ReaderLimits {
   return {
     maxUnpackedBytes: 4096 * megabyte,

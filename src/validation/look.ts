@@ -11,13 +11,11 @@ import type { FailedLook, Findings, Job } from './findings.js'
 import { deadlineFor } from './limits.js'
 
 export interface LookOptions {
-  /** Milliseconds for a small file; large ones get a second more for every 4 MiB. */
   deadlineMs: number
   /** What a worker may take beyond the readers' own deadline before it counts as hung. */
   graceMs: number
   /** URL of a module whose export `readers` (extension to FormatReader) goes before the built-in ones. */
   readerModule?: string | undefined
-  /** URL of a module whose export `decodeImage` stands in for libvips. */
   decoderModule?: string | undefined
 }
 
@@ -106,7 +104,6 @@ const hasManySteps = (source: RandomAccessSource): boolean =>
 // Whether a large content is blank takes a look at all of it.
 const startsBlank = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(source.read(0, 4096).toString('latin1'))
 
-/** The context asks for nothing that a reader of text would find. */
 const isLenient = (rules: ValidationRules): boolean =>
   !rules.rejectCorruptFiles && !rules.rejectEncryptedFiles && !rules.rejectActiveContent
 const images = new Set(['png', 'jpg', 'gif', 'webp', 'tif', 'bmp', 'heic', 'avif'])

@@ -28,5 +28,4 @@ export async function read(job: Job, { bytes }: Pick<WorkerCall, 'bytes'>): Prom
   }
 }
 
-/** Where the file that is being read lies; undefined for one in memory. */
 export const pathUnderTest = (): string | undefined => path

@@ -3,7 +3,6 @@ import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
 import type { CheckReport, Refused, Submission, ValidationReport } from './checks/check.js'
 import type { OpenFile } from './file-under-test.js'
 
-/** The report that is kept with every attempt: what the checks found, and what follows. */
 export async function reportOn(
   file: OpenFile,
   { reports, refused }: { reports: CheckReport[]; refused: Refused | undefined },

@@ -1,6 +1,5 @@
 import { megabyte } from '../units.js'
 
-/** What waits: here only whose it is and how large matters. */
 export interface Queued {
   owner?: string | undefined
   size: number
@@ -10,10 +9,7 @@ export interface Queued {
 const largeFile = 16 * megabyte
 const rememberedStarts = 31
 
-/**
- * What waits for a worker. Owners take turns. Where the queue is full, the owner with the most waiting gives way to one with clearly
- * fewer ("longest queue drop"), so that one tenant's files keep out no other's.
- */
+/** Owners take turns; a full queue drops the latest of the longest, so that one tenant's files keep out no other's. */
 export class FairQueue<T extends Queued> {
   readonly #options: { workers: number; maxLength: number }
   #waiting: T[] = []
@@ -111,7 +107,6 @@ export class FairQueue<T extends Queued> {
     return running * (rememberedStarts + 1) + this.#lately.filter((each) => each === owner).length
   }
 
-  /** When its owner had its last turn or, before any, when it came. */
   #since(work: T): number {
     return this.#lastTurn.get(work.owner) ?? this.#cameAt.get(work) ?? 0
   }

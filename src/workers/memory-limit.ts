@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Where Linux tells of control groups; only tests name others. */
 interface Places {
   /** The groups of this process, a line each: `0::/path`, or `5:memory:/path` of the first version. */
   groups?: string

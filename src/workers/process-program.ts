@@ -44,7 +44,6 @@ process.on('message', async (message: ToProcess) => {
   send(await answer(work, { bytes, settings, cancelled: () => cancelled }, begun))
 })
 
-/** Waits for it, which the service has sent already. */
 function received(size: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(size)
   for (let at = 0; at < size; ) {

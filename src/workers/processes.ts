@@ -10,9 +10,7 @@ export interface ProcessesOptions {
   memoryMb: number
   /** Of each. Linux only, as the other: elsewhere the deadline bounds it. */
   memoryEachMb: number
-  /** After this time without work a process is ended. */
   idleMs: number
-  /** In which they run; undefined where there is none. */
   sandbox: Promise<Sandbox | undefined>
 }
 
@@ -27,7 +25,6 @@ export class Processes {
   readonly #options: ProcessesOptions
   readonly #members = new Set<WorkerProcess>()
   readonly #changes = new EventEmitter().setMaxListeners(0)
-  /** Works that are, or wait to be, done while no other is. */
   #alone = 0
   #watch: NodeJS.Timeout | undefined
   #closed = false

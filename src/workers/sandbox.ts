@@ -7,7 +7,6 @@ import { promisify } from 'node:util'
 import { isOfDeadRun, runName } from '../run-names.js'
 import { compiled } from './compiled.js'
 
-/** How a process is started that has nothing to take. */
 export interface Sandbox {
   execPath: string
   /** Before the program and its arguments; the flags are Node's. */
@@ -64,7 +63,6 @@ function removeDeadBoxes(): void {
 export async function openSandbox(contents: string): Promise<Sandbox> {
   removeDeadBoxes()
   const box = join(realpathSync(tmpdir()), `${boxPrefix}${runName()}`)
-  // Fails where another process has made it.
   mkdirSync(box, { mode: 0o700 })
   const [root, temporary] = [join(box, 'root'), join(box, 'tmp')]
   mkdirSync(root)

@@ -10,11 +10,9 @@ import { type Answer, type Attempt, NotStarted, type Work, WorkerFailed, type Wo
 export interface ThreadsOptions {
   most: number
   memoryMb: number
-  /** After this time without work a thread is ended, which gives its memory back. */
   idleMs: number
 }
 
-/** Milliseconds in which a thread ends unless native code holds it. */
 const endMs = 2_000
 
 /** Threads for what is JavaScript or WebAssembly, which can be interrupted at any time: Piscina's, each with one work at a time. */

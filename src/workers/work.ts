@@ -19,7 +19,6 @@ export interface Work {
   retryHung: boolean
 }
 
-/** What a worker's function knows of its call. */
 export interface WorkerCall {
   bytes: Buffer | undefined
   settings: Uint8Array | undefined
@@ -48,7 +47,6 @@ export async function answer(
 export interface Attempt {
   /** Rejects with `WorkerFailed` or `NotStarted` where the worker does not answer. */
   readonly answer: Promise<Answer>
-  /** When the worker began it, in milliseconds of this process's clock; undefined before. */
   begunAt(): number | undefined
   cancel(): void
   end(failure: WorkerFailure): void
@@ -64,10 +62,8 @@ function load(module: string): Promise<Record<string, WorkerFunction>> {
   return loaded
 }
 
-/** The descriptor by which a process gets contents. */
 export const contentPipe = 4
 
-/** What a worker answers: a fault is what its function threw. */
 export type Answer = { result: unknown } | { fault: string }
 
 /** What its function threw, which is our fault and not the file's. */
@@ -75,7 +71,6 @@ export class WorkFault extends Error {
   override readonly name = 'WorkFault'
 }
 
-/** The worker ended over its work. */
 export class WorkerFailed extends Error {
   override readonly name = 'WorkerFailed'
 

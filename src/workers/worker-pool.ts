@@ -16,15 +16,12 @@ export interface WorkerPoolOptions {
   memoryMb: number
   /** Of all processes for native code together; half of what the machine or the container has by default. */
   processMemoryMb: number
-  /** After this time without work a worker is ended, which gives its memory back. */
   idleMs: number
   /** In which processes run, and theirs to close; without one they see what the service sees. */
   sandbox: Promise<Sandbox | undefined>
 }
 
-/** A worker that takes longer to start is given up. */
 const startMs = 30_000
-/** How often a work that has not begun yet is looked at. */
 const lookMs = 50
 /** What is not wanted any more may take so long to its next step. */
 const cancelMs = 5_000
@@ -47,10 +44,7 @@ interface Task {
   reject(error: unknown): void
 }
 
-/**
- * All work on files that is not done where they arrive: a few threads, and processes for native code. A worker that dies or hangs takes
- * only its own work with it, which is tried once more in a fresh one.
- */
+/** Threads, and processes for native code. What dies or hangs takes only its own work with it, which is tried once more. */
 export class WorkerPool {
   readonly #queue: FairQueue<Task>
   readonly #threads: Threads

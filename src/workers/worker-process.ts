@@ -92,7 +92,6 @@ export class WorkerProcess {
     this.#idle = setTimeout(() => void this.end('died'), ms).unref()
   }
 
-  /** Ends it at once, whatever it does; resolves when it is gone. */
   async end(failure: WorkerFailure): Promise<void> {
     this.#failure ??= failure
     if (!this.#child.pid || this.#child.exitCode !== null || this.#child.signalCode !== null) return

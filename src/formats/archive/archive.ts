@@ -12,7 +12,6 @@ import { looksLikeTar, tarBlock } from './tar/header.js'
 import { checkZip, type ZipFacts, type ZipWatch } from './zip/check.js'
 import { testOtherMethods } from './zip/other-methods.js'
 
-/** A fresh nest for the outermost archive. */
 export const openNest = (source: RandomAccessSource, limits: ReaderLimits) =>
   new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside)
 

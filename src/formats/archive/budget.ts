@@ -6,18 +6,15 @@ const freeBytes = 16 * 1024 * 1024
 // A single member may be this large before its own ratio counts: a white bitmap is no bomb.
 const memberRatioFrom = 32 * 1024 * 1024
 
-/** One budget for an archive and all the archives inside it. */
 export class ArchiveBudget {
   unpacked = 0
   entries = 0
-  /** Something in it cannot be opened without a password. */
   encrypted = false
   /** Containers in it that are not looked into here: a scanner may not be able to either. */
   readonly holds = new Set<string>()
 
   constructor(
     readonly limits: ReaderLimits,
-    /** Bytes of the outermost archive. */
     readonly packed: number,
   ) {}
 
@@ -31,7 +28,6 @@ export class ArchiveBudget {
     }
   }
 
-  /** Bytes that came out of an inflater. */
   addUnpacked(bytes: number): void {
     checkDeadline(this.limits)
     this.unpacked += bytes

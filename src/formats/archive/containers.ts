@@ -3,7 +3,6 @@ import { checksumHolds, tarBlock } from './tar/header.js'
 
 type Begins = (head: Buffer) => boolean
 
-/** Any of these texts at a place. */
 const at =
   (offset: number, ...magics: string[]): Begins =>
   (head) =>
@@ -51,12 +50,10 @@ const beginnings = {
   rtf: at(0, '{\\rt'),
   pdf: (head) => head.subarray(0, 1024).includes('%PDF-'),
   mail: isMail,
-  // Its directory stands behind the disk, at its end.
   dmg: () => false,
   tar: isTar,
 } satisfies Record<string, Begins>
 
-/** What may hold something inside. */
 export type Container = keyof typeof beginnings
 
 const known = Object.entries(beginnings) as [Container, Begins][]
@@ -64,7 +61,6 @@ const known = Object.entries(beginnings) as [Container, Begins][]
 /** Enough of a file's beginning for `recognise`: the field that makes a message one may stand behind many others. */
 export const headLength = 256 * 1024
 
-/** By its first bytes. */
 export function recognise(head: Buffer): Container | undefined {
   if (head.length < 4) return undefined
   return known.find(([, begins]) => begins(head))?.[0]
@@ -79,7 +75,6 @@ function isLzma(head: Buffer): boolean {
   return dictionary >= 4096 && (powers === '1' || powers === '11') && (size === 0xffff_ffff_ffff_ffffn || size < 2n ** 40n)
 }
 
-/** Its main header, which has a checksum. */
 function isArj(head: Buffer): boolean {
   if (head.readUInt16BE() !== 0x60ea) return false
   const size = head.readUInt16LE(2)
@@ -88,7 +83,6 @@ function isArj(head: Buffer): boolean {
   )
 }
 
-/** Of virtual machines, or as a disk begins: NTFS, FAT, ext, a partition table. */
 function isDisk(head: Buffer): boolean {
   const text = (offset: number, length: number) => head.toString('latin1', offset, offset + length)
   if (/^(conectix|vhdxfile|KDMV|QFI\xfb|# Disk DescriptorFile)/.test(text(0, 24))) return true
@@ -98,7 +92,6 @@ function isDisk(head: Buffer): boolean {
     (text(3, 8) === 'NTFS    ' || /^FAT(12|16) {3}$/.test(text(54, 8)) || text(82, 8) === 'FAT32   ')
   )
     return true
-  // The superblock's magic, its state and its revision.
   return (
     text(1080, 2) === '\x53\xef' &&
     /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(text(1082, 4)) &&
@@ -120,7 +113,6 @@ function isMail(head: Buffer): boolean {
   return mimeField.test(head.toString('latin1').split(/\r?\n\r?\n/, 1)[0]!)
 }
 
-/** How far a directory reaches back from the end of a zip, its comment included. */
 export const tailLength = 66_000
 
 /** By its last bytes, behind something that may look like anything from the front. */
@@ -129,6 +121,5 @@ export function recogniseTail(tail: Buffer): Container | undefined {
   return tail.toString('latin1', tail.length - 512, tail.length - 504) === 'koly\0\0\0\x04' ? 'dmg' : undefined
 }
 
-/** Whether it is worth a look inside. */
 export const mayHold = (bytes: Buffer): boolean =>
   recognise(bytes.subarray(0, headLength)) !== undefined || recogniseTail(bytes.subarray(-tailLength)) !== undefined

@@ -5,7 +5,6 @@ import { inflated, inflateFault } from './inflate.js'
 
 const smallMember = 64 * 1024
 
-/** Hears how a gzip file is unpacked, and may throw to end it. */
 export interface GzipWatch {
   member(): void
   unpacked(bytes: number): void
@@ -69,12 +68,10 @@ function inflateSmall(source: RandomAccessSource, dataStart: number): { bytes: B
     }
     return { bytes: done.buffer, consumed: done.engine.bytesWritten }
   } catch {
-    // Larger, or damaged: the inflater that streams tells.
     return undefined
   }
 }
 
-/** Checksum and length; gives back where the member ends. */
 function checkTrailer(
   source: RandomAccessSource,
   at: number,
@@ -88,7 +85,6 @@ function checkTrailer(
   return at + 8
 }
 
-/** Where the deflate data starts (RFC 1952, 2.3). */
 function headerEnd(source: RandomAccessSource, start: number, watch: GzipWatch): number {
   const fixed = source.read(start, 12)
   if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw damaged('the file does not start as gzip does')

@@ -33,7 +33,6 @@ export class HeldBytes {
   }
 }
 
-/** Holds what `chunks` bring for random access and gives it to `use`. */
 export async function holding<T>(chunks: AsyncIterable<Buffer>, use: (source: RandomAccessSource) => Promise<T>): Promise<T> {
   const held = new HeldBytes()
   try {

@@ -3,7 +3,6 @@ import { createGunzip, createInflate, createInflateRaw, type InflateRaw } from '
 /** The codes with which zlib says that the data, and not we, are at fault. */
 const dataFaults = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT', 'Z_STREAM_ERROR', 'ERR_TRAILING_JUNK_AFTER_STREAM_END'])
 
-/** What zlib says about damaged data; undefined where the error is another one. */
 export function inflateFault(error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message?: string }
   if (code === 'ERR_BUFFER_TOO_LARGE') return 'it unpacks to far more than its header says'
@@ -12,10 +11,7 @@ export function inflateFault(error: unknown): string | undefined {
 
 const engines = { raw: createInflateRaw, zlib: createInflate, gzip: createGunzip }
 
-/**
- * Inflates in bounded memory, whatever the size. `raw` is deflate without a wrapper (zip, a gzip member), `zlib` with one of a few bytes (PDF);
- * `gzip` takes whole gzip files. `consumed` hears how many bytes of the input the deflate data really had.
- */
+/** Inflates in bounded memory. `consumed` hears how many bytes of the input the deflate data really had. */
 export async function* inflated(
   kind: keyof typeof engines,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -30,7 +26,6 @@ export async function* inflated(
     if (fault) throw fault
   } catch (error) {
     engine.destroy()
-    // What went wrong with the input is why the engine broke off.
     throw (await feeding) ?? error
   } finally {
     engine.destroy()
@@ -59,5 +54,4 @@ async function feed(engine: InflateRaw, chunks: Iterable<Buffer> | AsyncIterable
   }
 }
 
-/** Members that are small enough to be inflated at one go. */
 export const atOnce = { input: 256 * 1024, output: 1024 * 1024 }

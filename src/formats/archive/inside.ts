@@ -18,7 +18,6 @@ export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undef
   return looksLikeTar(head) ? 'tar' : undefined
 }
 
-/** Looks into a member that is an archive itself; of any other it reads no more than the first block. */
 export async function lookInside(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
   const head = await stream.peek(tarBlock)
   const kind = archiveKind(head)

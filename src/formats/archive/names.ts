@@ -1,9 +1,7 @@
 import { named, trap } from '../refusal.js'
 
-/** Refuses a member's name that would be written outside the folder it is unpacked to. */
 export function checkName(name: string): void {
   if (name.includes('\0')) throw trap('archive_name', `the member ${named(name)} has a NUL in its name`)
-  // Windows takes both slashes for separators, so a backslash is judged as one.
   const path = name.replaceAll('\\', '/')
   if (path.startsWith('/')) throw trap('archive_path', `the member ${named(name)} has an absolute name`)
   if (/^[A-Za-z]:/.test(path)) throw trap('archive_path', `the member ${named(name)} names a drive`)
@@ -14,12 +12,10 @@ export function checkName(name: string): void {
 export class ArchiveLinks {
   private readonly links: { name: string; target: string; symbolic: boolean }[] = []
 
-  /** A symbolic link's target counts from the link's own folder, a hard link's from the archive's root. */
   add(name: string, target: string, symbolic: boolean): void {
     this.links.push({ name, target, symbolic })
   }
 
-  /** Throws where a link leads outside the archive's root. */
   check(): void {
     const symbolic = new Set(this.links.filter((link) => link.symbolic).map((link) => segments(link.name).join('/')))
     for (const link of this.links) this.checkLink(link, symbolic)

@@ -8,10 +8,8 @@ const mostNotes = 10
 // Two bytes are soon there by chance; the others show more in their own reader than here.
 const uncertain = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
-/** Looks at a member's content and, where it is an archive itself, into it. May leave some of the stream unread. */
 export type MemberLook = (stream: ByteStream, name: string, nest: ArchiveNest) => Promise<void>
 
-/** Where a reader stands in archives inside archives: what all the levels share, and how deep it is. */
 export class ArchiveNest {
   constructor(
     readonly budget: ArchiveBudget,
@@ -24,7 +22,6 @@ export class ArchiveNest {
     return this.budget.limits
   }
 
-  /** One archive deeper; refuses where that is too deep. */
   inside(name: string): ArchiveNest {
     if (this.depth + 1 > this.limits.maxNesting) {
       throw trap('nesting', `archives lie more than ${this.limits.maxNesting} deep inside each other, at ${named(name)}`)
@@ -42,7 +39,6 @@ export class ArchiveNest {
     }
   }
 
-  /** Remembers a member that may hold something and is not looked into here. */
   hold(head: Buffer): void {
     const kind = recognise(head)
     if (kind && !uncertain.has(kind)) this.budget.holds.add(kind)

@@ -2,17 +2,13 @@ import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Bytes in order, from a file (where skipping is free) or from an inflater. */
 export interface ByteStream {
-  /** The next `length` bytes without taking them; fewer at the end. */
   peek(length: number): Promise<Buffer>
-  /** The next `length` bytes; fewer at the end. */
   read(length: number): Promise<Buffer>
-  /** How many bytes there were to skip. */
   skip(length: number): Promise<number>
   /** The next `length` bytes in chunks, each valid until the next is asked for. */
   take(length: number): AsyncIterable<Buffer>
 }
 
-/** A part of a source, read from its start to its end. */
 export class SourceStream implements ByteStream {
   constructor(
     readonly source: RandomAccessSource,
@@ -49,7 +45,6 @@ export class SourceStream implements ByteStream {
   }
 }
 
-/** What an iterator brings, chunk by chunk. */
 export class PulledStream implements ByteStream {
   private readonly iterator: AsyncIterator<Buffer>
   private held: Buffer = Buffer.alloc(0)
@@ -60,7 +55,6 @@ export class PulledStream implements ByteStream {
 
   async peek(length: number): Promise<Buffer> {
     while (this.held.length < length) {
-      // A chunk is only lent until the next one is asked for.
       if (this.held.length > 0) this.held = Buffer.from(this.held)
       const next = await this.iterator.next()
       if (next.done) break
@@ -95,7 +89,6 @@ export class PulledStream implements ByteStream {
     }
   }
 
-  /** Lets go of the inflater behind it. */
   async close(): Promise<void> {
     await this.iterator.return?.()
   }

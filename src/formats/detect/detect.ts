@@ -11,13 +11,11 @@ import { oleType } from './ole.js'
 import { binarySignature, textLikeSignature } from './signatures.js'
 import { endsAsZip, zipType } from './zip.js'
 
-/** What the content is, whatever it is called. */
 export type Recognition =
   | { kind: 'empty' }
   /** `type` is a row of `types`, or the name that file-type gives it. `mime` only where it is no row. */
   | { kind: 'binary'; type: string; mime?: string }
   | { kind: 'text'; sign: TextSign }
-  /** Binary data that nothing is known to start with. */
   | { kind: 'unknown' }
 
 /**
@@ -73,7 +71,6 @@ async function fileType(source: RandomAccessSource): Promise<{ ext: string; mime
 }
 const wholeLimit = 64 * 1024
 
-/** What file-type asks of a Blob: so it reads only where it looks. */
 function asBlob(source: RandomAccessSource): Blob {
   const slice = (start: number, end: number) => ({
     arrayBuffer: async () => new Uint8Array(source.read(start, end - start)).buffer,
@@ -81,7 +78,6 @@ function asBlob(source: RandomAccessSource): Blob {
   return { size: source.size, type: '', slice } as unknown as Blob
 }
 
-// file-type's names for what we count as one type.
 const alias: Record<string, string> = {
   apng: 'png',
   'tar.gz': 'gz',
@@ -99,15 +95,12 @@ const alias: Record<string, string> = {
   cfb: 'ole',
 }
 
-// Documents that may consist of letters alone, and are no less what they are.
 const textual = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// Text by its first words: what it parses as is looked at elsewhere. In binary data these words are chance.
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
 // `%!` may start any text.
 const buriedInText = (ext: string, source: RandomAccessSource): boolean =>
   ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
 
-/** file-type knows some types by so few bytes that damaged or unknown files have them by chance. */
 function confirmed(type: string, ext: string, source: RandomAccessSource): boolean {
   if (type === 'mp3' && ext !== 'mp3') return isMpegSound(source)
   const confirm = confirmations[type]

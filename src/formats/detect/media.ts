@@ -62,7 +62,6 @@ function handlersOf(source: RandomAccessSource, limits: ReaderLimits, moov: Box)
   return handlers
 }
 
-/** Pictures for the chapters of a podcast are no film. */
 function isSlides(source: RandomAccessSource, limits: ReaderLimits, track: Box): boolean {
   const samples = findBox(source, limits, track.start, track.end, ['mdia', 'minf', 'stbl', 'stsd'])
   return samples !== undefined && ['jpeg', 'png '].includes(source.read(samples.start + 12, 4).toString('latin1'))
@@ -71,7 +70,6 @@ function isSlides(source: RandomAccessSource, limits: ReaderLimits, track: Box):
 const searched = 256 * 1024
 const enoughFrames = 4
 
-/** MPEG sound without a signature of its own: frames that follow each other, after an ID3 tag or some padding. */
 export function isMpegSound(source: RandomAccessSource): boolean {
   const start = Math.min(afterId3(source), source.size)
   const bytes = source.read(start, searched)
@@ -93,7 +91,6 @@ function framesFrom(bytes: Buffer, start: number): number {
   return count
 }
 
-/** An ID3 tag in front: nothing but sound has one. */
 export function hasId3(source: RandomAccessSource): boolean {
   const head = source.read(0, 10)
   return (
@@ -101,7 +98,6 @@ export function hasId3(source: RandomAccessSource): boolean {
   )
 }
 
-/** AAC in ADTS frames that follow each other. */
 export function isAdts(source: RandomAccessSource): boolean {
   const start = Math.min(afterId3(source), source.size)
   const bytes = source.read(start, 64 * 1024)

@@ -13,7 +13,6 @@ const telltales: Record<string, string> = {
   quill: 'pub',
 }
 
-/** Which program's compound file it is, by the streams at its root; `ole` where they do not tell or cannot be read. */
 export function oleType(source: RandomAccessSource): string {
   const roots = (listOleStreams(source) ?? []).filter(({ parents }) => parents.length === 0)
   const found = new Set(roots.flatMap(({ name }) => telltales[name.toLowerCase()] ?? []))

@@ -7,7 +7,6 @@ const at =
   (source) =>
     pattern.test(source.read(offset, 64).toString('latin1'))
 
-/** What file-type does not know, or knows by too little. Those of texts come before text is asked for. */
 const ofTexts: Record<string, Signature> = {
   fits: at(0, /^SIMPLE {2}= {18,20} *[TF]/),
   // Whatever the disk in it begins like; its facts stand behind it.
@@ -40,7 +39,6 @@ const find = (table: Record<string, Signature>, source: RandomAccessSource): str
 export const textLikeSignature = (source: RandomAccessSource): string | undefined => find(ofTexts, source)
 export const binarySignature = (source: RandomAccessSource): string | undefined => find(ofBinaries, source)
 
-/** dBase: a plausible date, and as many records as the file has room for. */
 function isDbf(source: RandomAccessSource): boolean {
   const head = source.read(0, 32)
   if (head.length < 32 || !/^[\x02\x03\x04\x05\x30\x31\x32\x43\x63\x83\x8b\x8c\xcb\xf5\xfb]$/.test(head.toString('latin1', 0, 1)))

@@ -4,7 +4,6 @@ const archive = 'archive behind the picture'
 const program = 'program behind the picture'
 const page = 'page or script behind the picture'
 
-// What stands right behind the end, as those who hide it there write it.
 const starts: [RegExp, string][] = [
   [/^(PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c|\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9]1AY&SY)/, archive],
   [/^(\x7fELF|#!\s*\/|\xca\xfe\xba\xbe|\xcf\xfa\xed\xfe)/, program],
@@ -13,7 +12,6 @@ const starts: [RegExp, string][] = [
 const windowBytes = 64 * 1024
 const jpegEnd = Buffer.from([0xff, 0xd9])
 
-/** What lies behind the end of a picture and is none: `after` bytes of it, or in a JPEG behind any of its end marks. */
 export function behindPicture(source: RandomAccessSource, after: number | 'jpeg'): string | undefined {
   if (after !== 'jpeg')
     return after > 0 ? (startOf(source, source.size - after) ?? further(source, source.size - after)) : undefined

@@ -5,7 +5,6 @@ interface RleImage {
   offset: number
   width: number
   rows: number
-  /** Four bits a pixel instead of eight. */
   nibbles: boolean
 }
 
@@ -50,7 +49,6 @@ class ByteReader {
     private offset: number,
   ) {}
 
-  /** The next byte, or -1 at the end. */
   next(): number {
     if (this.index >= this.window.length) {
       this.offset += this.index

@@ -52,10 +52,7 @@ const infoHeader = (bytes: Buffer): Header => ({
   colours: bytes.length >= 36 ? bytes.readUInt32LE(32) : 0,
 })
 
-/**
- * Compressions that viewers open: none, RLE8, RLE4, bit fields, bit fields with alpha. JPEG and PNG inside a BMP (4, 5) are for
- * printers, OS/2 means other things by 3 and 4, and two bits a pixel are of pocket computers: ImageMagick and ffmpeg refuse them all.
- */
+/** Compressions that viewers open. JPEG and PNG in a BMP (4, 5) and two bits a pixel ImageMagick and ffmpeg refuse, too. */
 const depthsOf: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
 function faultOf(header: Header): string | undefined {

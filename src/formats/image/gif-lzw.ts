@@ -1,4 +1,3 @@
-/** Follows the LZW codes of one GIF picture and counts the pixels that they stand for, without making them. */
 export class GifFrameData {
   private readonly clear: number
   private readonly lengths = new Uint32Array(4096)
@@ -21,7 +20,6 @@ export class GifFrameData {
     this.lengths.fill(1, 0, this.clear)
   }
 
-  /** The bytes of one sub-block. */
   take(bytes: Buffer): void {
     if (this.ended || this.problem) return
     for (const byte of bytes) {
@@ -37,7 +35,6 @@ export class GifFrameData {
     }
   }
 
-  /** What is wrong once the last sub-block was taken. */
   fault(): string | undefined {
     if (this.problem) return this.problem
     if (this.pixels < this.wanted) return `its data ends after ${this.pixels} of ${this.wanted} pixels`

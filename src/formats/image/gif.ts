@@ -3,10 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
 import { pixelFlood } from './pixels.js'
 
-/**
- * GIF, every frame of it: blocks and the LZW codes of each image. Done here and not by libvips, whose reader paints over
- * damage that other programs refuse; a frame's codes are counted, never kept, so memory is constant.
- */
+/** GIF, block by block. libvips' reader paints over damage that other programs refuse. Codes are counted, never kept. */
 export const readGif: FormatReader = (source, limits) => {
   const head = source.read(0, 13)
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))
@@ -88,7 +85,6 @@ class GifWalk {
     return undefined
   }
 
-  /** Sub-blocks to the empty one that ends them. */
   private blocks(data?: GifFrameData): string | undefined {
     for (;;) {
       checkDeadline(this.limits)

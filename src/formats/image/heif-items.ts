@@ -2,20 +2,17 @@ import { checkDeadline, type ReaderLimits } from '../format.js'
 import { type Box, boxesOf } from '../media/boxes.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** A part of an item's data: an absolute place in the file. */
 export interface Extent {
   start: number
   length: number
 }
 
-/** A picture, a tile, a thumbnail or a description in the file. ISO/IEC 23008-12 */
 export interface HeifItem {
   id: number
   type: string
   /** Undefined where its data is of a kind that is not looked at (another file, another item). */
   extents: Extent[] | undefined
   properties: Box[]
-  /** Items that it is derived from: the tiles of a grid. */
   sources: number[]
   /** Pictures that it belongs to: of its transparency, say. */
   belongsTo: number[]
@@ -30,10 +27,8 @@ export interface HeifItems {
   items: Map<number, HeifItem>
 }
 
-/** Lists of items are kilobytes; this many bytes are no list any more. */
 const maxList = 16 * 1024 * 1024
 
-/** The items of a `meta` box, or what keeps readers from finding them. */
 export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta: Box): HeifItems | string {
   const boxes = new Map<string, Box>()
   for (const box of boxesOf(source, limits, meta.start + 4, meta.end)) {
@@ -150,7 +145,6 @@ function readReferences(source: RandomAccessSource, limits: ReaderLimits, box: B
   }
 }
 
-/** The content of a box with a version and flags. */
 function listOf(source: RandomAccessSource, box: { start: number; end: number } | undefined): List | undefined {
   if (!box) return undefined
   const list = new List(source.read(box.start, Math.min(box.end - box.start, maxList)))
@@ -158,7 +152,6 @@ function listOf(source: RandomAccessSource, box: { start: number; end: number } 
   return list
 }
 
-/** Numbers of any width, one after the other. Throws RangeError at the end. */
 class List {
   version = 0
   flags = 0

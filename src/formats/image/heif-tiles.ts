@@ -6,7 +6,6 @@ import { type Change, decode } from './vips.js'
 // What libheif says of their data; it may also miss something of a tile that only a picture has.
 const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
 
-/** Tiles that are decoded one by one; grids of photographs have some fifty. */
 const decodedTiles = 256
 
 /**

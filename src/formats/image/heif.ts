@@ -15,7 +15,6 @@ const damage = /Bitstream not supported by this decoder/
 /** AVIF: box structure and size, then the picture by libvips. */
 export const readAvif: FormatReader = (source, limits) => readHeif(source, limits, 'AVIF', /^(avif|avis|mif1|miaf|MA1A|MA1B)$/)
 
-/** HEIC: its boxes, items and units of HEVC; no decoder for what is in those is bundled, and the report says so. */
 export const readHeic: FormatReader = (source, limits) =>
   readHeif(source, limits, 'HEIC', /^(heic|heix|hevc|hevx|heim|heis|mif1|msf1)$/)
 
@@ -52,7 +51,6 @@ type Items = HeifItems | string
 const undecodedFault = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
   typeof items === 'string' ? items : faultOfPicture(source, limits, items)
 
-/** What libheif overlooks, which other readers do not. */
 async function decodedFault(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -127,7 +125,6 @@ const transparencyOf = (source: RandomAccessSource, { id }: HeifItem, items: Hei
 const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
 const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
 
-/** A grid says how many tiles it has, which is as many as it refers to. */
 function gridFault(source: RandomAccessSource, { extents, sources }: HeifItem): string | undefined {
   const [place] = extents ?? []
   if (!place) return 'it does not say how its tiles lie'
@@ -164,7 +161,6 @@ function isImpossible(source: RandomAccessSource, { type, start, end }: Box): bo
   return type === 'pixi' && (bytes.length === 0 || end - start < 5 + bytes[0]!)
 }
 
-/** The largest size that any of its pictures claims (`ispe` properties). */
 function largestSize(source: RandomAccessSource, limits: ReaderLimits, meta: Box): { width: number; height: number } | undefined {
   const properties = findBox(source, limits, meta.start + 4, meta.end, ['iprp', 'ipco'])
   if (!properties) return undefined

@@ -28,7 +28,6 @@ interface Configuration {
 function readConfiguration(source: RandomAccessSource, box: Box): Configuration | string {
   const bytes = source.read(box.start, Math.min(box.end - box.start, maxConfiguration))
   if (bytes.length < 23) return 'its decoder configuration (hvcC) is cut off'
-  // Some early encoders wrote version 0.
   if (bytes[0]! > 1) return `its decoder configuration (hvcC) has an unknown version (${bytes[0]})`
   const lengthSize = (bytes[21]! & 3) + 1
   if (lengthSize === 3) return 'its decoder configuration (hvcC) gives an impossible length of lengths'
@@ -84,7 +83,6 @@ function unitsFault(data: Joined, limits: ReaderLimits, { lengthSize, kinds }: C
 
 const isLayered = (unit: Buffer) => (unit[0]! & 1) !== 0 || unit[1]! >> 3 !== 0
 
-/** The kind of unit, or undefined where no unit starts so: a bit that is always 0, a layer and a time layer that exist. */
 function headKind(first: number, second: number): number | undefined {
   return first & 0x80 || (second & 7) === 0 ? undefined : first >> 1
 }
@@ -108,7 +106,6 @@ function hasBareZeros(bytes: Buffer): boolean {
 }
 const pair = Buffer.from([0, 0])
 
-/** The extents of an item as one. */
 class Joined {
   readonly size: number
 

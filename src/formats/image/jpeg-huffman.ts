@@ -20,7 +20,6 @@ export function huffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | un
   return table
 }
 
-/** One component of a scan: its blocks in each unit, and its tables. */
 export interface ScanComponent {
   blocks: number
   dc: HuffmanTable
@@ -35,7 +34,6 @@ class ScanBits {
   private held = 0
   private count = 0
   private padded = 0
-  /** A code was met that its table does not know. */
   lost = false
 
   constructor(
@@ -45,12 +43,10 @@ class ScanBits {
     this.base = start
   }
 
-  /** More was taken than is there. */
   get exhausted(): boolean {
     return this.padded > this.count
   }
 
-  /** The first byte of which no bit was taken. */
   get position(): number {
     return this.base + this.index - ((this.count - this.padded) >> 3)
   }
@@ -92,7 +88,6 @@ class ScanBits {
   }
 }
 
-/** Where the data of some units ends; `displaced` where they hold what no encoder writes and readers paint over. */
 export interface Followed {
   end: number
   displaced: boolean
@@ -117,14 +112,12 @@ export function followCodes(
   return { end: bits.position, displaced: displaced || bits.lost }
 }
 
-/** How many values the block has, of which 64 exist. */
 function followBlock(bits: ScanBits, dc: HuffmanTable, ac: HuffmanTable): number {
   bits.skip(bits.symbol(dc) & 15)
   let at = 1
   for (; at < 64; at++) {
     const symbol = bits.symbol(ac)
     const size = symbol & 15
-    // No value: a run of sixteen zeros, or the end of the block.
     if (size === 0 && symbol !== 0xf0) break
     at += symbol >> 4
     bits.skip(size)

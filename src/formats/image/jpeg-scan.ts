@@ -99,7 +99,6 @@ class ScanWalk {
     }
   }
 
-  /** Where the next marker is to be looked for, or what is wrong; undefined where the scan is none that can be followed. */
   private followScan(body: Buffer, start: number): number | string | undefined {
     const parts = this.frame && this.partsOf(this.frame, body)
     if (!parts) return undefined
@@ -151,7 +150,6 @@ class ScanWalk {
 
   private marker(at: number): { code: number; after: number } | undefined {
     const next = this.source.read(at, 2)
-    // As a rule it stands right there.
     if (next.length === 2 && next[0] === 0xff && next[1] !== 0 && next[1] !== 0xff) return { code: next[1]!, after: at + 2 }
     return nextMarker(this.source, this.limits, at)
   }
@@ -166,7 +164,6 @@ function readFrame(body: Buffer): Frame | undefined {
   return possible ? { width: body.readUInt16BE(3), height: body.readUInt16BE(1), components } : undefined
 }
 
-/** The next marker from `at`: readers skip what stands between segments. */
 export function nextMarker(
   source: RandomAccessSource,
   limits: ReaderLimits,

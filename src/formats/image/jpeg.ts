@@ -60,7 +60,6 @@ export const readJpeg: FormatReader = async (source, limits) => {
   )
 }
 
-/** Walks the segments to the frame header. */
 function findFrame(source: RandomAccessSource, limits: ReaderLimits): Frame | string {
   let at = 2
   for (;;) {
@@ -95,7 +94,6 @@ function readFrame(code: number, head: Buffer, length: number): Frame | string {
   return frame
 }
 
-/** True where an end marker follows some scan: bytes after it do not matter. */
 function hasEnd(source: RandomAccessSource, limits: ReaderLimits): boolean {
   let before = false
   for (const chunk of source.chunks(Math.max(2, source.size - 4 * 1024 * 1024))) {

@@ -3,18 +3,13 @@ import { devNull } from 'node:os'
 import sharp from 'sharp'
 import { type Change, type Decoded, type DecodeTask, nothingSaid } from './vips.js'
 
-// One thread and no cache: a process decodes one image at a time and never twice.
 sharp.cache(false)
 sharp.concurrency(1)
 
 // Up to here the rows are kept: to set up the sink that forgets them takes 0.3 ms, as much as decoding a thumbnail.
 const keptPixels = 1_048_576
 
-/**
- * Decodes every row of an image, given as bytes or by its path. Of larger ones they are not kept: a PNG without compression, written
- * to the null device, is the one sink of libvips that asks for all pixels in order and forgets them. One channel is enough, since
- * channels are decoded together.
- */
+/** Decodes every row. A PNG to the null device is the one sink of libvips that asks for all pixels in order and forgets them. */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {

@@ -3,16 +3,12 @@ import { type FormatVerdict, type ReaderLimits, trapped } from '../format.js'
 export interface PictureSize {
   width: number
   height: number
-  /** Of a pixel, all its channels together. */
   bits: number
   /** How many times the usual bound holds, where decoders never have all of it at once. */
   times?: number
 }
 
-/**
- * Refuses, from the header alone, an image that would take more memory to show than anybody expects. The file's size does not
- * count: padding costs nothing.
- */
+/** Refuses by the header an image that takes too much memory to show. The file's size does not count: padding costs nothing. */
 export function pixelFlood(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
   if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined

@@ -6,7 +6,6 @@ import { decode } from './vips.js'
 
 const signature = Buffer.from('89504e470d0a1a0a', 'hex')
 
-/** Bit depths that each colour type allows. PNG specification §11.2.1 */
 const depths: Record<number, number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] }
 
 const channels: Record<number, number> = { 2: 3, 4: 2, 6: 4 }
@@ -72,7 +71,6 @@ function readHeader(chunk: Buffer): Header | string {
   return { width, height, colourType, bits: depth * (channels[colourType] ?? 1) }
 }
 
-/** Where the image ends, or what is wrong with the chunks after the header. */
 function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, notes: string[]): number | string {
   const seen = new Set<string>()
   let at = 8

@@ -23,7 +23,6 @@ const typeSizes: Record<number, number> = {
 interface Field {
   type: number
   count: number
-  /** Where its values stand. */
   offset: number
 }
 
@@ -47,7 +46,6 @@ export class TiffReader {
     return new TiffReader(source, little, true, Number(little ? head.readBigUInt64LE(8) : head.readBigUInt64BE(8)))
   }
 
-  /** The directory at `offset`: its fields by tag, and where the next one stands (0: none; undefined: cut off). */
   directory(offset: number): { fields: Map<number, Field>; next: number | undefined } | undefined {
     const countSize = this.big ? 8 : 2
     const entrySize = this.big ? 20 : 12
@@ -75,7 +73,6 @@ export class TiffReader {
     return { tag, type, count, offset: inline ? place : this.decode(entry, 4 + width, width) }
   }
 
-  /** One value of a field, or undefined where the field or the value is not there. */
   value(field: Field | undefined, index = 0): number | undefined {
     if (!field || index >= field.count) return undefined
     const size = typeSizes[field.type] ?? 0
@@ -83,7 +80,6 @@ export class TiffReader {
     return this.number(field.offset + index * size, size)
   }
 
-  /** Values of a field in order; ends early where the file does. */
   *values(field: Field): Generator<number> {
     const size = typeSizes[field.type] ?? 0
     if (![1, 2, 4, 8].includes(size)) return

@@ -46,9 +46,7 @@ interface Page {
   height: number
   compression: number
   tiled: boolean
-  /** Of a pixel. */
   bits: number
-  /** What its pixels take where they are not compressed. */
   bytes: number
   fields: TiffFields
 }
@@ -148,7 +146,6 @@ function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSo
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }
 
-/** What is missing of the data by its own figures. Sparse files leave out a tile by placing it at 0. */
 function missingData(reader: TiffReader, page: Page, source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const offsets = page.fields.get(page.tiled ? tag.tileOffsets : tag.stripOffsets)
   const counts = page.fields.get(page.tiled ? tag.tileCounts : tag.stripCounts)

@@ -6,7 +6,6 @@ const decodedSize = 128 * 1024 * 1024
 
 export interface DecodeOptions {
   failOn: 'truncated' | 'error' | 'warning'
-  /** First page to decode, and how many (-1: all of them). */
   page?: number
   pages?: number
   /** Where the header tells: of all its pages. More are refused, and few are kept while they are decoded. */
@@ -20,19 +19,14 @@ export interface Change {
   bytes: Uint8Array
 }
 
-/** What is asked of libvips about the file under test. */
 export interface DecodeTask extends DecodeOptions {
-  /** Time to decode in, in whole seconds. */
   seconds: number
 }
 
-/** What libvips made of an image: decoded to the last row, refused (and why), or not done in time. */
 export type Decoded = { outcome: 'decoded' } | { outcome: 'refused'; message: string } | { outcome: 'too_slow' }
 
-/** Also: not looked at because it is too large. */
 export type Decoding = Exclude<Decoded, { outcome: 'too_slow' }> | { outcome: 'too_large' }
 
-/** The message of a refusal for which libvips gives no reason. */
 export const nothingSaid = 'no reason given'
 
 export type ImageDecoder = (source: RandomAccessSource, task: DecodeTask) => Promise<Decoded>
@@ -47,7 +41,6 @@ export function decodeImagesWith(named: ImageDecoder): void {
   decoder = named
 }
 
-/** Decodes every row of the file under test, and keeps no pixels. Throws `DeadlineExceeded`. */
 export async function decode(source: RandomAccessSource, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
   if (source.size > decodedSize) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)

@@ -8,7 +8,6 @@ interface Canvas {
   height: number
 }
 
-/** WebP, still and animated: the RIFF chunks, then all frames by libvips. */
 export const readWebp: FormatReader = async (source, limits) => {
   const head = source.read(0, 12)
   if (head.length < 12 || head.toString('latin1', 0, 4) !== 'RIFF' || head.toString('latin1', 8, 12) !== 'WEBP')
@@ -33,7 +32,6 @@ export const readWebp: FormatReader = async (source, limits) => {
   return sound(notes, evidence)
 }
 
-/** Canvas size and number of frames, or what is wrong. */
 function walkChunks(
   source: RandomAccessSource,
   limits: ReaderLimits,

@@ -2,7 +2,6 @@ import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } fr
 import type { RandomAccessSource } from '../random-access-source.js'
 import { afterId3 } from './tags.js'
 
-/** Bytes of the ADTS frame whose head stands at `at`; 0 where none does. ISO 13818-7, adts_frame. */
 function frameLength(bytes: Buffer, at: number): number {
   if (at + 6 > bytes.length || bytes[at] !== 0xff || ((bytes[at + 1] as number) & 0xf6) !== 0xf0) return 0
   // Codes of sampling rates from 13 on are not used.
@@ -11,7 +10,6 @@ function frameLength(bytes: Buffer, at: number): number {
   return length < 7 ? 0 : length
 }
 
-/** Where the next byte stands with which a frame may start, after `from`; the end of the file where there is none. */
 function nextSync(source: RandomAccessSource, limits: ReaderLimits, from: number): number {
   const window = 4096
   for (let offset = from + 1; offset < source.size; offset += window) {

@@ -1,7 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** A box (atom) of an ISO base media file: where its payload starts and ends. */
 export interface Box {
   type: string
   start: number
@@ -41,7 +40,6 @@ export function* boxesOf(source: RandomAccessSource, limits: ReaderLimits, start
 /** Only the last box of a file may do without a length. Zeros, with which QuickTime ends some lists, are no box. */
 export const isEndless = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
 
-/** The first box at `path`, below the boxes between `start` and `end`. */
 export function findBox(
   source: RandomAccessSource,
   limits: ReaderLimits,

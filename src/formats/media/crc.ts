@@ -1,4 +1,3 @@
-/** Tables of the checksums that audio formats use: most significant bit first, starting at 0. */
 function table(bits: 8 | 16 | 32, polynomial: number): Uint32Array {
   const entries = new Uint32Array(256)
   const top = 2 ** (bits - 1)
@@ -11,14 +10,11 @@ function table(bits: 8 | 16 | 32, polynomial: number): Uint32Array {
   return entries
 }
 
-/** Frames of FLAC. */
 export const crc16Table = table(16, 0x8005)
-/** Pages of Ogg. */
 export const crc32Table = table(32, 0x04c11db7)
 
 const crc8Table = table(8, 0x07)
 
-/** The checksum in the head of a FLAC frame. */
 export function crc8(bytes: Buffer, start: number, end: number): number {
   let crc = 0
   for (let index = start; index < end; index++) crc = crc8Table[crc ^ (bytes[index] as number)] as number

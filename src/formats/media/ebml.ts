@@ -1,10 +1,8 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** An element of EBML (Matroska, WebM): its id, and where its content lies. */
 export interface Element {
   id: number
   start: number
-  /** Undefined: its length was not known when it was written (streams). */
   end?: number
 }
 

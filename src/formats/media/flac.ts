@@ -11,7 +11,6 @@ interface StreamInfo {
 interface Frames {
   count: number
   samples: number
-  /** Bytes since the last frame whose checksum was right. */
   open: number
 }
 
@@ -65,7 +64,6 @@ function streamInfo(bytes: Buffer): StreamInfo | undefined {
   return { totalSamples: ((bytes[13] as number) & 0x0f) * 2 ** 32 + bytes.readUInt32BE(14) }
 }
 
-/** A frame ends where its checksum comes out as zero and the head of another one follows, or the file ends. */
 function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Frames {
   const frames: Frames = { count: 0, samples: 0, open: 0 }
   const window = 256 * 1024

@@ -1,6 +1,4 @@
-/** The head of a frame of MPEG sound: what must stay the same from frame to frame, and its length in bytes. */
 export interface Mp3Frame {
-  /** Version, layer and sampling rate in one number. */
   kind: number
   length: number
 }

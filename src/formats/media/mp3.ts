@@ -6,16 +6,12 @@ import { afterId3, beforeTrailers } from './tags.js'
 interface Walk {
   frames: number
   framed: number
-  /** Bytes that are neither frames nor zero. */
   junk: number
   longestRun: number
   cut: boolean
 }
 
-/**
- * MP3 (and layers 1 and 2): frames that follow each other. Players look for the next frame where one is damaged or cut, so
- * only a file in which they find next to nothing is refused.
- */
+/** MP3 (and layers 1 and 2). Players look for the next frame, so only a file in which they find next to nothing is refused. */
 export const readMp3: FormatReader = (source, limits) => {
   const start = afterId3(source)
   if (start >= source.size)
@@ -63,7 +59,6 @@ function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: num
   return walk
 }
 
-/** The frame at `at`, of the same kind as the one before it. */
 function frameAt(source: RandomAccessSource, at: number, end: number, previous: Mp3Frame | undefined): Mp3Frame | undefined {
   const frame = mp3Frame(source.read(at, 4), 0)
   if (!frame || (previous && frame.kind !== previous.kind)) return undefined
@@ -73,7 +68,6 @@ function frameAt(source: RandomAccessSource, at: number, end: number, previous: 
   return following && following.kind === frame.kind ? frame : undefined
 }
 
-/** Where the next two frames that follow each other start, from just after `at`; -1 where none do. Counts what is skipped. */
 function findFrame(source: RandomAccessSource, limits: ReaderLimits, at: number, end: number, walk: Walk): number {
   const window = 64 * 1024
   for (let offset = at; offset < end; offset += window) {

@@ -9,13 +9,10 @@ const configurations: Record<string, string> = { avc1: 'avcC', avc3: 'avcC', hvc
 
 interface Described {
   description: Box
-  /** The track's handler. */
   kind: string
-  /** Where its first sample lies. */
   firstSample: number | undefined
 }
 
-/** What is wrong with how a track says that its samples are coded (stsd). */
 export function codingFault(
   source: RandomAccessSource,
   limits: ReaderLimits,

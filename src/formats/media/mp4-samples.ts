@@ -3,16 +3,12 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import type { Box } from './boxes.js'
 import { number32, WindowReader } from './window.js'
 
-/** What a sample table is worth. */
 export interface SampleCheck {
-  /** Why the table cannot be read. */
   fault?: string
-  /** The first place where it lists samples beyond the end of the file. */
   outside?: string
   /** Chunks that hold samples, and those of them that start inside the file. */
   promised: number
   there: number
-  /** Where the first sample lies. */
   first?: number
 }
 
@@ -56,7 +52,6 @@ interface Table {
   wide: number
 }
 
-/** Chunk after chunk: its offset, and the sizes of the samples in it. */
 function walkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Table): SampleCheck {
   const { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide } = table
   const reader = new WindowReader(source)

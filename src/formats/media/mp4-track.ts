@@ -4,7 +4,6 @@ import { type Box, boxesOf, isEndless } from './boxes.js'
 import { codingFault } from './mp4-entries.js'
 import { checkSamples, noSamples, type SampleCheck } from './mp4-samples.js'
 
-/** The boxes that lead from a track (trak) to its samples, how these are coded, and where they lie. */
 export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): SampleCheck {
   let inside = childrenOf(source, limits, track)
   let kind = ''

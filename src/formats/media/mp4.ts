@@ -12,11 +12,9 @@ const printable = /^[\x20-\x7e\xa9]{4}$/
 interface Top {
   boxes: Box[]
   notes: string[]
-  /** The type of the box that the end of the file cuts off. */
   cut?: string
 }
 
-/** What the tracks of a movie header come to. */
 interface Movie {
   fault?: string
   outside?: string
@@ -51,7 +49,6 @@ export const readMp4: FormatReader = (source, limits) => {
   return whole({ source, top, found, fragments, media, evidence })
 }
 
-/** What is missing at the end, and whether anything is left to play. */
 function whole(film: {
   source: RandomAccessSource
   top: Top

@@ -6,14 +6,11 @@ export interface Page {
   length: number
   first: boolean
   last: boolean
-  /** Some sound ends on it: headers stand at the position 0, and pages inside a packet at -1. */
   plays: boolean
   serial: number
-  /** The first bytes of its content. */
   start: string
 }
 
-/** The page at `at`, or why there is none. */
 export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: number): Page | string {
   const head = source.read(at, 27 + 255)
   if (head.length < 4 || head.toString('latin1', 0, 4) !== 'OggS' || (head[4] ?? 0) !== 0) return 'no page'
@@ -36,7 +33,6 @@ export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: n
   }
 }
 
-/** Where the next page with a right checksum starts, from just after `from`; -1 where none does.. */
 export function nextPage(source: RandomAccessSource, limits: ReaderLimits, from: number): number {
   const window = 16_384
   for (let offset = from + 1; offset < source.size; offset += window) {
@@ -48,7 +44,6 @@ export function nextPage(source: RandomAccessSource, limits: ReaderLimits, from:
   return -1
 }
 
-/** Over the whole page, with its own place counted as zero. */
 function pageCrc(bytes: Buffer): number {
   let crc = 0
   for (let index = 0; index < bytes.length; index++) {

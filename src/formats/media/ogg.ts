@@ -13,16 +13,11 @@ const codecs: [RegExp, string, RegExp?][] = [
   [/^\x80theora/, 'theora', /^\x81theora/],
   [/^fishead/, 'skeleton'],
 ]
-// More streams than this at once are not told apart.
 const maxStreams = 1000
 
-/**
- * Ogg: pages by their checksums. The headers of a stream, up to the first page with sound, must be whole; further on players
- * skip a damaged page and go on at the next, and so do we where more is sound than damaged.
- */
+/** Ogg: headers must be whole; further on players skip a damaged page, and so do we where more is sound than damaged. */
 export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).run()
 
-/** Some writers fill blocks up between pages. */
 function endOfZeros(source: RandomAccessSource, at: number): number {
   const zeros = source.read(at, 64 * 1024)
   const end = zeros.findIndex((byte) => byte !== 0)
@@ -31,7 +26,6 @@ function endOfZeros(source: RandomAccessSource, at: number): number {
 
 class PageWalk {
   private readonly streams: string[] = []
-  /** Streams whose second page is still to come, by serial number: what it must start with. */
   private readonly awaited = new Map<number, RegExp | undefined>()
   private readonly known = new Set<number>()
   private pages = 0

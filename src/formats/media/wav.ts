@@ -3,9 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 
 interface Shape {
   format?: Buffer
-  /** The bytes of sound that are promised, and those that are there. */
   data?: { promised: number; there: number }
-  /** Where the file as a whole is said to end. */
   end: number
   notes: string[]
 }

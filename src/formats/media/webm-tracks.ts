@@ -20,7 +20,6 @@ const setups: Record<string, (bytes: Buffer) => boolean> = {
   'V_MPEGH/ISO/HEVC': (bytes) => bytes.length >= 22,
 }
 
-/** The numbers of the tracks that can be played, or what is wrong where there is none. */
 export function playableTracks(source: RandomAccessSource, limits: ReaderLimits, tracks: Element): Set<number> | string {
   const numbers = new Set<number>()
   let fault = 'has no tracks'
@@ -59,7 +58,6 @@ function readTrack(source: RandomAccessSource, limits: ReaderLimits, element: El
   return track
 }
 
-/** The elements in another; a text where one does not fit. */
 export function* elementsIn(source: RandomAccessSource, limits: ReaderLimits, parent: Element): Generator<Element | string> {
   const end = parent.end ?? parent.start
   for (let at = parent.start; at < end; ) {

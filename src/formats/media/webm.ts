@@ -29,7 +29,6 @@ export const readWebm: FormatReader = (source, limits) => {
     return broken(`is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
   if (readVersion > 1) return broken(`is written in version ${readVersion} of EBML, which no player reads`)
   let at = header.end
-  // Readers skip what stands between the header and the segment (Void, CRC-32).
   for (let skipped = 0; skipped < 16; skipped++) {
     const element = elementAt(source, at)
     if (!element) return broken('has no segment: it is truncated')
@@ -60,7 +59,6 @@ class SegmentWalk {
   private clusters = 0
   private blocks = 0
   private elements = 0
-  /** Bytes of blocks, and bytes that are no elements. */
   private played = 0
   private lost = 0
   private damage: string | undefined
@@ -107,7 +105,6 @@ class SegmentWalk {
   private flooded = () => this.elements > this.limits.maxEntries * 100
   private facts = () => ({ tracks: this.tracks?.size ?? 0, clusters: this.clusters, blocks: this.blocks })
 
-  /** Reads the large part at `at` and gives where the next one starts, or what is wrong and where. */
   private part(at: number): number | { problem: string; at: number } {
     const element = this.next(at, this.end)
     if (typeof element === 'string') return { problem: element, at }
@@ -124,7 +121,6 @@ class SegmentWalk {
     return element.end
   }
 
-  /** The element at `at`, which must fit before `end`. */
   private next(at: number, end: number): Element | string {
     if ((++this.elements & 255) === 1) checkDeadline(this.limits)
     const element = elementAt(this.source, at)
@@ -138,7 +134,6 @@ class SegmentWalk {
     return element
   }
 
-  /** Where the cluster ends: at its length, or before the next large part. */
   private walkCluster(cluster: Element): number | { problem: string; at: number } {
     const end = Math.min(cluster.end ?? this.end, this.end)
     let at = cluster.start
@@ -169,7 +164,6 @@ class SegmentWalk {
     return undefined
   }
 
-  /** Where the next cluster or other large part starts, after damage at `from`; the end of the segment where there is none. */
   private resume(from: number): number {
     const window = 4096
     for (let offset = from + 1; offset < this.end; offset += window) {

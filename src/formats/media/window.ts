@@ -6,7 +6,6 @@ export class WindowReader {
 
   constructor(private readonly source: RandomAccessSource) {}
 
-  /** The number of `size` bytes (1, 2, 4 or 8) at `offset`; 0 beyond the end of the file. */
   read(table: string, offset: number, size: number): number {
     let window = this.windows.get(table)
     if (!window || offset < window.start || offset + size > window.start + window.bytes.length) {
@@ -19,7 +18,6 @@ export class WindowReader {
   }
 }
 
-/** The number of four bytes at `offset`; 0 beyond the end of the file. */
 export function number32(source: RandomAccessSource, offset: number): number {
   const bytes = source.read(offset, 4)
   return bytes.length === 4 ? bytes.readUInt32BE(0) : 0

@@ -7,10 +7,7 @@ const looked = 64 * 1024
 /** True for the members of a document that programs parse as XML, whether or not we do. */
 export const isXmlPart = (name: string): boolean => /\.(xml|rels|vml|xhtml|html|htm|opf|ncx|rdf)$/i.test(name)
 
-/**
- * Looks at the start of a part that is not parsed here for entities that explode. Whatever else is in it is not judged:
- * users' own XML and pages of books may be any XML, or none.
- */
+/** Entities that explode, in a part that is not parsed here: what users add and pages of books may be any XML, or none. */
 export class EntityWatch implements PartSink {
   private start: Buffer = Buffer.alloc(0)
 

@@ -43,7 +43,6 @@ export class OfficeActivity {
   }
 }
 
-/** Hands one part's text on, as far as it is kept. */
 class Kept implements PartSink {
   #text = ''
   constructor(private readonly ended: (text: string) => void) {}
@@ -87,7 +86,6 @@ const unescaped = (text: string): string =>
     .replaceAll('&quot;', '"')
     .replaceAll('&amp;', '&')
 
-/** Hands each chunk to both. */
 export const both = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
   one && other
     ? {

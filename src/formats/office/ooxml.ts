@@ -12,13 +12,11 @@ export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
 
 const roots: Record<OoxmlKind, string> = { docx: 'document', xlsx: 'workbook', pptx: 'presentation' }
 
-/** Which relationships of the main part carry the content; Office repairs the loss of some. */
 const contents: Partial<Record<OoxmlKind, RegExp>> = {
   xlsx: /\/(worksheet|chartsheet|dialogsheet|xlMacrosheet|xlIntlMacrosheet)$/,
   pptx: /\/slide$/,
 }
 
-/** The parts that the program cannot do without. */
 interface Plan {
   main: string
   parts: Map<string, { root?: string }>

@@ -11,7 +11,6 @@ export type OpenDocumentKind = 'odt' | 'ods' | 'odp'
 
 const kinds: Record<OpenDocumentKind, string> = { odt: 'text', ods: 'spreadsheet', odp: 'presentation' }
 
-/** What the member `mimetype` says, which readers do without. */
 function checkCalled(pack: ZipPackage, nest: ArchiveNest, what: string, wanted: RegExp): void {
   const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
   if (type === undefined) nest.note("the member 'mimetype' is missing")
@@ -62,7 +61,6 @@ function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boole
   return found
 }
 
-/** E-books (EPUB 2 and 3): the container leads to the package document, and both are well-formed. */
 export const readEpub = archiveReader(async (source, nest) => {
   const pack = new ZipPackage(source, nest.limits)
   checkCalled(pack, nest, 'book', /^application\/epub\+zip$/)
@@ -92,7 +90,6 @@ function packageDocument(pack: ZipPackage): string {
   return part
 }
 
-/** `parts`: those that are read as XML, and what their root must be. */
 async function checkParts(
   source: RandomAccessSource,
   nest: ArchiveNest,

@@ -4,7 +4,6 @@ import type { PartSink } from '../archive/zip/member.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import { damaged, Refusal, trap } from '../refusal.js'
 
-/** An element as it opens; names keep their prefixes off. */
 export interface XmlElement {
   name: string
   attributes: Record<string, string>
@@ -12,7 +11,6 @@ export interface XmlElement {
 
 interface PartOptions {
   limits: ReaderLimits
-  /** Local name of the root element, where only one is right. */
   root?: string
   /** Office refuses any document type declaration in its parts; others only those that define entities. */
   doctype: 'refused' | 'without entities'
@@ -91,7 +89,6 @@ export class XmlPart implements PartSink {
     this.guarded(() => this.parser.write(this.decoder!.decode(chunk, { stream: true })))
   }
 
-  /** What the parser and the decoder throw is the part's fault. */
   private guarded(work: () => void): void {
     try {
       work()
@@ -121,7 +118,6 @@ export class XmlPart implements PartSink {
   }
 }
 
-/** Parses a part that is small and at hand. */
 export function parseXml(name: string, bytes: Buffer, options: PartOptions): void {
   const part = new XmlPart(name, options)
   part.write(bytes)
@@ -136,7 +132,6 @@ export function attribute(element: XmlElement, name: string): string | undefined
 
 const local = (name: string) => name.slice(name.indexOf(':') + 1)
 
-/** Byte order mark, else the shape of the first bytes, else the declaration (XML 1.0, appendix F). */
 function encodingOf(start: Buffer): string {
   const hex = start.toString('hex', 0, 4)
   if (hex.startsWith('efbbbf')) return 'utf-8'

@@ -6,9 +6,7 @@ const reach = 1024 * 1024
 
 /** What is known of an encrypted PDF without its password. Many are encrypted only to forbid printing: these everyone can read. */
 export interface PdfEncryption {
-  /** Why it cannot be read; undefined where the empty password opens it. */
   closed?: string
-  /** The content of a stream of the object of this number, as every viewer reads it. */
   decrypt(data: Buffer, number: number, generation: number): Buffer
 }
 
@@ -110,7 +108,6 @@ function objectKey(key: Buffer, number: number, generation: number, salt = Buffe
     .subarray(0, Math.min(16, key.length + 5))
 }
 
-/** A string of a PDF, `(…)` with its escapes or `<hex>`, that follows `key`. [ISO 32000-2, 7.3.4] */
 function readString(text: string, key: RegExp): Buffer | undefined {
   const found = key.exec(text)
   if (!found) return undefined

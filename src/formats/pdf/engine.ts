@@ -17,7 +17,6 @@ interface Wasm {
 }
 const wasm = (globalThis as unknown as { WebAssembly: Wasm }).WebAssembly
 
-/** The calls of PDFium that are used. The package's own wrapper leaves out LoadCustomDocument, which reads a file in place. */
 interface Pdfium {
   _FPDF_InitLibraryWithConfig(config: number): void
   _FPDF_LoadCustomDocument(access: number, password: number): number
@@ -41,10 +40,8 @@ const heapLimit = 512 * 1024 * 1024
 // a table of WebAssembly takes only functions of WebAssembly, so this one hands its arguments to ours.
 const bridge = Buffer.from('0061736d0100000001090160047f7f7f7f017f02070101650166000007050101660000', 'hex')
 
-// FPDF_ERR_PASSWORD, and FPDF_ERR_SECURITY: protected by something that is no password.
 const protections = [4, 5]
 
-/** `document` is 0 where it could not be opened. */
 export interface Opened {
   document: number
   password: boolean
@@ -87,7 +84,6 @@ export class PdfEngine {
     return engine
   }
 
-  /** Opens the source in place: PDFium asks for the blocks that it wants. */
   open(source: RandomAccessSource, limits: ReaderLimits): Opened {
     this.source = source
     this.limits = limits
@@ -95,12 +91,10 @@ export class PdfEngine {
     return { document, password: document === 0 && protections.includes(this.pdfium._FPDF_GetLastError()) }
   }
 
-  /** True where the cross-reference could not be used, and objects were found by searching for them. */
   wasRebuilt = (document: number) => this.guard(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
 
   pageCount = (document: number) => this.guard(() => this.pdfium._FPDF_GetPageCount(document))
 
-  /** True where the page can be opened, its contents included. */
   loadsPage(document: number, index: number): boolean {
     return this.guard(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
@@ -114,7 +108,6 @@ export class PdfEngine {
     this.source = undefined
   }
 
-  /** True once a document wanted more memory than it may take. */
   get starved(): boolean {
     return this.memory.refused
   }

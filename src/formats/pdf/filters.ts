@@ -1,13 +1,10 @@
-/** A stream's data is decoded in memory up to so many bytes. */
 export const mostDecoded = 32 * 1024 * 1024
 
 /** What a decoder brings; less than all of it where the data is damaged. Throws `RangeError` where it is more than is decoded. */
 type Decode = (data: Buffer) => Buffer
 
-/** [ISO 32000-2, 7.4] Names, and the short ones. */
 export const flateFilters = new Set(['FlateDecode', 'Fl'])
 
-/** All other filters but those of pictures, which pack nothing else. */
 export const filters: Record<string, Decode> = {
   ASCIIHexDecode: hex,
   AHx: hex,

@@ -6,7 +6,6 @@ import { decodedNames } from './streams.js'
 
 /** Larger documents are not searched for circles: PDFium has its own guard, which costs pages and not the process. */
 const searchLimit = 64 * 1024 * 1024
-/** Unpacked object streams, all together. */
 const unpackedLimit = 64 * 1024 * 1024
 /** The text of one object that is looked at. Page tree nodes with more children than fit are cut, which only misses circles. */
 const objectWindow = 256 * 1024
@@ -17,7 +16,6 @@ interface Objects {
   active: Set<string>
 }
 
-/** Actions that run without a click, and files inside. */
 const activeParts: [RegExp, string][] = [
   [/\/S\s*\/JavaScript\b/, 'JavaScript'],
   [/\/S\s*\/Launch\b/, 'launch action'],
@@ -26,7 +24,6 @@ const activeParts: [RegExp, string][] = [
 ]
 
 export interface PageTree {
-  /** The number of a page tree node that is its own ancestor. */
   circle: number | undefined
   activeContent: string[]
 }
@@ -101,7 +98,6 @@ function findNodes(bytes: Buffer, source: RandomAccessSource, limits: ReaderLimi
   return objects
 }
 
-/** The number before `12 0 obj`, whose space before `obj` is at `at`. */
 function objectNumber(bytes: Buffer, at: number): number | undefined {
   const match = /(?:^|[^\d])(\d{1,10})\s+\d{1,5}$/.exec(bytes.toString('latin1', Math.max(0, at - 24), at))
   return match ? Number(match[1]) : undefined
@@ -121,7 +117,6 @@ function bodyText(bytes: Buffer, start: number): { dictionary: string; streamAt?
   }
 }
 
-/** By its length where that is right, else at the next end mark. */
 function streamEnd(bytes: Buffer, start: number, dictionary: string): number {
   const length = /\/Length\s+(\d{1,10})(?!\s+\d+\s+R)/.exec(dictionary)
   const claimed = length ? start + Number(length[1]) : -1

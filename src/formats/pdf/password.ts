@@ -1,11 +1,9 @@
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
 
-/** The entries of a standard encryption dictionary. [ISO 32000-2, 7.6.4] */
 export interface EncryptionFacts {
   revision: number
   owner: Buffer
   user: Buffer
-  /** The key, encrypted by the user's password: since revision 5. */
   userKey: Buffer
   permissions: number
   keyBytes: number
@@ -34,7 +32,6 @@ function storedKey({ revision, user, userKey }: EncryptionFacts): Buffer | undef
   return decipher.update(userKey.subarray(0, 32))
 }
 
-/** Algorithm 2. */
 function emptyPasswordKey({ owner, permissions, id, revision, metadata, keyBytes }: EncryptionFacts): Buffer {
   const allowed = Buffer.alloc(4)
   allowed.writeInt32LE(permissions | 0)
@@ -44,7 +41,6 @@ function emptyPasswordKey({ owner, permissions, id, revision, metadata, keyBytes
   return hash.subarray(0, keyBytes)
 }
 
-/** Algorithm 2.B, for an empty password. */
 function hardenedHash(salt: Buffer): Buffer {
   let key = createHash('sha256').update(salt).digest()
   for (let round = 0, last = 0; round < 64 || last > round - 32; round++) {

@@ -13,11 +13,8 @@ import { PdfEngine } from './engine.js'
 import { surveyObjects } from './page-tree.js'
 import { rootCanBeFound } from './root.js'
 
-/** Pages that are opened, spread over the document; the others are counted. */
 const openedPages = 24
-/** PDFium counts bytes with 31 bits. */
 const engineLimit = 0x7fffffff
-/** Readers look this far for the header. */
 const headerWindow = 1024
 
 let engine: PdfEngine | undefined

@@ -3,7 +3,6 @@ import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Readers search for the start of the cross-reference from the end; the widest of them this far, bytes after the end included. */
 const tailWindow = 32 * 1024
-/** An object or a trailer is looked at this far for the root. */
 const window = 16 * 1024
 
 /**

@@ -1,12 +1,9 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** A stream as it stands in the file: the dictionary before it tells how it is packed. [ISO 32000-2, 7.3.8] */
 export interface PdfStream {
   number: number
   generation: number
-  /** As it is written; what is longer than some kilobytes is cut off at its start. */
   dictionary: string
-  /** Names of filters, in the order in which they decode. */
   filters: string[]
   start: number
   end: number
@@ -66,17 +63,14 @@ export const decodedNames = (text: string): string =>
     ? text
     : text.replace(/#([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
-/** Where streams end. */
 class Ends {
   readonly #source: RandomAccessSource
-  /** The first mark of an end at or behind a place that was searched from. */
   #last = { from: 0, at: -1 }
 
   constructor(source: RandomAccessSource) {
     this.#source = source
   }
 
-  /** Where its length says, if the stream ends there; else at the next mark of an end. */
   of(start: number, dictionary: string): number {
     const { size } = this.#source
     const length = Number(/\/Length\s+(\d{1,15})(?!\s+\d+\s+R)/.exec(dictionary)?.[1] ?? Number.NaN)

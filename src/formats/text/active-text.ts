@@ -24,11 +24,9 @@ const inRichText: Patterns = [
 
 const overlap = 2048
 
-/** What runs or loads by itself in a web page. */
 export const activeInPage = (source: RandomAccessSource, sign: TextSign, limits: ReaderLimits): string[] =>
   matching(decoded(source.chunks(sign.bom), sign.encoding, false), inPages, limits)
 
-/** The same of RTF, which is ASCII. */
 export const activeInRichText = (source: RandomAccessSource, limits: ReaderLimits): string[] =>
   matching(decoded(source.chunks(), 'latin1', false), inRichText, limits)
 

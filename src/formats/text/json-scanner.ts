@@ -1,4 +1,3 @@
-/** What is wrong, and at which byte. */
 export interface JsonFault {
   problem: string
   at: number
@@ -39,7 +38,6 @@ export class JsonScanner {
   deepest = 0
   private state = Expect.Value
   private depth = 0
-  /** 1 in an object, 0 in an array. */
   private readonly open: Uint8Array
   private inKey = false
   private word = ''
@@ -66,7 +64,6 @@ export class JsonScanner {
     this.position += bytes.length
   }
 
-  /** What is missing at the end of the file. */
   end(): JsonFault | undefined {
     if (numberMayEnd.has(this.state)) this.valueEnded()
     const complete = this.depth === 0 && this.values > 0 && (this.state === Expect.Next || this.state === Expect.Value)

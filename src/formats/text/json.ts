@@ -3,10 +3,8 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { JsonScanner } from './json-scanner.js'
 import { decoded, textSign } from './text.js'
 
-/** JSON (RFC 8259), read as it streams by: no value is built, so that neither size nor nesting costs memory. */
 export const readJson: FormatReader = (source, limits) => judge(source, limits, false)
 
-/** JSON Lines: one value after another, each on a line of its own. */
 export const readJsonLines: FormatReader = (source, limits) => judge(source, limits, true)
 
 function judge(source: RandomAccessSource, limits: ReaderLimits, many: boolean): FormatVerdict {

@@ -5,7 +5,6 @@ import { readText } from './text.js'
 interface Marks {
   called: string
   begins: RegExp
-  /** In the last bytes: what a file that is cut off lacks. */
   ends?: RegExp
 }
 
@@ -28,7 +27,6 @@ const marks: Record<string, Marks[]> = {
 
 const reach = 4096
 
-/** Text, with the marks of its type. */
 export const readMarked: FormatReader = async (source, limits) => {
   const start = plain(source.read(0, reach)).trimStart()
   if (start.startsWith('AutoCAD Binary DXF')) return sound(['checked for its signature only'])

@@ -4,7 +4,6 @@ const oddControl = new Uint8Array(256)
 for (let code = 0; code < 32; code++) if (!textControls.has(code)) oddControl[code] = 1
 oddControl[127] = 1
 
-/** For a byte or a character's code. */
 export const isOddControl = (code: number): boolean => oddControl[code] === 1
 
 /** How many bytes are controls that no text has. Four at a time, several times as fast as one by one: it is asked of every byte of a text. */

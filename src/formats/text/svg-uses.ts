@@ -5,7 +5,6 @@ const mostShapes = 10_000_000
 
 /** Counts what an SVG draws, `<use>` in what is used included, without drawing it: nine lines can stand for a thousand million shapes. */
 export class SvgUses {
-  /** By the id of what they stand in ('' is the picture): how often each other id is drawn there, and how many shapes besides. */
   readonly #drawn = new Map<string, Map<string, number>>([['', new Map()]])
   readonly #shapes = new Map<string, number>()
   readonly #within: string[] = ['']
@@ -28,7 +27,6 @@ export class SvgUses {
     this.#within.pop()
   }
 
-  /** Throws a `Refusal` where the picture draws too much. */
   judge(): void {
     if (this.#total('', 0) > mostShapes) throw trap('svg_use', `<use> inside what is used draws more than ${mostShapes} shapes`)
   }

@@ -8,7 +8,6 @@ export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf
 
 export interface TextSign {
   encoding: TextEncoding
-  /** Bytes of the byte-order mark. */
   bom: number
 }
 
@@ -77,14 +76,12 @@ function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
   return odd <= text.length / 50
 }
 
-/** Some writers fill the last block with zeros. */
 const withoutPadding = (bytes: Buffer): Buffer => {
   let end = bytes.length
   while (end > 0 && bytes[end - 1] === 0) end--
   return bytes.subarray(0, end)
 }
 
-/** Without a UTF-8 character that the end of the sample cuts in two. */
 function wholeCharacters(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!
@@ -115,7 +112,6 @@ function* decodedWide(chunks: Iterable<Buffer>, little: boolean, fatal: boolean)
   }
 }
 
-/** Plain text: every byte must be a character of one encoding. */
 export const readText: FormatReader = (source, limits) => {
   if (source.size === 0) return sound(['the file is empty'], { encoding: 'none' })
   const sign = textSign(source)
@@ -156,7 +152,6 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
   return { utf8: utf8 && carry.length === 0, odd, firstOdd }
 }
 
-/** Where the text ends: zeros that fill the last block (up to 4 KiB) are no part of it. */
 function lastOfText(source: RandomAccessSource): number {
   const from = Math.max(0, source.size - 4096)
   return from + withoutPadding(source.read(from, 4096)).length

@@ -35,7 +35,6 @@ export class XmlEntities {
     for (const [, name] of subset.matchAll(/%([\w.:-]+);/g)) this.use(this.parameters.get(name!))
   }
 
-  /** What stands for `&name;`: nothing, once it is weighed; undefined where it is not declared. */
   replacement(name: string): string | undefined {
     const entity = this.general.get(name)
     if (!entity) return this.mayBeElsewhere ? '' : undefined
@@ -43,7 +42,6 @@ export class XmlEntities {
     return ''
   }
 
-  /** True where a single reference would grow beyond all measure. */
   get tooHeavy(): boolean {
     return [...this.general.values()].some((entity) => (this.weights.get(entity) ?? 0) > freeGrowth)
   }

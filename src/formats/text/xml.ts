@@ -17,19 +17,15 @@ import { XmlEntities } from './xml-entities.js'
 const longestPrologue = 2 * 1024 * 1024
 const mostAttributes = 10_000
 
-/** What a well-formed document is. */
 export interface XmlFacts {
   root: string
   rootNamespace: string | undefined
-  /** What runs where a browser shows it. */
   active: Set<string>
   notes: string[]
 }
 
-/** XML (any vocabulary): well-formed, in the encoding that it declares; entities weighed, nothing fetched. */
 export const readXml: FormatReader = (source, limits) => judge(source, limits, () => undefined)
 
-/** SVG: well-formed XML with the root that browsers and image programs ask for. */
 export const readSvg: FormatReader = (source, limits) =>
   judge(source, limits, (facts) => (isSvg(facts) ? undefined : `the root element is '${facts.root.slice(0, 50)}', not 'svg'`))
 
@@ -131,7 +127,6 @@ function useEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts
 
 const codePage = /^(?:cs)?(?:x-)?(?:ibm|cp|dos|mac|koi|iso-?8859|windows|hp|tis|viscii|georgian|armscii)[-_]?[a-z0-9_-]*$/
 
-/** The encoding that the XML declaration names, UTF-8 where it names none. A byte-order mark outweighs it. */
 function declaredEncoding(start: Buffer, marked: boolean): string {
   if (marked) return 'utf-8'
   const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(start.toString('latin1'))?.[1]?.toLowerCase()

@@ -1,15 +1,12 @@
 import type { NetConnectOpts } from 'node:net'
 
-/** Where a clamd listens. */
 export interface ClamdAddress {
-  /** As the operator wrote it. */
   label: string
   connect: NetConnectOpts
 }
 
 const wanted = "'clamd://host:3310', 'clamd://[::1]:3310' or 'clamd:///path/to.sock'"
 
-/** One `clamd:` URL. Throws a sentence that names the value. */
 export function parseClamdUrl(url: string): ClamdAddress {
   let parsed: URL
   try {

@@ -17,7 +17,6 @@ export function readAnswer(line: string): ClamdAnswer {
   return { kind: 'error', message: line === '' ? 'an empty answer' : `the answer '${shown(line)}'` }
 }
 
-/** The one ERROR that is about the file. */
 export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
 
 // With AlertEncrypted and AlertExceedsMax clamd tells what it could not look at in the form of a finding. That is no virus.

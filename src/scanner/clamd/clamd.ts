@@ -17,22 +17,18 @@ import { ClamdReach } from './reach.js'
 export interface ClamdOptions {
   /** Connections per daemon; clamd's own MaxThreads is 10. */
   connections?: number
-  /** How many scans may wait for a connection, and how long. */
   waiting?: { most: number; ms: number }
   deadlines?: Partial<ClamdDeadlines>
   /** False: believe that the daemons' limits are beyond any upload. True (the default): have them prove it. */
   proveReach?: boolean
-  /** How far they look, where that is known: then nothing is proved. */
   declared?: Needs
   /** Another way to them than their socket. */
   line?: ClamLine
-  /** Whose workers read what a daemon's OK leaves open. */
   pool?: WorkerPool | undefined
   logger?: ScannerLogger
 }
 
 const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 130_000, overallMs: 300_000 }
-/** For so long a daemon whose line failed is asked only when no other is left. */
 const restMs = 5_000
 const identityMs = 60_000
 
@@ -98,7 +94,6 @@ export class ClamdScanner implements VirusScanner {
     return identity
   }
 
-  /** Every daemon that answers must find the string, and one must answer. */
   async prove(): Promise<void> {
     const settled = await this.#askAll((daemon, signal) => this.#proofs.renew(daemon, signal))
     const unproved = settled.find(({ fault }) => fault instanceof Unproved)?.fault
@@ -179,7 +174,6 @@ export class ClamdScanner implements VirusScanner {
     return identities.reduce((oldest, each) => (age(each) < age(oldest) ? each : oldest))
   }
 
-  /** What each says; throws where none answers. */
   async #askAll<T>(ask: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
     const settled = await this.#untilClosed(undefined, (signal) =>
       Promise.all(

@@ -11,7 +11,6 @@ const chunkSize = 64 * 1024
 const noMore = Buffer.alloc(4)
 const command = Buffer.from('zINSTREAM\0')
 
-/** One question on a connection of its own (`PING`, `VERSION`); resolves with the line that comes back. */
 export function askClamd(
   address: ClamdAddress,
   question: string,

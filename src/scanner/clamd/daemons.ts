@@ -1,12 +1,9 @@
 import { overloaded } from '../../errors.js'
 import type { ClamdAddress } from './address.js'
 
-/** One clamd, and what is known of it. */
 export interface Daemon {
   readonly address: ClamdAddress
-  /** Connections in use. */
   busy: number
-  /** Milliseconds since the epoch until which others are asked first: its line failed a moment ago. */
   restingUntil: number
 }
 

@@ -1,14 +1,11 @@
 import { connect, type Socket } from 'node:net'
 import type { ClamdAddress } from './address.js'
 
-/** Milliseconds. */
 export interface ClamdDeadlines {
   connectMs: number
-  /** Without the daemon taking another byte, while the content is being sent. */
   idleMs: number
   /** From the last byte sent to the answer: clamd's own MaxScanTime is 120 s. */
   answerMs: number
-  /** All of it. */
   overallMs: number
 }
 
@@ -29,10 +26,8 @@ export class ClamdFault extends Error {
 
 // clamd's replies are a line; whatever goes on without an end is not a clamd.
 const longestAnswer = 64 * 1024
-// clamd closes as soon as it has answered.
 const closeMs = 5_000
 
-/** The way to the daemon, as a sender sees it. */
 export interface Line {
   /** Resolves when more may be written, or when the exchange is over. Never rejects: the exchange does. */
   write(bytes: Buffer): Promise<void>
@@ -41,7 +36,6 @@ export interface Line {
   readonly over: boolean
 }
 
-/** One connection, one question, one answer: resolves with the line that comes back, rejects with `ClamdFault` or the signal's reason. */
 export function exchange(
   address: ClamdAddress,
   deadlines: ClamdDeadlines,
@@ -57,7 +51,6 @@ interface Outcome {
   reject(reason: unknown): void
 }
 
-/** Settles exactly once, and leaves neither timer nor socket. */
 class Exchange implements Line {
   over = false
   #settled = false

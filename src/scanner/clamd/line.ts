@@ -11,7 +11,6 @@ export interface ClamLine {
 
 const question: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
 
-/** To a daemon, over its socket. */
 export function socketLine(deadlines: ClamdDeadlines): ClamLine {
   return {
     version: (address, signal) => askClamd(address, 'VERSION', question, signal),

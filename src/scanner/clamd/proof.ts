@@ -8,7 +8,6 @@ import type { ClamLine } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
 import { unpackProbes } from './unpacks.js'
 
-/** That a daemon found the EICAR test string, with which VERSION, and when. */
 export interface ClamdProof {
   version: string
   at: Date
@@ -64,7 +63,6 @@ export class ClamdProofs {
     throw new ClamdFault(`${daemon.address.label} loaded other signatures while it scanned`)
   }
 
-  /** Whether the daemon unpacks what it may lack the library for. */
   async unpacks(daemon: Daemon, container: Container | undefined, signal: AbortSignal): Promise<boolean> {
     const probe = container && unpackProbes[container]
     if (!probe) return true
@@ -90,7 +88,6 @@ export class ClamdProofs {
     return version
   }
 
-  /** The line to the daemon failed: what answers there next has to prove itself anew. */
   forget(daemon: Daemon): void {
     this.#known.delete(daemon)
     this.#unpacks.delete(daemon)

@@ -53,7 +53,6 @@ function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned
   yield plan('last.zip', largest, Buffer.alloc(0), innerZip(largest))
 }
 
-/** A zip with one stored member, the string, which ends at `size`; what comes before it is a gap of zeros. */
 function innerZip(size: number): Buffer {
   const length = 400
   const member = { name: 'eicar.com', offset: size - length, packed: eicar.length, unpacked: eicar.length, stored: eicar }
@@ -101,7 +100,6 @@ function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
   yield Buffer.concat(chunk)
 }
 
-/** A block of deflate that is not packed. RFC 1951, 3.2.4 */
 function stored(bytes: Buffer, last: boolean): Buffer {
   const header = Buffer.alloc(5)
   header[0] = last ? 1 : 0
@@ -110,9 +108,7 @@ function stored(bytes: Buffer, last: boolean): Buffer {
   return Buffer.concat([header, bytes])
 }
 
-/** Packed zeros, in any number. */
 class Zeros {
-  /** Of 2^n zeros each, n from 0 on. */
   readonly #packed: Buffer[]
 
   constructor(packed: Buffer[]) {

@@ -41,7 +41,6 @@ export class ClamdReach {
     this.#send = send
   }
 
-  /** Forgets what was learned of a daemon that is another one now. */
   knows(daemon: Daemon, version: string): void {
     const known = this.#of(daemon)
     if (known.version && known.version !== version) known.tried.length = 0
@@ -110,7 +109,6 @@ function remembered({ tried }: Knowledge, needs: Needs): boolean | undefined {
   return tried.some((each) => !each.seen && covers(needs, each.needs)) ? false : undefined
 }
 
-/** The next power of two, from 8 MiB for one chunk and twice that for all of it. */
 function rounded({ largest, total }: Needs): Needs {
   const power = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
   const chunk = power(largest)

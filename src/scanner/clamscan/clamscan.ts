@@ -14,7 +14,6 @@ interface ClamscanUrl {
   config?: string
 }
 
-/** Throws a sentence that names the value. */
 export function parseClamscanUrl(url: string): ClamscanUrl {
   const [, query = ''] = /^clamscan:(?:\?(.*))?$/.exec(url) ?? []
   const told = new URLSearchParams(query)

@@ -1,7 +1,6 @@
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 
-// Where packages put ClamAV; the service's own PATH may be short.
 const folders = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin']
 
 /** The path of a program of ClamAV's. Throws a sentence where it is not installed. */

@@ -7,7 +7,6 @@ import type { ClamLine } from '../clamd/line.js'
 
 export interface Program {
   path: string
-  /** What it is always called with. */
   flags: string[]
 }
 
@@ -45,7 +44,6 @@ export function programLine({ path, flags }: Program): ClamLine {
 interface Told {
   code: number | null
   path: string
-  /** What the program may call the file. */
   called: string[]
   size: number
 }
@@ -66,7 +64,6 @@ interface Run {
   flags: string[]
   ms: number
   signal: AbortSignal
-  /** Given to its standard input. */
   content?: Content | undefined
 }
 

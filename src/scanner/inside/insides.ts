@@ -15,7 +15,6 @@ const ofSevenZip = Object.entries(containers).flatMap(([container, { name, seven
   sevenZip ? [[container, insideSevenZip(sevenZip, name)]] : [],
 )
 
-/** The reader of every container of which `containers` says that a reader unpacks it. */
 export const insides: Partial<Record<Container, Inside>> = {
   ...Object.fromEntries(ofSevenZip),
   iso: insideIso,

@@ -6,7 +6,6 @@ import type { Inside } from './looker.js'
 
 const chunkBytes = 64 * 1024
 
-/** The streams of a compound file, whose parts may stand in any order in it. */
 export const insideOle: Inside = async (source, look) => {
   const container = new OleContainer(source)
   const how = oleEncryption(container)

@@ -1,7 +1,6 @@
 import { MemorySource } from '../../formats/random-access-source.js'
 import type { Inside } from './looker.js'
 
-/** Held and decoded as a whole. */
 const mostBytes = 64 * 1024 * 1024
 
 const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
@@ -17,7 +16,6 @@ export const insideRtf: Inside = async (source, look) => {
     look.member('')
     const data = Buffer.from(digitsOf(object), 'hex')
     await look.part(new MemorySource(data))
-    // What the object's own header stands before.
     const inner = data.indexOf(compoundFile)
     if (inner > 0) await look.part(new MemorySource(data.subarray(inner)))
   }

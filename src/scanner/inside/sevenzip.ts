@@ -14,7 +14,6 @@ const emptyBytes = 32
 /** What packs one stream: it has no directory. */
 const streams = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 
-/** By 7-Zip's name for the type, and by ours. */
 export const insideSevenZip =
   (type: string, name: string): Inside =>
   async (source, look) => {
@@ -56,7 +55,6 @@ interface Packed {
   wanted?: ReadonlySet<PackedMember>
 }
 
-/** Throws what is damaged, after what came out of it was looked at. */
 export async function lookAtMembers(source: RandomAccessSource, { type, name, members, look, wanted }: Packed): Promise<void> {
   const total = members.reduce((sum, { size }) => sum + (Number.isFinite(size) ? size : 0), 0)
   if (total > mostUnpackedBytes) return look.incomplete(`it holds a ${name} that unpacks to more than is looked at`)

@@ -2,7 +2,6 @@ import { type ByteStream, SourceStream } from '../../formats/archive/stream.js'
 import { walkTar } from '../../formats/archive/tar/walk.js'
 import type { Inside, Looker } from './looker.js'
 
-/** Members of every kind, those behind the mark of the end too. */
 export async function insideTarStream(stream: ByteStream, look: Looker): Promise<void> {
   let damage: unknown
   await walkTar(stream, {

@@ -67,7 +67,6 @@ async function lookAtOthers(look: Looker, entries: ZipEntry[], others: Set<ZipEn
 
 const encrypted = (name: string) => `member '${shown(name)}' of the zip archive is encrypted`
 
-/** What is damaged about it. */
 async function lookAtEntry(
   look: Looker,
   entry: ZipEntry,

@@ -13,13 +13,10 @@ interface Sought {
   upper: Buffer
 }
 
-/** Short strings that begin alike. */
 interface Short {
   start: Buffer
-  /** Where the last of them may end. */
   end: number
   anchors: Anchor[]
-  /** Any of them. */
   pattern: RegExp
 }
 
@@ -38,7 +35,6 @@ const spread = 0x9e3779b1
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
-  /** Folded words, with the strings in which they stand and where. */
   readonly #words = new Map<number, { sought: Sought; offset: number }[]>()
   readonly #short: Short[]
 
@@ -48,7 +44,6 @@ export class AnchorSearch {
     this.#short = shortOf(anchors.filter((anchor) => !isLong(anchor)))
   }
 
-  /** Those that stand in `bytes`. */
   in(bytes: Buffer): Set<Anchor> {
     const found = new Set<Anchor>()
     this.#searchWords(bytes, found)

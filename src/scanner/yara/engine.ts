@@ -6,10 +6,8 @@ import { ScriptSearch, Seen } from './script-search.js'
 
 export type EngineKind = 'native' | 'wasm'
 
-/** YARA-X with rules compiled into it: one function, whichever way the engine came. */
 export interface YaraEngine {
   kind: EngineKind
-  /** Of YARA-X. */
   version: string
   rules: number
   find: Find
@@ -24,7 +22,6 @@ export interface YaraEngine {
  */
 export type Find = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
 
-/** A compiled set of rules: those that match, in their order. */
 type Search = (bytes: Buffer) => Match[]
 interface Match {
   rule: string
@@ -33,7 +30,6 @@ interface Match {
 /** `most`: how often a pattern is heard; a rule that counts its matches needs them. */
 type Compile = (text: string, most?: number) => Search
 
-/** Rules that do not compile. The message names the file. */
 export class FaultyRules extends Error {
   override readonly name = 'FaultyRules'
 }
@@ -46,7 +42,6 @@ const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
 const mostMatches = 10_000
 const provedForMs = 60_000
 
-/** True where the native binding loads on this machine. */
 export function hasNativeEngine(): boolean {
   try {
     require('@litko/yara-x')

@@ -1,11 +1,9 @@
 /** How far archives are looked into. Beyond any of it a scan is incomplete. */
 export interface UnpackLimits {
-  /** Bytes that all members of an upload may unpack to, together. */
   maxUnpackedBytes: number
   /** Unpacked to packed bytes, looked at beyond the first 64 MiB. */
   maxRatio: number
   maxMembers: number
-  /** Archives in archives: the upload itself is the first. */
   maxNesting: number
 }
 

@@ -4,7 +4,6 @@ import type { RuleSource } from './rules.js'
 
 export interface OperatorRules {
   sources: RuleSource[]
-  /** The latest change of any of them. */
   changedAt: Date | null
 }
 

@@ -1,14 +1,11 @@
 import { eicar } from '../eicar.js'
 import type { Anchor } from './anchors.js'
 
-/** One text of YARA rules, and where it came from. */
 export interface RuleSource {
-  /** For messages: a file's path, or our own name. */
   origin: string
   text: string
 }
 
-/** When `ownRules` were last changed. */
 export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 
 // A text in rules is written with two escapes.
@@ -25,21 +22,16 @@ rule assay_eicar {
   condition: $a
 }`
 
-/** Strings of a rule of which one must match, anywhere in the file: each part is remembered from window to window. */
 export interface RulePart {
   /** Without any of these none of the strings can match. Absent: they are looked for from where another part has been seen. */
   anchors?: Anchor[]
-  /** As YARA writes them. */
   strings: string
-  /** As YARA writes it; any of the strings unless told. */
   condition?: string
   /** Only looked for in the first window of a file; without it the rule is done with. */
   atStart?: boolean
 }
 
-/** Matches a file in which all of its parts are. */
 export interface ScriptRule {
-  /** What a rejected upload names. */
   signature: string
   parts: RulePart[]
 }
@@ -156,7 +148,6 @@ const scripts: ScriptRule[] = [
   },
 ]
 
-/** Our own rules; `anywhere` is the part of them that is looked for in every byte. */
 export const ownRules = { anywhere, scripts }
 
 const document = 'pdf|docx?|xlsx?|pptx?|rtf|odt|txt|csv|jpe?g|png|gif|bmp|mp3|mp4|avi|zip'

@@ -14,7 +14,6 @@ export interface ScanWorkOptions {
   kind: EngineKind
   operators: RuleSource[]
   limits: UnpackLimits
-  /** Milliseconds for a content of so many bytes. */
   deadlineOf(size: number): number
   /** Only for tests of what happens when a worker goes wrong. */
   module?: URL | undefined
@@ -22,7 +21,6 @@ export interface ScanWorkOptions {
 
 const startMs = 30_000
 
-/** Has a pool's workers scan with one set of rules. */
 export class ScanWork {
   readonly #pool: WorkerPool
   readonly #options: ScanWorkOptions
@@ -44,7 +42,6 @@ export class ScanWork {
     }
   }
 
-  /** Compiles the rules in a worker: throws `FaultyRules`. */
   async describe(): Promise<EngineFacts> {
     const work = { ...this.#work, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
     const facts = await this.#run<EngineFacts | { faulty: string }>(work, new AbortController().signal)

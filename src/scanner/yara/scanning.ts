@@ -6,7 +6,6 @@ import { type EngineKind, FaultyRules, openEngine, type YaraEngine } from './eng
 import type { UnpackLimits } from './limits.js'
 import type { RuleSource } from './rules.js'
 
-/** Which engine a worker is to scan with; the operator's rules come as the work's settings. */
 export interface EngineSetup {
   /** Names this set of rules: compiled once for each worker. */
   id: string
@@ -32,12 +31,10 @@ function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | undefined):
   return engine.opened
 }
 
-/** Compiles the rules, which is not the file's time. */
 export async function prepare(setup: EngineSetup, { settings }: WorkerCall): Promise<void> {
   await engineFor(setup, settings).catch(() => {})
 }
 
-/** What the engine is, or why its rules do not compile. */
 export async function describeEngine(setup: EngineSetup, { settings }: WorkerCall): Promise<EngineFacts | { faulty: string }> {
   try {
     const { version, rules } = await engineFor(setup, settings)

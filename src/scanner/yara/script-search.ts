@@ -1,13 +1,11 @@
 import { type Anchor, AnchorSearch } from './anchors.js'
 import type { RulePart, ScriptRule } from './rules.js'
 
-/** What has been seen so far of one file, or of one member of an archive, which is looked at in windows. */
 export class Seen {
   begun = false
   readonly parts = new Set<RulePart>()
 }
 
-/** Whether a rule of YARA's matches. */
 type Search = (bytes: Buffer) => boolean
 
 interface Look {

@@ -8,10 +8,8 @@ export class Found extends Error {
   }
 }
 
-/** A limit: nothing more of this upload is unpacked. */
 export class Enough extends Error {}
 
-/** The caller has given up. */
 export class Cancelled extends Error {}
 
 /** True for what ends the look at all of an upload; what else goes wrong is damage, and ends the look at one archive. */

@@ -9,7 +9,6 @@ const zeroInMarker = marker.indexOf(0)
 const mostModules = 200
 const mostBytes = 1024 * 1024
 
-/** The macro sources that can be read in `bytes`, whatever they stand in. */
 function* macroSources(bytes: Buffer): Iterable<Buffer> {
   // Most text has no zero in it, which shows many times faster than that it has no marker.
   const zero = bytes.indexOf(0)
@@ -57,7 +56,6 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
   }
 }
 
-/** The signature of the first macro in `bytes` in which something is found. */
 export function findInMacros(bytes: Buffer, find: Find): string | undefined {
   for (const macro of macroSources(bytes)) {
     const signature = find(macro, true)

@@ -4,16 +4,13 @@ import { overlapBytes, windowBytes } from './limits.js'
 import type { Seen } from './script-search.js'
 import { findInMacros } from './vba.js'
 
-/** Which window of its file it is. */
 export interface WindowPlace {
   first: boolean
   last: boolean
 }
 
-/** Looks at a window, and throws what it finds. */
 export type See = (bytes: Buffer, place: WindowPlace) => void
 
-/** All of a source, in overlapping windows. */
 export function findInSource(source: RandomAccessSource, see: See, step: () => void): void {
   for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
     step()
@@ -23,7 +20,6 @@ export function findInSource(source: RandomAccessSource, see: See, step: () => v
   }
 }
 
-/** The same for what comes in chunks. */
 export class StreamWindow {
   readonly #buffer: Buffer
   readonly #see: See

@@ -62,7 +62,6 @@ export class YaraScanner implements VirusScanner {
     this.#identity = parts.identity
   }
 
-  /** Throws `FaultyRules` where an operator's rules do not compile. */
   static async open(options: YaraOptions = {}): Promise<YaraScanner> {
     const kind = options.kind ?? (hasNativeEngine() ? 'native' : 'wasm')
     const operators = options.operators?.sources ?? []

@@ -3,10 +3,8 @@ import type { Content } from '../../body/content.js'
 import type { EngineIdentity, ScanVerdict } from '../../scanner/virus-scanner.js'
 import type { FailedLook, Findings } from '../findings.js'
 
-/** What a context asks of a file: the part of it that validation needs. */
 export interface ValidationRules {
   contextKey: string
-  /** Lower-case, without the dot. */
   allowedExtensions: string[]
   maxFileSizeMb: number
   rejectBlankFiles: boolean
@@ -19,7 +17,6 @@ export interface ValidationRules {
   rulesVersion?: number
 }
 
-/** One file under test. */
 export interface Submission {
   /** Already cleaned (contract §4). */
   originalFilename: string
@@ -30,7 +27,6 @@ export interface Submission {
   /** Nothing was received yet: the size is what the sender says. */
   announced?: boolean
   signal: AbortSignal
-  /** The tenant, whose files take turns with those of others. */
   owner?: string
 }
 
@@ -43,16 +39,13 @@ export interface FileUnderTest {
   readonly extension: string
   /** True where the upload was cut off, or is larger than the context allows: then its content is not looked at. */
   readonly tooLarge: boolean
-  /** What a worker found in the content. */
   findings(): Promise<Findings | FailedLook>
-  /** The scanner's verdict. */
   scan(): Promise<Scan>
 }
 
 export interface Scan {
   engine: EngineIdentity
   verdict: ScanVerdict
-  /** Which of these containers it has not looked into. */
   passesOver(kinds: readonly string[]): Promise<string[]>
   durationMs: number
 }
@@ -71,7 +64,6 @@ export interface CheckVerdict {
 /** One check (contract §6): decides one block reason. */
 export type Check = (file: FileUnderTest) => CheckVerdict | Promise<CheckVerdict>
 
-/** One line of the validation report (contract §6). */
 export interface CheckReport {
   check: BlockReason
   outcome: CheckOutcome
@@ -80,7 +72,6 @@ export interface CheckReport {
   durationMs: number
 }
 
-/** What decided a rejection. */
 export type Refused = BlockReason | PolicyRefusal | 'scan_incomplete'
 
 /** The validation report (contract §6), kept with every attempt. */
@@ -96,7 +87,6 @@ export interface ValidationReport {
   checksum: string | null
   /** Null where the context has no file scanned. */
   engine: EngineIdentity | null
-  /** ISO 8601. */
   validatedAt: string
   /** Of the context's rules; null where it was judged by none (the command line). */
   rulesVersion: number | null

@@ -24,7 +24,6 @@ export const corrupt: Check = async (file) => {
   }
 }
 
-/** What the context's policy refuses, of a file that its program may well open. */
 function refusalOf(soundness: SoundnessFinding, rules: ValidationRules): CheckVerdict | undefined {
   const evidence = ofPolicy(soundness)
   const { durationMs } = soundness

@@ -1,6 +1,5 @@
 import type { Check, CheckVerdict, FileUnderTest, Scan } from './check.js'
 
-/** The scanner has looked at all of it and found nothing. */
 export const virus: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.scanForViruses)
@@ -44,6 +43,5 @@ function verdictOf(scan: Scan): CheckVerdict {
 
 const engineOf = ({ engine: { name, version } }: Scan): string => `${name} ${version}`.trim()
 
-/** When the scanner was last seen to find the EICAR test string. */
 const proofOf = ({ verdict }: Scan): { scanner_proved_at?: string } =>
   verdict.provedAt ? { scanner_proved_at: verdict.provedAt.toISOString() } : {}

@@ -20,22 +20,17 @@ declare namespace WebAssembly {
   function instantiate(module: Module, imports: Imports): Promise<Instance>
 }
 
-/** What a run of 7-Zip said. */
 export interface SevenZipRun {
-  /** 0 all well, 1 with warnings, 2 damaged, 8 out of memory. */
   exitCode: number
-  /** The first lines of its complaints. */
   complaints: string[]
 }
 
 export interface SevenZipCommand {
   command: string[]
   type: string
-  /** Hears what it prints, line by line. */
   line?: (text: string) => void
   /** Takes what it writes to its standard output as it is, instead of `line`. The bytes are only lent. */
   output?: (bytes: Buffer) => void
-  /** Complaints that say nothing of the archive. */
   passedOver?: ReadonlySet<string>
 }
 
@@ -45,7 +40,6 @@ const pageSize = 64 * 1024
 
 let compiled: Promise<{ factory: SevenZipModuleFactory; module: WebAssembly.Module }> | undefined
 
-/** 7-Zip in WebAssembly, compiled once per worker and only when needed; each run gets a fresh instance. */
 function engine() {
   compiled ??= (async () => {
     const { default: factory } = (await import('7z-wasm')) as unknown as { default: SevenZipModuleFactory }
@@ -135,7 +129,6 @@ interface Node {
   stream_ops: Record<string, unknown>
 }
 
-/** Its standard output is a terminal, which takes text one character at a time. */
 function redirect({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void {
   const { streams } = FS as unknown as { streams: { stream_ops: Record<string, unknown> }[] }
   streams[1]!.stream_ops = {
@@ -146,7 +139,6 @@ function redirect({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void
   }
 }
 
-/** A file in the library's memory file system whose bytes come from the source. */
 function mount({ FS }: SevenZipModule, source: RandomAccessSource, limits: ReaderLimits): void {
   FS.writeFile('/archive', new Uint8Array(0))
   const node = FS.lookupPath('/archive').node as unknown as Node

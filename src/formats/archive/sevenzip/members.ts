@@ -4,7 +4,6 @@ import { damaged } from '../../refusal.js'
 import type { PartSink } from '../zip/member.js'
 import { runSevenZip, type SevenZipRun } from './engine.js'
 
-/** A member as the archive's directory tells it, in the directory's order. */
 export interface PackedMember {
   name: string
   /** Infinity where only unpacking tells. */
@@ -16,7 +15,6 @@ export interface PackedMember {
   target?: string
 }
 
-/** Of which nothing is known yet but its name. */
 export const unsized = (name: string): PackedMember => ({
   name,
   size: Number.POSITIVE_INFINITY,
@@ -59,7 +57,6 @@ export interface Unpacking {
   type: string
   members: PackedMember[]
   limits: ReaderLimits
-  /** Takes a member's content; undefined passes it over. */
   begin(member: PackedMember): PartSink | undefined
 }
 
@@ -71,7 +68,6 @@ export function unpackMembers(source: RandomAccessSource, { type, members, limit
   return runSevenZip(source, limits, options).finally(() => splitter.end())
 }
 
-/** Cuts what 7-Zip brings, one member after another, into the members again. */
 class MemberSplitter {
   readonly #members: PackedMember[]
   readonly #begin: Unpacking['begin']
@@ -95,14 +91,12 @@ class MemberSplitter {
     }
   }
 
-  /** What a member had when 7-Zip gave up is all that there is of it. */
   end(): void {
     const sink = this.#sink
     this.#sink = undefined
     sink?.end()
   }
 
-  /** The next member that has any bytes. */
   #beginNext(): void {
     let member: PackedMember | undefined
     do member = this.#members[this.#next++]

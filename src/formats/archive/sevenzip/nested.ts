@@ -8,11 +8,9 @@ import { tarBlock } from '../tar/header.js'
 import type { PartSink } from '../zip/member.js'
 import type { PackedMember } from './members.js'
 
-// Members that are archives are kept until 7-Zip has ended.
 const keptAtMost = 256 * 1024 * 1024
 const longestLink = 4096
 
-/** Takes the members that 7-Zip unpacks: counts them, follows links, and keeps archives to be looked into afterwards. */
 export class NestedMembers {
   readonly #nest: ArchiveNest
   readonly #links: ArchiveLinks

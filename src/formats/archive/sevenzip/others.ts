@@ -5,7 +5,6 @@ import { ArchiveLinks } from '../names.js'
 import { unsized } from './members.js'
 import { checkMembers, judgeUnpacking, type SevenZipKind, unpackNested } from './sevenzip.js'
 
-/** RAR archives of every version; of one volume among several only the first bytes are looked at. */
 export const readRar: FormatReader = (source, limits) => {
   if (!starts(source, 'Rar!\x1a\x07')) return otherwise(source, ['rev'])
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
@@ -13,7 +12,6 @@ export const readRar: FormatReader = (source, limits) => {
   return withDirectory({ type, called: 'RAR archive' })(source, limits)
 }
 
-/** Cabinets that are not part of a set. */
 export const readCab: FormatReader = (source, limits) => {
   if (!starts(source, 'MSCF')) return otherwise(source, ['msu'])
   if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
@@ -28,14 +26,12 @@ const withDirectory = (kind: SevenZipKind): FormatReader =>
 
 const starts = (source: RandomAccessSource, magic: string): boolean => source.read(0, magic.length).toString('latin1') === magic
 
-/** Recovery data of RAR, and updates of Windows, may be something else inside. */
 const otherwise = ({ extension }: RandomAccessSource, free: string[]) =>
   free.includes(extension) ? sound(['no signature is known for it']) : broken(`it does not start as a .${extension} file does`)
 
 // 7-Zip in WebAssembly unpacks bzip2 at some 15 MB/s.
 const largestStream = 32 * 1024 * 1024
 
-/** One packed stream, whole; an archive in it is looked into. */
 export const readStream =
   (kind: SevenZipKind): FormatReader =>
   (source, limits) => {
@@ -57,7 +53,6 @@ const unpackStream = ({ type, called }: SevenZipKind): FormatReader =>
     return { unpacked_bytes: nest.budget.unpacked }
   })
 
-/** The flag of the main header: in RAR 5 behind four numbers of variable length. */
 function isVolume(source: RandomAccessSource, type: 'Rar' | 'Rar5'): boolean {
   const head = source.read(0, 64)
   if (type === 'Rar') return head.length > 12 && (head.readUInt16LE(10) & 1) !== 0

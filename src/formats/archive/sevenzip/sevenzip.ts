@@ -11,16 +11,12 @@ import { NestedMembers } from './nested.js'
 // 7-Zip in WebAssembly unpacks LZMA at some 40 MB/s here; half of that for slower machines.
 const bytesPerMillisecond = 20_000
 
-/** What a 7z archive that is sound was found to hold. */
 export interface SevenZipFacts {
   entries: number
   unpackedBytes: number
 }
 
-/**
- * Checks a 7z archive as `7z t` would: the headers first (bombs and tricks are refused from them), then every member's data;
- * members that are archives themselves are looked into. Throws a `Refusal`.
- */
+/** Checks a 7z archive as `7z t` would: the headers first (bombs and tricks are refused from them), then every member's data. */
 export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNest): Promise<SevenZipFacts> {
   const start = checkStart(source)
   if (hidesDirectory(source, start)) {
@@ -31,13 +27,11 @@ export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNes
   return checkMembers(source, nest, { type: '7z', called: '7z archive' })
 }
 
-/** What 7-Zip opens, by its name for the type and ours. */
 export interface SevenZipKind {
   type: string
   called: string
 }
 
-/** Of an archive with a directory: bombs and tricks are refused from that, then every member's data is tested. */
 export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest, kind: SevenZipKind): Promise<SevenZipFacts> {
   const { type, called } = kind
   const { run, members } = await listMembers(source, type, nest.limits, (name) => {
@@ -64,7 +58,6 @@ export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest
   return facts
 }
 
-/** Folders have no size. */
 const bytesOf = (size: number) => (Number.isFinite(size) ? size : 0)
 
 /** The signature header and the checksum of the header that it points to (7zFormat.txt). */
@@ -93,7 +86,6 @@ function hidesDirectory(source: RandomAccessSource, { position, size }: { positi
 /** True where the names are encrypted too. Throws a `Refusal` where the archive's headers are damaged. */
 export const isHiddenSevenZip = (source: RandomAccessSource): boolean => hidesDirectory(source, checkStart(source))
 
-/** What 7-Zip says of the members' data, or a note saying why it was not asked. */
 async function testMembers(
   source: RandomAccessSource,
   members: PackedMember[],
@@ -115,7 +107,6 @@ async function testMembers(
   links.check()
 }
 
-/** What 7-Zip's run over all of the data says of the archive. */
 export function judgeUnpacking(run: SevenZipRun, called: string, nest: ArchiveNest): void {
   if (outOfMemory(run))
     nest.note("unpacking needs more memory than is allowed: the directory was checked, the members' data was not")
@@ -132,11 +123,9 @@ interface Nested {
   type: string
   members: PackedMember[]
   links: ArchiveLinks
-  /** Members that were unpacked before. */
   seen?(member: PackedMember): boolean
 }
 
-/** Has all members unpacked; archives among them are looked into afterwards. */
 export async function unpackNested(source: RandomAccessSource, nested: Nested, nest: ArchiveNest): Promise<SevenZipRun> {
   const { type, members, links, seen } = nested
   const inside = new NestedMembers(nest, links)
@@ -162,7 +151,6 @@ export const endsBefore = (run: SevenZipRun) =>
 const asksForPassword = (run: SevenZipRun) => run.complaints.some((text) => /encrypted|password/i.test(text))
 export const unsupported = (run: SevenZipRun) => run.complaints.some((text) => /Unsupported (Method|Feature)/i.test(text))
 
-/** Its first complaint that says something, without the name it knows the file by. */
 export function reason(run: SevenZipRun): string {
   const telling = run.complaints.find(
     (text) => /error|failed|cannot|unexpected|data/i.test(text) && !/^ERRORS?:?$/i.test(text.trim()),

@@ -6,10 +6,8 @@ import type { ByteStream } from '../stream.js'
 import type { TarHeader } from './header.js'
 import { walkTar } from './walk.js'
 
-// The header of a 7z archive alone.
 const smallestArchive = 32
 
-/** What a tar that is sound was found to hold. */
 export interface TarFacts {
   entries: number
   contentBytes: number

@@ -2,18 +2,14 @@ import { damaged, type Refusal } from '../../refusal.js'
 
 export const tarBlock = 512
 
-/** One header block, its numbers judged as GNU tar judges them. */
 export interface TarHeader {
   name: string
   linkName: string
   type: string
-  /** Bytes of data that follow. */
   size: number
-  /** Old GNU sparse files: their size when unpacked, and whether more blocks of their map follow. */
   sparse?: { realSize: number; extended: boolean }
 }
 
-/** True where the block is a header with the magic of a tar and a right checksum. */
 export function looksLikeTar(block: Buffer): boolean {
   return block.length === tarBlock && block.toString('latin1', 257, 262) === 'ustar' && checksumHolds(block)
 }

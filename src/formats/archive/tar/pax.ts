@@ -1,7 +1,6 @@
 import { damaged } from '../../refusal.js'
 import type { TarHeader } from './header.js'
 
-/** The records of an extended (pax) header that change where data lies or what it is called. */
 export type PaxRecords = Map<string, string>
 
 const wanted = new Set(['path', 'linkpath', 'size', 'GNU.sparse.name', 'GNU.sparse.realsize', 'GNU.sparse.size'])

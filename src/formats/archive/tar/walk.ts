@@ -6,12 +6,9 @@ import { applyPax, type PaxRecords, readPax } from './pax.js'
 // Long names and extended headers are read whole. Real ones have a few hundred bytes.
 const largestExtension = 1024 * 1024
 
-/** Hears what is in a tar, and may throw to end it. */
 export interface TarWatch {
-  /** Between the headers. */
   step(): void
   member(header: TarHeader): void
-  /** A member's data, of which it may leave some unread. */
   data(header: TarHeader, data: ByteStream): Promise<void>
   /** What GNU tar complains of and is able to read on. Where it does not throw, all blocks to the end of the file are looked at. */
   fault?(fault: Refusal): void
@@ -23,7 +20,6 @@ interface Pending {
   longLink?: string
 }
 
-/** Goes from header to header as `tar -t` does. Throws a `Refusal` where it finds none. */
 export async function walkTar(stream: ByteStream, watch: TarWatch): Promise<void> {
   const shared: PaxRecords = new Map()
   let pending: Pending = { pax: new Map() }
@@ -67,7 +63,6 @@ async function nextHeader(stream: ByteStream, first: boolean, watch: TarWatch): 
   return block
 }
 
-/** Headers that only say something about the next one. */
 async function readExtension(stream: ByteStream, header: TarHeader, pending: Pending, shared: PaxRecords): Promise<boolean> {
   if (!'xgXLK'.includes(header.type)) return false
   if (header.size > largestExtension) throw trap('tar_header', `an extended header of the tar archive has ${header.size} bytes`)

@@ -8,25 +8,19 @@ import { unknownOffsets } from './hidden.js'
 import { locateMembers, type ZipMember } from './local.js'
 import { type PartSink, readSmallMember, verifyMember } from './member.js'
 
-/** Who wants a member's content as it is unpacked. */
 export type ZipWatch = (entry: ZipEntry) => PartSink | undefined
 
-/** What a zip that is sound was found to hold. */
 export interface ZipFacts {
   entries: number
   encrypted: number
   unpackedBytes: number
-  /** Methods that are not unpacked here: only the structure around them was compared. */
   otherMethods: Set<number>
   names: ReadonlySet<string>
 }
 
 const longestLink = 4096
 
-/**
- * Checks a zip as `unzip -t` would: directory, local headers, then every member's bytes and checksum. Bombs and tricks
- * are refused from the headers, before anything is unpacked. Throws a `Refusal`.
- */
+/** Checks a zip as `unzip -t` would: directory, local headers, then every member's bytes and checksum. */
 export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
   const directory = readZipDirectory(source, nest.limits)
   if (directory.prefix > 0)

@@ -2,10 +2,8 @@ import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { damaged, Refusal, trap } from '../../refusal.js'
 
-/** A member as the central directory tells it. */
 export interface ZipEntry {
   name: string
-  /** As written, for comparing with the local header. */
   nameBytes: Buffer
   /** The name that programs prefer where the Info-ZIP Unicode field gives one. */
   unicodeName?: string
@@ -15,7 +13,6 @@ export interface ZipEntry {
   crc32: number
   compressedSize: number
   uncompressedSize: number
-  /** In the file, prefix bytes already counted. */
   localHeaderOffset: number
   encrypted: boolean
   symlink: boolean
@@ -33,7 +30,6 @@ export interface ZipDirectory {
 const centralSignature = 0x02014b50
 const endSize = 22
 const centralSize = 46
-// No honest directory within the entry limits comes near, and it is the only part of a zip that is held as a whole.
 const largestDirectory = 64 * 1024 * 1024
 
 interface End {
@@ -48,10 +44,7 @@ interface End {
   commentTruncated: boolean
 }
 
-/**
- * The names, sizes and methods of a zip's members, without inflating anything; null where no directory can be read.
- * Cheap enough for recognising a type. Of an archive with too many members only the first are told.
- */
+/** Cheap enough for recognising a type: null where no directory can be read, the first members where there are too many. */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries
@@ -113,7 +106,6 @@ function findEnd(source: RandomAccessSource): End {
   return end
 }
 
-/** The last end record whose comment fits in the file, else the last one of all. */
 function lastEnd(tail: Buffer): number {
   let fallback = -1
   for (
@@ -146,7 +138,6 @@ function readZip64End(source: RandomAccessSource, end: End): End | undefined {
   }
 }
 
-/** The zip64 end record: where the locator says, or right before the locator when bytes were put before the archive. */
 function findZip64Record(
   source: RandomAccessSource,
   locatorAt: number,
@@ -228,7 +219,6 @@ function readEntry(header: Buffer, prefix: number): ZipEntry {
   return entry
 }
 
-/** The zip64 field replaces exactly those of the three numbers that are saturated, in this order. */
 function zip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number, number, number] {
   const field = extraField(extra, 1)
   if (!field) return plain
@@ -240,7 +230,6 @@ function zip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number,
   }) as [number, number, number]
 }
 
-/** The extra field of this id; undefined where there is none that is whole. */
 export function extraField(extra: Buffer, id: number): Buffer | undefined {
   for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2)) {
     const end = at + 4 + extra.readUInt16LE(at + 2)

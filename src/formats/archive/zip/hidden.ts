@@ -8,7 +8,6 @@ export interface LocalMember {
   method: number
   encrypted: boolean
   dataStart: number
-  /** Where the data ends; undefined where only unpacking tells. */
   dataEnd: number | undefined
 }
 

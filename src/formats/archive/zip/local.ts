@@ -6,7 +6,6 @@ import { extraField, type ZipDirectory, type ZipEntry } from './directory.js'
 const localSignature = 0x04034b50
 const localSize = 30
 
-/** A member whose local header agrees with the directory, and where its data starts. */
 export interface ZipMember {
   entry: ZipEntry
   dataStart: number

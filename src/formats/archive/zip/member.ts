@@ -7,7 +7,6 @@ import { PulledStream, SourceStream } from '../stream.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './local.js'
 
-/** Takes a member's content while it is being checked. */
 export interface PartSink {
   write(chunk: Buffer): void
   end(): void
@@ -64,7 +63,6 @@ function inflateSmall(packed: Buffer, entry: ZipEntry): Buffer {
 /** One buffer for all of it and a byte more: zlib's own chunks of 16 KiB would be put together again. */
 export const roomFor = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), atOnce.output + 1)
 
-/** What zlib threw, as the member's damage where it is that. */
 function unpackingFault(error: unknown, entry: ZipEntry): unknown {
   const fault = inflateFault(error)
   return fault ? damaged(`the member ${named(entry.name)} does not unpack: ${fault}`) : error
@@ -104,7 +102,6 @@ export function readSmallMember(source: RandomAccessSource, { entry, dataStart }
   }
 }
 
-/** Size and checksum of what comes out, against what the headers say. */
 class MemberSum {
   private size = 0
   private sum = 0

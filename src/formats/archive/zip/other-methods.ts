@@ -20,7 +20,6 @@ export async function testOtherMethods(source: RandomAccessSource, facts: ZipFac
   if (facts.encrypted > 0 || facts.unpackedBytes > mostBytes || !methods.some((method) => knownToSevenZip.has(method)))
     return note()
   const links = new ArchiveLinks()
-  // The others have been unpacked, counted and looked into already.
   const seen = new Set<PackedMember>()
   const members = readZipDirectory(source, nest.limits).entries.map(({ name, uncompressedSize: size, method, symlink }) => {
     const member = { name, size, symlink, encrypted: false }

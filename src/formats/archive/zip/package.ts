@@ -8,7 +8,6 @@ import { readSmallMember } from './member.js'
 // Relationships and manifests; large ones have some hundred kilobytes.
 const smallPart = 16 * 1024 * 1024
 
-/** The parts of a zip that is a document. Names are found as Windows finds files: whatever their case. */
 export class ZipPackage {
   private readonly members = new Map<string, ZipMember>()
 
@@ -40,12 +39,10 @@ export class ZipPackage {
   }
 }
 
-/** The spelling under which a part is known. */
 export function keyOf(name: string): string {
   return name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
 }
 
-/** A relationship's target as a part's name: relative to the folder of the part that it belongs to. */
 export function resolvePart(from: string, target: string): string {
   const path = decoded(target.replaceAll('\\', '/')).replace(/[#?].*$/s, '')
   const at = path.startsWith('/') ? [] : from.split('/').slice(0, -1)

@@ -10,10 +10,7 @@ const free = 0xffffffff
 const largestRegularSector = 0xfffffffa
 const miniUnit = 64
 
-/**
- * The names in the directory of a compound file, from its root downwards; null where it cannot be read.
- * Cheap: tells doc, xls, ppt and encrypted OOXML (`EncryptedPackage`) apart.
- */
+/** Cheap enough for recognising a type; null where it cannot be read. */
 export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
@@ -32,7 +29,6 @@ export class OleContainer {
   private readonly miniCutoff: number
   private readonly miniFatStart: number
   private readonly root: OleEntry
-  // Read when first needed, so that recognising a type stays cheap.
   private miniFat?: Uint32Array
   private miniStream?: Uint32Array
 
@@ -53,7 +49,6 @@ export class OleContainer {
     this.root = root
   }
 
-  /** The stream of this name at the root, whatever the case of its letters. */
   find(name: string): OleEntry | undefined {
     const wanted = name.toLowerCase()
     return this.entries.find(
@@ -61,7 +56,6 @@ export class OleContainer {
     )
   }
 
-  /** Opens a stream: its whole chain of sectors is followed first, so that missing ones show at once. */
   open(entry: OleEntry): OleStream {
     const layout = this.layout(entry)
     const { sectors, place, unit, size } = layout
@@ -129,7 +123,6 @@ export class OleContainer {
     return true
   }
 
-  /** A whole sector of the file's own tables. */
   private sector(number: number, of: string): Buffer {
     const bytes = this.source.read((number + 1) * this.sectorSize, this.sectorSize)
     if (number >= this.sectorCount || bytes.length < this.sectorSize)
@@ -137,13 +130,11 @@ export class OleContainer {
     return bytes
   }
 
-  /** The first `count` sectors of a chain, all of them inside the file. */
   private chain(first: number, count: number, of: string): Uint32Array {
     if (count > this.sectorCount) throw damaged(`${of} of the compound file is larger than the file`)
     return follow(this.fat, first, count, of)
   }
 
-  /** All sectors of a chain whose length nothing announces. */
   private wholeChain(first: number, of: string): number[] {
     const sectors: number[] = []
     for (let at = first; at < largestRegularSector; at = this.fat[at] ?? free) {
@@ -187,7 +178,6 @@ function fill(table: Uint32Array, from: number, bytes: Buffer): void {
   for (let at = 0; at + 4 <= bytes.length && from + at / 4 < table.length; at += 4) table[from + at / 4] = bytes.readUInt32LE(at)
 }
 
-/** The first `count` links of a chain. */
 function follow(table: Uint32Array, first: number, count: number, of: string): Uint32Array {
   if (count > table.length) throw damaged(`${of} of the compound file is longer than its allocation table`)
   const sectors = new Uint32Array(count)

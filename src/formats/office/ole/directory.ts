@@ -1,16 +1,13 @@
 import { damaged, trap } from '../../refusal.js'
 
-/** A stream or storage of a compound file (old Office). */
 export interface OleEntry {
   name: string
   kind: 'storage' | 'stream' | 'root'
-  /** Names of the storages above it, outermost first; empty for what lies at the root. */
   parents: string[]
   size: number
   firstSector: number
 }
 
-/** Bytes of one entry of the directory. */
 export const entrySize = 128
 
 const noStream = 0xffffffff
@@ -18,7 +15,6 @@ const noStream = 0xffffffff
 const mostEntries = 100_000
 const mostStorages = 100
 
-/** What the directory holds ([MS-CFB] 2.6), by its trees from the root; `read` gives the entry of an id. */
 export function readOleDirectory(read: (id: number) => Buffer, sectorSize: number): { root: OleEntry; entries: OleEntry[] } {
   const bytes = read(0)
   const root = readEntry(bytes, [], sectorSize)

@@ -12,12 +12,10 @@ export type { OleEntry } from './directory.js'
 
 export type OleKind = 'doc' | 'xls' | 'ppt'
 
-/** What is found out about a document's main stream. */
 export interface OleFacts {
   stream: string
   encrypted: boolean
   notes?: string[]
-  /** What runs by itself. */
   active?: string[]
 }
 

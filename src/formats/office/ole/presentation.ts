@@ -8,7 +8,6 @@ const userEditAtom = 0x0ff5
 const persistDirectory = 0x1772
 const encryptedToken = 0xf3d1c4df
 
-/** The presentation's stream, entered as PowerPoint does: current user, last edit, persist directories ([MS-PPT] 2.1.2). */
 export function checkPresentation(container: OleContainer): OleFacts {
   const entry = container.find('PowerPoint Document')
   const older = container.find('PP40')
@@ -30,7 +29,6 @@ export function checkPresentation(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted }
 }
 
-/** By the stream of the current user alone. */
 export function isEncryptedPresentation(container: OleContainer): boolean {
   const entry = container.find('Current User')
   const user = entry && container.open(entry).read(0, 16)

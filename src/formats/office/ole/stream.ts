@@ -1,17 +1,13 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { damaged } from '../../refusal.js'
 
-/** Where the chunks of a stream lie in the file. */
 export interface OleLayout {
   size: number
-  /** Bytes of a sector: 64 for small streams. */
   unit: number
   sectors: Uint32Array
-  /** A sector's place in the file. */
   place: (sector: number) => number
 }
 
-/** Random access to one stream of a compound file. */
 export class OleStream {
   constructor(
     private readonly source: RandomAccessSource,
@@ -22,7 +18,6 @@ export class OleStream {
     return this.layout.size
   }
 
-  /** Up to `length` bytes from `offset`; shorter at the end of the stream. */
   read(offset: number, length: number): Buffer {
     const { unit, sectors, place, size } = this.layout
     const end = Math.min(size, offset + length)

@@ -36,7 +36,6 @@ function hasDdeField(document: OleStream): boolean {
   return false
 }
 
-/** By its file information block alone. */
 export function isEncryptedWord(container: OleContainer): boolean {
   const entry = container.find('WordDocument')
   const base = entry && container.open(entry).read(0, 12)

@@ -9,10 +9,8 @@ const filePass = 0x002f
 const boundSheet = 0x0085
 const supBook = 0x01ae
 const macroSheet = 1
-// Real workbooks have some thousand records before their first sheet.
 const mostRecords = 5_000_000
 
-/** The Workbook stream (Book until Excel 95): its records up to the end of the globals, and where each sheet starts. */
 export function checkWorkbook(container: OleContainer): OleFacts {
   const entry = container.find('Workbook') ?? container.find('Book')
   if (!entry) throw damaged('the compound file has neither a stream Workbook nor Book, so it is no Excel workbook')
@@ -32,7 +30,6 @@ export function checkWorkbook(container: OleContainer): OleFacts {
 // The record that tells of a password comes right behind the first.
 const soonRecords = 64
 
-/** By its first records alone. */
 export function isEncryptedWorkbook(container: OleContainer): boolean {
   const entry = container.find('Workbook') ?? container.find('Book')
   if (!entry) return false
