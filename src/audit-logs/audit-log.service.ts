@@ -149,25 +149,48 @@ export class AuditLogService {
     const offset = (page - 1) * pageSize
     if (offset >= totalItems) return null
     const limit = Math.min(pageSize, totalItems - offset)
-    return byEntity(filter) || offset === 0 ? { offset, limit } : { limit, ...(await this.#dayOf(tenantId, filter, offset)) }
+    return byEntity(filter) || offset === 0 ? { offset, limit } : { limit, ...(await this.#place(tenantId, filter, offset)) }
   }
 
-  /** The counters tell on which day a page begins, so that none skips more than a day's rows. */
-  async #dayOf(tenantId: string, filter: AuditFilter, offset: number): Promise<{ offset: number; until?: string }> {
+  /** The counters tell in which hour a page begins, so that none skips more than an hour's rows. */
+  async #place(tenantId: string, filter: AuditFilter, offset: number): Promise<{ offset: number; until?: string }> {
     let skipped = 0
     for (let before: Date | null = null; ; ) {
-      const { rows }: { rows: { bucket: Date; entries: number }[] } = await this.#db.reads.query(
-        `SELECT bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = 'day' AND ($4::timestamptz IS NULL OR bucket < $4) GROUP BY bucket ORDER BY bucket DESC LIMIT 400`,
-        [tenantId, filter.auditType ?? null, filter.action ?? null, before],
-      )
-      for (const row of rows) {
-        if (skipped + Number(row.entries) > offset)
-          return { offset: offset - skipped, until: firstIdAt('aud', new Date(row.bucket.getTime() + 86_400_000)) }
-        skipped += Number(row.entries)
-        before = row.bucket
+      const days: Bucket[] = await this.#buckets(tenantId, filter, { grain: 'day', before })
+      for (const day of days) {
+        if (skipped + day.entries > offset) return this.#hourOf(tenantId, filter, day, offset - skipped)
+        skipped += day.entries
+        before = day.bucket
       }
-      if (rows.length < 400) return { offset }
+      if (days.length < bucketsAtOnce) return { offset }
     }
+  }
+
+  /** Hours that do not add up to their day are those of a time when hours were not counted, or were dropped: then it is the whole day. */
+  async #hourOf(tenantId: string, filter: AuditFilter, day: Bucket, offset: number): Promise<{ offset: number; until: string }> {
+    const end = new Date(day.bucket.getTime() + dayMs)
+    const hours = await this.#buckets(tenantId, filter, { grain: 'hour', before: end, from: day.bucket })
+    let skipped = 0
+    if (hours.reduce((sum, { entries }) => sum + entries, 0) >= day.entries)
+      for (const { bucket, entries } of hours) {
+        if (skipped + entries > offset)
+          return { offset: offset - skipped, until: firstIdAt('aud', new Date(bucket.getTime() + hourMs)) }
+        skipped += entries
+      }
+    return { offset, until: firstIdAt('aud', end) }
+  }
+
+  async #buckets(
+    tenantId: string,
+    filter: AuditFilter,
+    { grain, before, from = null }: { grain: 'hour' | 'day'; before: Date | null; from?: Date | null },
+  ): Promise<Bucket[]> {
+    const { rows } = await this.#db.reads.query<Bucket>(
+      `SELECT bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = '${grain}'
+       AND bucket < coalesce($4::timestamptz, 'infinity') AND bucket >= coalesce($5::timestamptz, '-infinity') GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsAtOnce}`,
+      [tenantId, filter.auditType ?? null, filter.action ?? null, before, from],
+    )
+    return rows
   }
 
   #where(tenantId: string, filter: AuditFilter): { conditions: string[]; values: unknown[] } {
@@ -182,6 +205,14 @@ export class AuditLogService {
     return { conditions, values }
   }
 }
+
+interface Bucket {
+  bucket: Date
+  entries: number
+}
+const bucketsAtOnce = 400
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
 
 // One row for each type and action: a filter by neither, or one, adds them up.
 const counted = '($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'

@@ -62,6 +62,7 @@ async function repairTenant(client: ClientBase, tenantId: string, { callsSince, 
     await mend(days, since)
     await mend(sums)
     await mend(cameAndWent)
+    await mend(auditHours, auditsSince ?? new Date(0))
     await mend(auditDays, auditsSince ?? new Date(0))
     await mend(auditSums)
     await client.query('COMMIT')
@@ -136,19 +137,21 @@ INSERT INTO usage_deltas (tenant_id, hour, files_uploaded, files_deleted, bytes_
 SELECT $1, date_trunc('hour', now(), 'UTC'), greatest(files, 0), greatest(-files, 0), greatest(bytes, 0), greatest(-bytes, 0) FROM gap WHERE files <> 0 OR bytes <> 0
 RETURNING 'files that came and went: ' || (files_uploaded - files_deleted) || ' files, ' || (bytes_uploaded - bytes_deleted) || ' bytes' AS what`
 
-const auditCounters = (grain: 'day' | 'total', { sound, within }: { sound: string; within: string }) => `
+const auditCounters = (grain: 'hour' | 'day' | 'total', { sound, within }: { sound: string; within: string }) => `
 WITH sound AS (${sound})
 INSERT INTO audit_counters AS c (tenant_id, audit_type, action, grain, bucket, entries)
 SELECT $1, audit_type, action, '${grain}', bucket, coalesce(s.entries, 0)
 FROM sound s FULL JOIN (SELECT * FROM audit_counters WHERE tenant_id = $1 AND grain = '${grain}' AND ${within}) k USING (audit_type, action, bucket)
 WHERE coalesce(s.entries, 0) <> coalesce(k.entries, 0)
 ON CONFLICT (tenant_id, grain, bucket, audit_type, action) DO UPDATE SET entries = excluded.entries
-RETURNING 'audit entries, ${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD') END || ', ' || audit_type || ' ' || action || ': ' || entries AS what`
+RETURNING 'audit entries, ${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', '${grain === 'hour' ? 'YYYY-MM-DD HH24:MI' : 'YYYY-MM-DD'}') END || ', ' || audit_type || ' ' || action || ': ' || entries AS what`
 
-const auditDays = auditCounters('day', {
-  sound: `SELECT audit_type, action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 3`,
-  within: 'bucket >= $2',
-})
+const auditLogged = (grain: 'hour' | 'day') =>
+  auditCounters(grain, {
+    sound: `SELECT audit_type, action, date_trunc('${grain}', created_at, 'UTC') AS bucket, count(*) AS entries FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 3`,
+    within: 'bucket >= $2',
+  })
+const [auditHours, auditDays] = [auditLogged('hour'), auditLogged('day')]
 
 const auditSums = auditCounters('total', {
   sound: `SELECT audit_type, action, to_timestamp(0) AS bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1, 2`,

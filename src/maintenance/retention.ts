@@ -21,7 +21,9 @@ export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ 
 }
 
 /** Drops the hours of old statistics: their days stay. A day later than readers do without them. Gives how many rows. */
-export const dropOldHours = (pool: Pool): Promise<number> => deleteOfAll(pool, oldHours, hoursKeptDays + 1)
+export async function dropOldHours(pool: Pool): Promise<number> {
+  return (await deleteOfAll(pool, oldHours, hoursKeptDays + 1)) + (await deleteOfAll(pool, oldAuditHours, hoursKeptDays + 1))
+}
 
 const expiredRows = (table: string, id: string) => `
 DELETE FROM ${table} WHERE (tenant_id, ${id}) IN (SELECT t.tenant_id, r.${id} FROM unnest($1::text[]) AS t(tenant_id)
@@ -35,6 +37,11 @@ WITH RECURSIVE subjects AS (
 DELETE FROM usage_counters WHERE (tenant_id, subject, grain, bucket) IN (SELECT s.tenant_id, s.subject, 'hour', r.bucket FROM subjects s
   CROSS JOIN LATERAL (SELECT bucket FROM usage_counters u WHERE u.tenant_id = s.tenant_id AND u.subject = s.subject AND u.grain = 'hour'
     AND u.bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2) ORDER BY bucket LIMIT ${rowsOfEach}) r)`
+
+const oldAuditHours = `
+DELETE FROM audit_counters WHERE (tenant_id, grain, bucket, audit_type, action) IN (SELECT t.tenant_id, r.grain, r.bucket, r.audit_type, r.action
+  FROM unnest($1::text[]) AS t(tenant_id) CROSS JOIN LATERAL (SELECT * FROM audit_counters c WHERE c.tenant_id = t.tenant_id AND c.grain = 'hour'
+    AND c.bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2) ORDER BY bucket LIMIT ${rowsOfEach}) r)`
 
 /** Of all tenants, so many at a time, each by its own key: a batch holds its locks for moments, and reads nothing but what goes. */
 async function deleteOfAll(pool: Pool, statement: string, bound: string | number): Promise<number> {

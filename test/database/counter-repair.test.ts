@@ -122,3 +122,17 @@ test('after 400 days the hours of statistics are dropped: their days, totals, li
   await client.end()
   await old.close()
 })
+
+test('hours of audit entries, which only tell where a page begins, are no drift, and are counted anew with the rest', async () => {
+  const hours = () =>
+    books.rows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
+  const counted = await hours()
+  expect(counted.length).toBeGreaterThan(0)
+  await books.rows(`DELETE FROM audit_counters WHERE grain = 'hour'`)
+  expect(await drift()).toBe(0)
+  await books.rows(`UPDATE audit_counters SET entries = 40 WHERE grain = 'total'`)
+  expect((await repair()).map(({ what }) => what)).toContainEqual(
+    expect.stringMatching(/^audit entries, hour of .*, file created: 3$/),
+  )
+  expect(await hours()).toEqual(counted)
+})
