@@ -61,7 +61,7 @@ const rooms: Record<string, string[]> = {
   exports: ['audit-logs', 'call-logs'],
   uploads: ['files'],
   webhooks: [],
-  maintenance: ['tenants', 'uploads', 'users'],
+  maintenance: ['tenants', 'uploads', 'users', 'webhooks'],
   cli: ['users'],
   dashboard: ['users'],
   client: [],

@@ -8,6 +8,7 @@ import type { BlobStorage } from '../storage/blob-storage.js'
 import type { TenantService } from '../tenants/tenant.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
+import type { WebhookService } from '../webhooks/webhook.service.js'
 import { splitFileRanges } from './file-ranges.js'
 import type { LogHorizons } from './log-horizons.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
@@ -29,6 +30,7 @@ interface Parts {
   signIns: SignInService
   resumableUploads: ResumableUploadService
   tenants: TenantService
+  webhooks: WebhookService
   horizons: LogHorizons
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
@@ -69,6 +71,7 @@ export class Maintenance {
     this.#every(24 * 60 * minute, 'old hours', () => dropOldHours(database.pool))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
     this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
+    this.#every(10 * minute, 'deliveries of webhooks', () => this.#parts.webhooks.sweep(() => !this.#closed))
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
     if (config.reconcileIntervalHours > 0)
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))

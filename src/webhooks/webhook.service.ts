@@ -28,6 +28,7 @@ import { hostOf, lockedWebhook, type PositionRow, toDelivery, toWebhook, type We
 import { newWebhookSecret } from './webhook-secrets.js'
 
 const mostWebhooks = 20
+const keptDeliveries = 1_000
 const previousSecretMs = 24 * 3600 * 1000
 const kinds = new Set(Object.keys(eventTypes).map((type) => type.slice(0, type.indexOf('.'))))
 
@@ -218,6 +219,26 @@ export class WebhookService {
       position: {},
       audit: (after) => (before.status === 'disabled' ? [] : [webhookAudit(actor, 'disabled', after, { reason })]),
     }))
+  }
+
+  /** Keeps the latest deliveries of each webhook. */
+  async sweep(goOn: () => boolean = () => true): Promise<void> {
+    const { pool } = this.#parts.db
+    for (let after = ['', '']; goOn(); ) {
+      const { rows } = await pool.query<{ tenant_id: string; webhook_id: string }>(
+        'SELECT tenant_id, webhook_id FROM webhooks WHERE (tenant_id, webhook_id) > ($1, $2) ORDER BY tenant_id, webhook_id LIMIT 100',
+        after,
+      )
+      for (const { tenant_id, webhook_id } of rows)
+        await pool.query(
+          `DELETE FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND delivery_id <= (SELECT delivery_id FROM webhook_deliveries
+             WHERE tenant_id = $1 AND webhook_id = $2 ORDER BY delivery_id DESC OFFSET ${keptDeliveries} LIMIT 1)`,
+          [tenant_id, webhook_id],
+        )
+      const last = rows.at(-1)
+      if (!last) return
+      after = [last.tenant_id, last.webhook_id]
+    }
   }
 
   async #find(tenantId: string, webhookId: string): Promise<{ row: WebhookRow; position: PositionRow | undefined }> {

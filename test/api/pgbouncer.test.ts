@@ -6,6 +6,7 @@ import { describeWith } from '../support/real-parts.js'
 import { type RealPgbouncer, startPgbouncer } from '../support/real-pgbouncer.js'
 import { effectiveWithin } from '../support/replicas.js'
 import { runCommand } from '../support/service.js'
+import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const transactions = 'pool_mode = transaction'
@@ -81,7 +82,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
   beforeAll(async () => {
     const database = await testDatabase()
     const { url } = await bouncer(database.url, transactions, few)
-    const env = { DATABASE_URL: url, DATABASE_DIRECT_URL: database.url }
+    const env = { DATABASE_URL: url, DATABASE_DIRECT_URL: database.url, WEBHOOK_ALLOW_PRIVATE: 'true' }
     world = await World.open(env)
     replica = await World.open(env, world)
     tenant = await world.tenant()
@@ -111,6 +112,27 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(pages.flatMap(({ body }) => body.data.data)).toHaveLength(30)
     const { body } = await tenant.admin.raw('/api/v1/stats/logs/export?operation=upload')
     expect(String(body).trim().split('\n')).toHaveLength(40)
+  })
+
+  test('webhooks are sent everything in order, and what fails is tried again', async () => {
+    const receiver = await WebhookReceiver.open()
+    open.push(receiver)
+    for (const each of [world, replica]) each.app.services.webhookSender.start()
+    const { body } = await tenant.admin.post('/webhooks', { url: receiver.url, types: ['context.updated'] })
+    const last = await appendEvents(
+      world,
+      tenant.tenantId,
+      Array.from({ length: 40 }, () => ({ type: 'context.updated' })),
+    )
+    await receiver.atLeast(40)
+    expect(receiver.sequences).toEqual(Array.from({ length: 40 }, (_, n) => last - 39 + n))
+    receiver.reply = (received, response, nth) => replyWith(nth === 41 ? 500 : 204)(received, response, nth)
+    await appendEvents(world, tenant.tenantId, [{ type: 'context.updated' }])
+    await receiver.atLeast(41)
+    // Tried at once, instead of in five seconds.
+    await tenant.admin.patch(`/webhooks/${body.data.webhook_id}`, { description: 'again' })
+    const [again, before] = (await receiver.atLeast(42)).slice().reverse()
+    expect(again!.id).toBe(before!.id)
   })
 
   test('a key that one replica disables is refused by the other within a second', async () => {

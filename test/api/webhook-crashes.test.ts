@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { MasterKey } from '../../src/auth/master-key.js'
+import { reencryptSecrets } from '../../src/auth/reencrypt.js'
+import { webhookSecretLabel } from '../../src/auth/secrets.js'
+import { freePort, Service } from '../support/service.js'
+import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let receiver: WebhookReceiver
+const started: Service[] = []
+beforeAll(async () => {
+  world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
+  tenant = await world.tenant()
+  receiver = await WebhookReceiver.open()
+})
+afterAll(async () => {
+  for (const service of started) await service.stop('SIGKILL')
+  await receiver.close()
+  await world.close()
+})
+
+/** A replica in a process of its own. */
+async function replica(): Promise<Service> {
+  const service = await Service.start({
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, `replica-${started.length}`),
+    STORAGE_URL: world.config.storageUrl,
+    SCANNER_URL: 'none:',
+    WEBHOOK_ALLOW_PRIVATE: 'true',
+    PORT: await freePort(),
+  })
+  started.push(service)
+  return service
+}
+
+test('what was committed is delivered though each process that sends it is killed in the middle', async () => {
+  await tenant.admin.post('/webhooks', { url: receiver.url, types: ['file.*'] })
+  const count = 200
+  const last = await appendEvents(
+    world,
+    tenant.tenantId,
+    Array.from({ length: count }, () => ({})),
+  )
+  for (const heldAt of [30, 90]) {
+    // It has sent some, and waits for the answer of one.
+    receiver.reply = (received, response, nth) => (nth >= heldAt ? undefined : replyWith(204)(received, response, nth))
+    const service = await replica()
+    await receiver.atLeast(heldAt)
+    await service.stop('SIGKILL')
+    // As if half a minute had passed.
+    await world.database.pool.query(
+      "UPDATE webhook_queue.job SET started_on = started_on - interval '1 minute' WHERE state = 'active'",
+    )
+  }
+  receiver.reply = replyWith(204)
+  await replica()
+  await receiver.until(() => receiver.sequences.includes(last))
+  const firstSeen = [...new Set(receiver.sequences)]
+  expect(firstSeen).toEqual(Array.from({ length: count }, (_, n) => last - count + 1 + n))
+  // Repeated is what was not written down yet, and nothing else.
+  const repeated = receiver.sequences.length - count
+  expect([repeated >= 2, repeated <= 2 * 50]).toEqual([true, true])
+}, 120_000)
+
+test('a new MASTER_KEY takes the secrets over, and the old one is needed no more', async () => {
+  const { body } = await tenant.admin.post('/webhooks', { url: receiver.url })
+  const { webhook_id: id, secret: first } = body.data
+  const { secret: second } = (await tenant.admin.post(`/webhooks/${id}/rotate-secret`)).body.data
+  const renewed = randomBytes(32)
+  const { pool } = world.database
+  await reencryptSecrets(pool, new MasterKey([renewed, world.config.masterKey!]))
+  const { rows } = await pool.query(
+    'SELECT secret_encrypted AS now, previous_secret_encrypted AS before FROM webhooks WHERE webhook_id = $1',
+    [id],
+  )
+  const opened = (sealed: Buffer) => new MasterKey([renewed]).decrypt(sealed, webhookSecretLabel(id)).then(String)
+  expect([await opened(rows[0].now), await opened(rows[0].before)]).toEqual([second, first])
+})

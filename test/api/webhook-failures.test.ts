@@ -1,0 +1,286 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { openWebhooks } from '../../src/webhooks/open-webhooks.js'
+import type { WebhookSender } from '../../src/webhooks/webhook-sender.js'
+import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let receiver: WebhookReceiver
+const opened: { close(): Promise<void> }[] = []
+beforeAll(async () => {
+  world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
+})
+afterAll(() => world.close())
+beforeEach(async () => {
+  tenant = await world.tenant()
+  receiver = await receive()
+})
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close()
+  const { tenants } = world.app.services
+  // What a test left behind is not the next one's.
+  await tenants.suspend(tenant.tenantId)
+})
+
+async function receive(): Promise<WebhookReceiver> {
+  const made = await WebhookReceiver.open()
+  opened.push(made)
+  return made
+}
+
+/** What a replica sends with, whose attempts follow each other in such a time. */
+function sender(retrySeconds?: number[], on = world): WebhookSender {
+  const { webhookSender } = openWebhooks(
+    { ...on.app.services, db: on.database, onError: (error) => failures.push(error), ...(retrySeconds && { retrySeconds }) },
+    { allowPrivate: true },
+  )
+  opened.push(webhookSender)
+  webhookSender.start()
+  return webhookSender
+}
+const failures: Error[] = []
+afterEach(() => expect(failures.splice(0)).toEqual([]))
+
+async function hook(to = receiver, admin: Caller = tenant.admin): Promise<string> {
+  const { status, body } = await admin.post('/webhooks', { url: to.url, types: ['file.*'] })
+  expect(status).toBe(201)
+  return body.data.webhook_id
+}
+const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, given)
+
+/** What the webhook's own page would show, once it is as expected. */
+async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await ask()
+    if (isSo(value)) return value
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+const deliveries = async (id: string) => (await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.data
+const webhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)).body.data
+
+describe('an attempt that fails', () => {
+  test('is made again under the same id, and what follows waits for it', async () => {
+    sender([0.05, 0.05, 0.05])
+    receiver.reply = (received, response, nth) => replyWith(nth <= 2 ? 503 : 200)(received, response, nth)
+    const id = await hook()
+    const last = await events({}, {})
+    await receiver.atLeast(4)
+    expect(receiver.sequences).toEqual([last - 1, last - 1, last - 1, last])
+    expect(new Set(receiver.received.slice(0, 3).map((received) => received.id)).size).toBe(1)
+    const log = await until(
+      () => deliveries(id),
+      (found) => found.length === 2 && found[0].status === 'delivered',
+    )
+    expect(log).toMatchObject([
+      { sequence: last, status: 'delivered', attempts: 1 },
+      { sequence: last - 1, status: 'delivered', attempts: 3, response_status: 200, next_attempt_at: null },
+    ])
+    expect(await webhook(id)).toMatchObject({ failing_since: null, next_attempt_at: null, last_sequence: last })
+  })
+
+  test('is given up after the last, and the next event has its turn', async () => {
+    sender([0.05, 0.05])
+    receiver.reply = (received, response, nth) => replyWith(nth <= 3 ? 500 : 204)(received, response, nth)
+    const id = await hook()
+    const last = await events({}, {})
+    await receiver.atLeast(4)
+    expect(receiver.sequences).toEqual([last - 1, last - 1, last - 1, last])
+    const log = await until(
+      () => deliveries(id),
+      (found) => found.length === 2,
+    )
+    expect(log).toMatchObject([
+      { sequence: last, status: 'delivered', attempts: 1 },
+      { sequence: last - 1, status: 'failed', attempts: 3, response_status: 500, next_attempt_at: null },
+    ])
+  })
+
+  test('waits as the contract says: 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours, by the database’s clock', async () => {
+    sender()
+    receiver.reply = replyWith(500)
+    const id = await hook()
+    await events({})
+    const waits: number[] = []
+    for (let attempt = 1; attempt <= 9; attempt++) {
+      await receiver.atLeast(attempt)
+      const { rows } = await until(
+        () =>
+          world.database.pool.query<{ seconds: number }>(
+            `SELECT round(extract(epoch FROM p.next_attempt_at - d.attempted_at))::int AS seconds FROM webhook_positions p JOIN webhook_deliveries d USING (tenant_id, webhook_id)
+             JOIN webhook_queue.job j ON j.state = 'created' WHERE p.tenant_id = $1 AND p.attempts = $2`,
+            [tenant.tenantId, attempt],
+          ),
+        (found) => found.rows.length === 1,
+      )
+      waits.push(rows[0]!.seconds)
+      // As if that time had passed.
+      await world.database.pool.query('UPDATE webhook_positions SET next_attempt_at = now() WHERE tenant_id = $1', [
+        tenant.tenantId,
+      ])
+      await world.database.pool.query('UPDATE webhook_queue.job SET start_after = now()')
+    }
+    for (const [at, seconds] of [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400].entries())
+      expect([at, Math.abs(waits[at]! - seconds) <= 2]).toEqual([at, true])
+    await until(
+      () => deliveries(id),
+      ([delivery]) => delivery.status === 'failed',
+    )
+    expect(receiver.received).toHaveLength(10)
+  })
+
+  test('a 410 disables at once; enabled again, the webhook goes on with that event', async () => {
+    sender([0.05])
+    receiver.reply = replyWith(410)
+    const id = await hook()
+    const last = await events({}, {})
+    const gone = await until(
+      () => webhook(id),
+      ({ status }) => status === 'disabled',
+    )
+    expect(gone).toMatchObject({ disabled_reason: 'gone', next_attempt_at: null })
+    expect(gone.last_sequence).toBeLessThan(last - 1)
+    expect(receiver.sequences).toEqual([last - 1])
+    expect(await deliveries(id)).toMatchObject([{ sequence: last - 1, status: 'failed', response_status: 410 }])
+    const audit = await tenant.admin.get(`/audit-logs/entity/webhook/${id}`)
+    expect(audit.body.data.data[0]).toMatchObject({
+      action: 'disabled',
+      performed_by_type: 'system',
+      details: { reason: 'gone' },
+    })
+    receiver.reply = replyWith(200)
+    await tenant.admin.patch(`/webhooks/${id}`, { status: 'active' })
+    await receiver.atLeast(3)
+    expect(receiver.sequences).toEqual([last - 1, last - 1, last])
+  })
+
+  test('five days of nothing but failures disable too, four days and a success do not', async () => {
+    sender([0.05])
+    receiver.reply = replyWith(500)
+    const id = await hook()
+    const failingFor = (days: number) =>
+      world.database.pool.query(
+        'UPDATE webhook_positions SET failing_since = now() - make_interval(days => $2) WHERE tenant_id = $1',
+        [tenant.tenantId, days],
+      )
+    await failingFor(4)
+    await events({})
+    await receiver.atLeast(2)
+    expect(await webhook(id)).toMatchObject({ status: 'active' })
+    receiver.reply = replyWith(200)
+    await events({})
+    await until(
+      () => webhook(id),
+      ({ failing_since }) => failing_since === null,
+    )
+    receiver.reply = replyWith(500)
+    await failingFor(5)
+    await events({})
+    const off = await until(
+      () => webhook(id),
+      ({ status }) => status === 'disabled',
+    )
+    expect(off).toMatchObject({ disabled_reason: 'failing' })
+  })
+
+  test('a redirect is not followed', async () => {
+    sender([60])
+    const other = await receive()
+    receiver.reply = replyWith(302, { location: other.url })
+    const id = await hook()
+    await events({})
+    const log = await until(
+      () => deliveries(id),
+      (found) => found.length === 1,
+    )
+    expect(log).toMatchObject([{ status: 'pending', response_status: 302, error: 'redirects are not followed' }])
+    expect(other.received).toEqual([])
+  })
+
+  test('an answer without an end is not read to it, and what it holds is kept nowhere', async () => {
+    sender([60])
+    let sent = 0
+    receiver.reply = (_, response) => {
+      response.writeHead(200)
+      const more = () => {
+        while (!response.destroyed && response.write('sesame '.repeat(10_000))) sent += 70_000
+      }
+      response.on('drain', more)
+      more()
+    }
+    const id = await hook()
+    await events({}, {})
+    const log = await until(
+      () => deliveries(id),
+      (found) => found.length === 2,
+    )
+    expect(log).toMatchObject([{ status: 'delivered' }, { status: 'delivered' }])
+    expect(JSON.stringify(log)).not.toContain('sesame')
+    expect(sent).toBeLessThan(50_000_000)
+  })
+
+  test('a receiver that never answers delays no other, of the tenant or of another', async () => {
+    sender([60])
+    receiver.reply = () => {}
+    const good = await receive()
+    const others = await receive()
+    const another = await world.tenant()
+    await hook(receiver)
+    await hook(good)
+    await hook(others, another.admin)
+    const last = await events(...Array.from({ length: 60 }, () => ({})))
+    await appendEvents(world, another.tenantId, [{}, {}])
+    await Promise.all([receiver.atLeast(1), good.atLeast(60), others.atLeast(2)])
+    expect(good.sequences).toEqual(Array.from({ length: 60 }, (_, n) => last - 59 + n))
+    // It is still held.
+    expect(receiver.received).toHaveLength(1)
+  })
+})
+
+describe('several replicas', () => {
+  test('share the webhooks and send each event once, in order', async () => {
+    const replica = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' }, world)
+    opened.push(replica)
+    sender()
+    sender(undefined, replica)
+    const receivers = await Promise.all(Array.from({ length: 6 }, receive))
+    for (const each of receivers) await hook(each)
+    let last = 0
+    for (let group = 0; group < 5; group++) {
+      last = await events(...Array.from({ length: 20 }, () => ({})))
+      await Promise.all(receivers.map((each) => each.until(() => each.sequences.includes(last))))
+    }
+    const all = Array.from({ length: 100 }, (_, n) => last - 99 + n)
+    for (const each of receivers) expect(each.sequences).toEqual(all)
+  })
+
+  test('nothing is sent for a tenant that is suspended, and all of it afterwards', async () => {
+    sender()
+    await hook()
+    const { tenants } = world.app.services
+    await tenants.suspend(tenant.tenantId)
+    await events({}, {})
+    const other = await world.tenant()
+    const witness = await receive()
+    await hook(witness, other.admin)
+    await appendEvents(world, other.tenantId, [{}])
+    await witness.atLeast(1)
+    expect(receiver.received).toEqual([])
+    await tenants.resume(tenant.tenantId)
+    await receiver.atLeast(2)
+  })
+})
+
+test('the latest thousand deliveries are kept', async () => {
+  const id = await hook()
+  await world.database.pool.query(
+    `INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, event_id, type, status, attempts, created_at, attempted_at)
+     SELECT $1, $2, 'dlv_' || lpad(n::text, 26, '0'), 'evt_x', 'file.deleted', 'delivered', 1, now(), now() FROM generate_series(1, 1500) n`,
+    [tenant.tenantId, id],
+  )
+  await world.app.services.webhooks.sweep()
+  const { body } = await tenant.admin.get(`/webhooks/${id}/deliveries?page_size=1`)
+  expect(body.data.pagination.total_items).toBe(1000)
+  expect(body.data.data[0].delivery_id).toMatch(/1500$/)
+})
