@@ -9,6 +9,7 @@ import { bootstrap, type FirstRun } from './bootstrap.js'
 import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
 import { openDoors } from './doors.js'
+import { DownloadCuts } from './files/download-cuts.js'
 import { UploadService } from './files/upload.service.js'
 import { metricsApp } from './http/metrics-endpoint.js'
 import { httpServer } from './http/server.js'
@@ -18,6 +19,10 @@ import { OrphanedUploads } from './maintenance/orphaned-uploads.js'
 import { Metrics, measuredScanner, measuredStorage } from './metrics.js'
 import { alone, shareOf } from './processes/place.js'
 import type { Siblings } from './processes/siblings.js'
+import { QuarantineMoves } from './quarantine/quarantine-moves.js'
+import { KeptContents } from './rescan/kept-contents.js'
+import { RescanQueue } from './rescan/rescan-queue.js'
+import { Rescanner } from './rescan/rescanner.js'
 import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import { openServices, type Services } from './services.js'
@@ -48,6 +53,7 @@ export interface App {
   descriptions: { storage: string; scanner: string }
   services: Services
   slots: UploadSlots
+  rescanner: Rescanner
   /** Before it listens: the first GraphQL documents take ten times as long as later ones. Tests need not wait for it. */
   warm(): Promise<void>
   /** Begins what the service does by itself: sweeps, partitions, retention. Tests do each of them when they want it. */
@@ -75,7 +81,14 @@ export async function createApp(parts: AppParts): Promise<App> {
   services.ledger.onFailed = ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath)
   const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
   const uploads = new UploadService({ ...services, validator, storage: uploadStorage, tenantRoom: services.tenants.room })
-  const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
+  const quarantineMoves = new QuarantineMoves({ ...services, db: database })
+  const maintenance = new Maintenance({ ...services, database, orphanedUploads, quarantineMoves, logger, config })
+  const rescanner = rescannerOf(parts, { services, scanner, spool, metrics })
+  const downloadCuts = new DownloadCuts(database.pool)
+  services.quarantine.onChanged = async ({ kind, ...place }) => {
+    if (kind === 'added') await quarantineMoves.move(place).catch((error) => logger.warn({ err: error }, notMoved))
+    maintenance.sweepSoon()
+  }
   const { ledger } = services
   const { onCommitted } = ledger
   ledger.onCommitted = (entry) => {
@@ -83,7 +96,18 @@ export async function createApp(parts: AppParts): Promise<App> {
     if (entry.deletion) maintenance.sweepSoon()
   }
   const tracing = await openTracing(config.otlpEndpoint)
-  const doors = await openDoors({ ...parts, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner })
+  const doors = await openDoors({
+    ...parts,
+    tracing,
+    services,
+    uploads,
+    uploadStorage,
+    metrics,
+    spool,
+    slots,
+    scanner,
+    downloadCuts,
+  })
   const firstRun = await bootstrap(config, database, services)
   return {
     httpServer: httpServer(doors.express),
@@ -92,15 +116,19 @@ export async function createApp(parts: AppParts): Promise<App> {
     descriptions: { storage: await describeStorage(services.storage, logger), scanner: await describeScanner(scanner) },
     services,
     slots,
+    rescanner,
     startMaintenance: () => {
       maintenance.start()
+      rescanner.start()
       services.fold.start()
       services.webhookSender.start()
     },
     warm: doors.warm,
     announceStop: doors.announceStop,
     close: async () => {
+      await rescanner.close()
       await maintenance.close()
+      downloadCuts.close()
       await doors.close()
       await validator.close()
       await scanner.close()
@@ -112,7 +140,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-function metricsOf({ database, siblings }: AppParts, { ledger, security }: Services, slots: UploadSlots): Metrics {
+function metricsOf({ database, siblings }: AppParts, { ledger, security, rescans }: Services, slots: UploadSlots): Metrics {
   const { pool, writes, prisma } = database
   const metrics = new Metrics({
     poolSize: () => ({
@@ -123,6 +151,7 @@ function metricsOf({ database, siblings }: AppParts, { ledger, security }: Servi
     ledgerWaiting: () => ledger.waiting,
     uploadsUnderWay: () => slots.taken,
     storageFindings: () => prisma.storageFinding.count(),
+    rescans: () => rescans.counts(),
   })
   ledger.onCommitted = (entry) => metrics.recorded(entry)
   security.onEvent = (reason) => metrics.securityEvents.inc({ reason })
@@ -137,6 +166,30 @@ function openWorkers({ config, logger, siblings }: AppParts, contents: string): 
     processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / place.of),
     sandbox: sandboxFor(contents, logger),
   })
+}
+
+const notMoved = 'A quarantined object was not moved yet; it is tried again within a minute.'
+
+function rescannerOf(
+  { config, database, logger, siblings }: AppParts,
+  parts: { services: Services; scanner: VirusScanner; spool: Spool; metrics: Metrics },
+): Rescanner {
+  const { services, scanner, metrics } = parts
+  services.rescans.use(scanner)
+  const rescanner = new Rescanner({
+    scanner,
+    queue: new RescanQueue(database.pool),
+    rescans: services.rescans,
+    quarantine: services.quarantine,
+    contents: new KeptContents({ ...parts, storage: services.storage }),
+    megabytesPerSecond: config.rescanMbPerSecond / (siblings?.place ?? alone).of,
+    logger,
+  })
+  rescanner.onScanned = ({ outcome, bytes }) => {
+    metrics.rescannedFiles.inc({ outcome })
+    metrics.rescannedBytes.inc(bytes)
+  }
+  return rescanner
 }
 
 async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {

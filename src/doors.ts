@@ -7,6 +7,7 @@ import type { AppParts } from './app.js'
 import type { Spool } from './body/spool.js'
 import { openDashboard } from './dashboard/dashboard-door.js'
 import { createExports } from './exports/exports.js'
+import type { DownloadCuts } from './files/download-cuts.js'
 import type { UploadService } from './files/upload.service.js'
 import { buildSchema } from './graphql/schema.js'
 import { openGraphql } from './graphql/server.js'
@@ -36,6 +37,7 @@ interface DoorParts extends AppParts {
   slots: UploadSlots
   scanner: VirusScanner & { url: string }
   tracing: Tracing | undefined
+  downloadCuts: DownloadCuts
 }
 
 interface Doors {
@@ -119,13 +121,14 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
   })
 }
 
-function downloadsOf({ services, metrics, logger }: DoorParts): RequestHandler<{ fileId: string }> | undefined {
+function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): RequestHandler<{ fileId: string }> | undefined {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
   return serveBlob({
     storage,
     findFile: (signed) => downloads.find(signed),
     spend: (signed) => downloads.spend(signed),
+    watch: (signed, cut) => downloadCuts.watch(signed, cut),
     onDownload: (download) => {
       metrics.downloads.inc({ outcome: download.outcome })
       logger.info(download, 'A file was downloaded by its URL.')

@@ -25,6 +25,11 @@ export const faultPoints = [
   'bucket.removed',
   'sweep.removed',
   'sweep.forgotten',
+  // A file that is scanned again, and one that is quarantined in a bucket.
+  'rescan.scanned',
+  'quarantine.marked',
+  'quarantine.copied',
+  'quarantine.moved',
 ] as const
 export type FaultPoint = (typeof faultPoints)[number]
 

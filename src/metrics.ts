@@ -19,6 +19,8 @@ export class Metrics {
   readonly bytesOut: Counter
   readonly scan: Histogram
   readonly store: Histogram<'operation'>
+  readonly rescannedFiles: Counter<'outcome'>
+  readonly rescannedBytes: Counter
   #all: (() => Promise<string>) | undefined
 
   constructor(sources: {
@@ -26,6 +28,7 @@ export class Metrics {
     ledgerWaiting: () => number
     uploadsUnderWay: () => number
     storageFindings: () => Promise<number>
+    rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
   }) {
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
@@ -84,6 +87,32 @@ export class Metrics {
       labelNames: ['operation'],
       buckets: seconds,
       registers,
+    })
+    this.rescannedFiles = new Counter({
+      name: 'assay_rescanned_files_total',
+      help: 'Kept files that this replica scanned again, by outcome: clean, infected, failed.',
+      labelNames: ['outcome'],
+      registers,
+    })
+    this.rescannedBytes = new Counter({ name: 'assay_rescanned_bytes_total', help: 'Bytes of these files.', registers })
+    const underWay = new Gauge({
+      name: 'assay_rescans_under_way',
+      help: 'Contexts of which files are still to be scanned again, of all replicas.',
+      registers,
+    })
+    new Gauge({
+      name: 'assay_quarantined_files',
+      help: 'Files in quarantine, of all replicas.',
+      registers,
+      async collect() {
+        await sources.rescans().then(
+          ({ contextsUnderWay, filesQuarantined }) => {
+            underWay.set(contextsUnderWay)
+            this.set(filesQuarantined)
+          },
+          () => {},
+        )
+      },
     })
     new Gauge({
       name: 'assay_database_connections',

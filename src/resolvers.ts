@@ -6,6 +6,8 @@ import { FileResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
 import { NodeResolver } from './graphql/node.js'
 import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
+import { QuarantineResolver } from './quarantine/quarantine.resolver.js'
+import { RescanResolver } from './rescan/rescan.resolver.js'
 import type { Services } from './services.js'
 import { StatsResolver } from './stats/stats.resolver.js'
 import { TenantResolver } from './tenants/tenant.resolver.js'
@@ -23,6 +25,8 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new ApiKeyResolver(services),
   new FileContextResolver(services.contexts, services.idempotency),
   new FileResolver(services.files, services.uploads, services.contexts),
+  new RescanResolver(services.rescans),
+  new QuarantineResolver(services.quarantine),
   new CallLogResolver(services.callLogs),
   new AuditLogResolver(services.auditLogs),
   new StatsResolver(services.stats, services.charts),

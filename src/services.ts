@@ -20,6 +20,8 @@ import { Ledger } from './ledger/ledger.js'
 import { PathLeases } from './ledger/path-leases.js'
 import { LogHorizons } from './maintenance/log-horizons.js'
 import { StorageHealth } from './maintenance/storage-health.js'
+import { QuarantineService } from './quarantine/quarantine.service.js'
+import { RescanService } from './rescan/rescan.service.js'
 import { Charts } from './stats/charts.js'
 import { StatsService } from './stats/stats.service.js'
 import { openStorage } from './storage/index.js'
@@ -135,6 +137,8 @@ function roomsOf(
     welcomes: new WelcomeService({ ...base, sessions }),
     sessions: new SessionService({ ...base, forget: forget('user') }),
     downloads: new SignedDownloads(db.pool),
+    rescans: new RescanService({ db, contexts }),
+    quarantine: new QuarantineService({ ...base, contexts }),
     files: new FileService({ ...base, contexts }),
     callLogs: new CallLogService({ db, horizon: horizons.calls }),
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),

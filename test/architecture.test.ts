@@ -55,6 +55,8 @@ const rooms: Record<string, string[]> = {
   'api-keys': ['call-logs', 'file-contexts'],
   'file-contexts': [],
   files: ['file-contexts'],
+  rescan: ['file-contexts', 'quarantine'],
+  quarantine: ['file-contexts'],
   'call-logs': ['files'],
   'audit-logs': ['api-keys'],
   stats: [],

@@ -80,6 +80,8 @@ export interface Config {
   readonly auditLogRetentionDays: number | undefined
   /** 0: never. */
   readonly reconcileIntervalHours: number
+  /** How fast each replica scans kept files again. */
+  readonly rescanMbPerSecond: number
   readonly rateLimitPerMinute: number
   readonly redisUrl: string | undefined
   /** Origins, or `['*']`. Empty: closed. */
@@ -152,6 +154,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     callLogRetentionDays: read.optionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
     auditLogRetentionDays: read.optionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
     reconcileIntervalHours: read.integer('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
+    rescanMbPerSecond: read.integer('RESCAN_MB_PER_SECOND', { from: 1, to: 10_000, fallback: 20 }),
     rateLimitPerMinute: read.integer('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
     corsOrigins: read.origins('CORS_ORIGINS'),

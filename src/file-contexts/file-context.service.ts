@@ -235,6 +235,7 @@ export class FileContextService {
       if (count === 0) throw notFound('context', contextKey)
       await tx.fileTotal.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       await tx.contextVersion.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      await tx.rescan.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       await tx.fileGroup.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       return { result: { contextId: found.contextId, contextKey }, entry: { audit: [auditOf(actor, 'deleted', found, {})] } }
     })

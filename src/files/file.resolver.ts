@@ -17,9 +17,11 @@ import {
   FilePage,
   FilesArgs,
   FilesConnectionArgs,
+  FileValidationsArgs,
   Uploader,
   UploadFileArgs,
   ValidateFileArgs,
+  ValidationReportPage,
   ValidationReportType,
 } from './file.type.js'
 import type { UploadService } from './upload.service.js'
@@ -55,9 +57,20 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @Query(() => ValidationReportType, { description: 'The validation report that was kept with a file.' })
+  @Query(() => ValidationReportType, { description: 'The latest validation report on a file.' })
   fileValidation(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
     return this.#files.validation(attempt, fileId)
+  }
+
+  @Requires('admin')
+  @Query(() => ValidationReportPage, {
+    description: 'The reports on a file, the latest first: of its upload, and of each scan since.',
+  })
+  fileValidations(
+    @CurrentAttempt() attempt: Attempt,
+    @Args(() => FileValidationsArgs) { fileId, ...place }: FileValidationsArgs,
+  ) {
+    return this.#files.reports(attempt, fileId, place)
   }
 
   @Requires('upload')
@@ -102,7 +115,7 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'The report that was kept with it.' })
+  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'The latest report on it.' })
   validation(@CurrentCall() call: Call, @Root() file: File) {
     return batched(call, 'File.validation', file.fileId, (ids) => this.#files.validations(file.tenantId, ids))
   }

@@ -77,6 +77,22 @@ export class FileService {
     return report
   }
 
+  /** All reports on the file, the latest first. */
+  async reports(attempt: Attempt, fileId: string, place: { page: number; pageSize: number }): Promise<Page<ValidationReport>> {
+    const { tenantId } = await this.#find(attempt, fileId)
+    const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
+      name: 'reports-of-file',
+      text: `SELECT t.total, r.report FROM (SELECT count(*) AS total FROM validation_reports WHERE tenant_id = $1 AND file_id = $2) t
+        LEFT JOIN LATERAL (SELECT report FROM validation_reports WHERE tenant_id = $1 AND file_id = $2 ORDER BY validated_at DESC OFFSET $3 LIMIT $4) r ON true`,
+      values: [tenantId, fileId, (place.page - 1) * place.pageSize, place.pageSize],
+    })
+    return pageOf(
+      rows.flatMap(({ report }) => report ?? []),
+      Number(rows[0]!.total),
+      place,
+    )
+  }
+
   async validations(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
     const { rows } = await this.#db.pool.query<{ fileId: string; report: ValidationReport }>({
       name: 'reports-by-file',
@@ -154,6 +170,7 @@ export class FileService {
         try {
           const file = found.get(fileId)
           if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
+          if (file.quarantinedAt) throw quarantined(fileId)
           await this.#ledger.commit({ deletion: { actor, file } })
           return { fileId, deleted: true, error: null }
         } catch (error) {

@@ -1,12 +1,13 @@
 import { ArgsType, type ClassType, Field, ID, Int, ObjectType, registerEnumType } from 'type-graphql'
 import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
+import { mostPages } from '../cursors.js'
 import type { ErrorCode } from '../error-codes.js'
 import { codeEnum, ErrorCodeName } from '../graphql/code-enum.js'
 import { Moment } from '../graphql/dates.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
-import { Metadata, Optional, Rule, Text } from '../graphql/rules.js'
+import { Metadata, Optional, Rule, Text, Whole } from '../graphql/rules.js'
 import { JsonObjectScalar, LongScalar, UploadScalar } from '../graphql/scalars.js'
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'A file that passed its context’s rules and is kept.' })
@@ -181,6 +182,20 @@ export class ValidationReportType {
     description: 'The version of the context’s rules by which it was judged; null for old reports.',
   })
   rulesVersion!: number | null
+}
+
+export const ValidationReportPage = pageType(ValidationReportType, 'ValidationReport')
+
+@ArgsType()
+export class FileValidationsArgs {
+  @Field(() => ID, { description: 'Shape file_….' })
+  fileId!: string
+  @Field(() => Int, { defaultValue: 1, description: 'Which page, from 1.' })
+  @Whole(1, mostPages)
+  page!: number
+  @Field(() => Int, { defaultValue: 20, description: 'Items on a page: 1 to 100.' })
+  @Whole(1, 100)
+  pageSize!: number
 }
 
 /** Spelled as the members that they sort by. */

@@ -34,6 +34,7 @@ interface Parts {
   horizons: LogHorizons
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
+  quarantineMoves: { moveAll(onFailed: (error: unknown) => void): Promise<number> }
   config: Pick<Config, 'reconcileIntervalHours'>
   logger: Logger
 }
@@ -56,14 +57,30 @@ export class Maintenance {
   }
 
   start(): void {
-    const { database, storage, tenants, idempotency, signIns, resumableUploads, horizons, orphanedUploads, config, logger } =
-      this.#parts
+    const {
+      database,
+      storage,
+      tenants,
+      idempotency,
+      signIns,
+      resumableUploads,
+      horizons,
+      orphanedUploads,
+      quarantineMoves,
+      config,
+      logger,
+    } = this.#parts
     const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
       logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
     )
     const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
     this.#sweep = () => sweeper.sweep(goOn)
     this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(this.#sweep))
+    const onNotMoved = (error: unknown) =>
+      logger.warn({ err: error }, 'A quarantined object was not moved yet; it is tried again within a minute.')
+    this.#every(minute / 2, 'quarantine', async () => {
+      if ((await quarantineMoves.moveAll(onNotMoved)) > 0) await this.#sweep?.()
+    })
     this.#every(minute, 'file ranges', () => splitFileRanges(database.pool))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())

@@ -33,7 +33,11 @@ const ofOperation: Record<string, ErrorCode[]> = {
   CreateContext: ['conflict'],
   DeleteContext: ['conflict'],
   CreateWebhook: ['conflict'],
-  CreateDownloadUrl: ['storage_unavailable'],
+  CreateDownloadUrl: ['storage_unavailable', 'quarantined'],
+  GetFileMetadata: ['quarantined'],
+  DeleteFile: ['quarantined', 'on_hold'],
+  RescanContext: ['scanner_unavailable'],
+  PurgeFromQuarantine: ['on_hold'],
   UploadFile: [
     ...ofUploads,
     ...blockReasons,

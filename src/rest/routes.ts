@@ -71,6 +71,18 @@ export const routes: readonly Route[] = [
     body: 'json',
     summary: 'Preview a change of a context’s rules',
   },
+  {
+    method: 'POST',
+    path: '/contexts/{context_key}/rescan',
+    operation: 'RescanContext',
+    summary: 'Scan the files of a context again',
+  },
+  {
+    method: 'GET',
+    path: '/contexts/{context_key}/rescan',
+    operation: 'GetContextRescan',
+    summary: 'Get progress of scanning the files of a context again',
+  },
   { method: 'DELETE', path: '/contexts/{context_key}', operation: 'DeleteContext', summary: 'Delete file context' },
 
   {
@@ -110,6 +122,34 @@ export const routes: readonly Route[] = [
     path: '/files/{file_id}/validation',
     operation: 'GetFileValidation',
     summary: 'Get the validation report kept with a file',
+  },
+  {
+    method: 'GET',
+    path: '/files/{file_id}/validations',
+    operation: 'ListFileValidations',
+    summary: 'List the validation reports on a file',
+  },
+
+  {
+    method: 'GET',
+    path: '/quarantine',
+    operation: 'ListQuarantine',
+    listedBy: 'file_id',
+    sortedBy: () => 'quarantined_at',
+    summary: 'List quarantined files',
+  },
+  {
+    method: 'POST',
+    path: '/quarantine/{file_id}/release',
+    operation: 'ReleaseFromQuarantine',
+    body: 'json',
+    summary: 'Release a quarantined file',
+  },
+  {
+    method: 'DELETE',
+    path: '/quarantine/{file_id}',
+    operation: 'PurgeFromQuarantine',
+    summary: 'Delete a quarantined file for good',
   },
 
   { method: 'GET', path: '/stats', operation: 'GetStats', summary: 'Statistics overview' },

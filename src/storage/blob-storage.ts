@@ -46,6 +46,8 @@ export interface BlobStorage {
   put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
   /** The bytes, or `start` to `end` inclusive, as far as there are any. Throws `notFound('blob', path)`; a stream that is cut short ends in an error. */
   open(path: string, range?: { start: number; end: number }): Promise<Readable>
+  /** The same blob at another path, durable and whole when it resolves; as `put`, it never overwrites. Throws `notFound('blob', from)`. */
+  copy(from: string, to: string): Promise<void>
   /** Size in bytes, or null where there is no such blob. */
   size(path: string): Promise<number | null>
   /** Succeeds also where there is nothing. */

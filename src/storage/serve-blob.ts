@@ -24,6 +24,8 @@ export interface ServeBlobOptions {
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
   /** Throws where a URL that is of use once was used. */
   spend: (signed: SignedDownload) => Promise<void>
+  /** Calls `cut` where the file is no longer to be read while it is being sent; gives what ends that. */
+  watch: (signed: SignedDownload, cut: () => void) => () => void
   /** For the log: by whose URL, from where, and how it ended. */
   onDownload?: (download: Download) => void
 }
@@ -46,7 +48,7 @@ const chunkSize = 128 * 1024
  * `GET` and `HEAD /download/:fileId`: what local download URLs point to. Express's own `sendFile` does ranges and
  * conditional requests; this adds the signature, the names and the headers that keep a browser from running what it downloads.
  */
-export function serveBlob({ storage, findFile, spend, onDownload }: ServeBlobOptions): RequestHandler<{ fileId: string }> {
+export function serveBlob({ storage, findFile, spend, watch, onDownload }: ServeBlobOptions): RequestHandler<{ fileId: string }> {
   return async (request, response, next) => {
     const { fileId } = request.params
     const verdict = await storage.urls.verify(fileId, request.query)
@@ -56,6 +58,10 @@ export function serveBlob({ storage, findFile, spend, onDownload }: ServeBlobOpt
     // Looked up for every request, so that a URL dies with its file and with its credential.
     const file = await findFile(verdict)
     if (!file) throw notFound('file', fileId)
+    response.once(
+      'close',
+      watch(verdict, () => response.destroy()),
+    )
     const path = storage.fileOf(file.path)
     if (request.method === 'GET' && !asksForLess.some((name) => request.headers[name] !== undefined))
       return await sendWhole(response, path, { ...file, fileId }, () => spend(verdict))

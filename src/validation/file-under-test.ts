@@ -65,7 +65,7 @@ export function extensionOf(filename: string): string {
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-async function scanWith(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
+export async function scanWith(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
   const start = performance.now()
   const verdict = await scanner.scan(content, options)
   const passesOver = (kinds: readonly string[]) => scanner.passesOver(kinds, options)

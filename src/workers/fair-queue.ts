@@ -1,5 +1,8 @@
 import { megabyte } from '../units.js'
 
+/** The owner of what the service does by itself: it waits for everyone else, and leaves them a worker. */
+export const background = 'background'
+
 export interface Queued {
   owner?: string | undefined
   size: number
@@ -58,8 +61,11 @@ export class FairQueue<T extends Queued> {
     if (this.#running.size >= workers) return undefined
     const large = [...this.#running].filter(isLarge).length
     const heads = new Map<T['owner'], T>()
-    for (const each of this.#waiting)
-      if (!heads.has(each.owner) && (large < Math.max(1, workers - 1) || !isLarge(each))) heads.set(each.owner, each)
+    const isAlone = this.#waiting.every(({ owner }) => owner === background) && this.#running.size < Math.max(1, workers - 1)
+    for (const each of this.#waiting) {
+      if (heads.has(each.owner) || (each.owner === background && !isAlone)) continue
+      if (large < Math.max(1, workers - 1) || !isLarge(each)) heads.set(each.owner, each)
+    }
     let next: T | undefined
     for (const head of heads.values()) if (!next || this.#compare(head, next) < 0) next = head
     if (next) this.#begin(next)
@@ -77,8 +83,11 @@ export class FairQueue<T extends Queued> {
   }
 
   #displacedBy(newcomer: T): T {
+    if (newcomer.owner === background) return newcomer
     const counts = new Map<T['owner'], number>()
     const givesWay = this.#waiting.filter((each) => !this.#again.has(each))
+    const last = givesWay.findLast(({ owner }) => owner === background)
+    if (last) return last
     for (const { owner } of givesWay) counts.set(owner, (counts.get(owner) ?? 0) + 1)
     const most = Math.max(0, ...counts.values())
     if ((counts.get(newcomer.owner) ?? 0) + 1 >= most) return newcomer

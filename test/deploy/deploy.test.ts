@@ -122,6 +122,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
         ledgerWaiting: () => 0,
         uploadsUnderWay: () => 0,
         storageFindings: async () => 0,
+        rescans: async () => ({ contextsUnderWay: 0, filesQuarantined: 0 }),
       }
       const { registry } = new Metrics(none)
       const metrics = await registry.getMetricsAsJSON()

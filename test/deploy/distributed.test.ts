@@ -23,6 +23,10 @@ const acrossTenants: Record<string, RegExp> = {
   'answers to Idempotency-Keys are forgotten after a day': /^DELETE FROM idempotency_keys WHERE ctid = ANY/,
   'resumable uploads that nobody went on with are forgotten': /^WITH gone AS \(DELETE FROM resumable_uploads/,
   'hours become days after 400 days': /^WITH RECURSIVE subjects AS/,
+  'files to scan again are looked for among those of all': /^SELECT q\.tenant_id, q\.context_id FROM rescan_queue q/,
+  'as are walks that are through': /^SELECT w\.tenant_id, w\.context_id FROM rescans w WHERE w\.walked/,
+  'and those under way, whose contexts take turns': /^SELECT tenant_id, context_id FROM rescans WHERE NOT walked/,
+  'the metrics count what is under way and in quarantine': /^SELECT \(SELECT count\(\*\) FROM rescans/,
   'the reconciler goes through all rows in the order of their paths': /^SELECT blob_path, .* WHERE \(tenant_id, blob_path\) > /,
 }
 
@@ -64,7 +68,19 @@ async function callEverything(): Promise<string[]> {
     entity_type: 'file',
     entity_id: files[0]!,
   }
+  const infected: Record<string, string> = {}
+  for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}']) {
+    infected[name] = (await admin.upload('notes', 'bad.txt', name)).body.data.file_id
+    const at = [tenant.tenantId, infected[name]]
+    await world.database.pool.query('UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2', at)
+    await world.database.pool.query(
+      `INSERT INTO quarantine (tenant_id, file_id, context_id, quarantined_at, signatures, viruses)
+       SELECT tenant_id, file_id, context_id, now(), 'old', '["X"]' FROM files WHERE tenant_id = $1 AND file_id = $2`,
+      at,
+    )
+  }
   const bodies: Record<string, unknown> = {
+    'POST /quarantine/{file_id}/release': { reason: 'A false alarm.' },
     'POST /api-keys': { name: 'Another', scopes: ['metadata'] },
     'POST /contexts': { context_key: 'more', display_name: 'More', allowed_extensions: ['txt'], max_file_size_mb: 1 },
     'PATCH /contexts/{context_key}': { display_name: 'Other' },
@@ -89,7 +105,10 @@ async function callEverything(): Promise<string[]> {
   const failed: string[] = []
   for (const { method, path, body } of order) {
     const name = `${method} ${path}`
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_all, value: string) => values[value] ?? value)
+    const filled = path.replaceAll(
+      /\{(\w+)\}/g,
+      (_all, value: string) => (value === 'file_id' && infected[name]) || (values[value] ?? value),
+    )
     for (const more of method === 'GET' ? ['', '?page=2&page_size=1'] : ['']) {
       const { status } = await admin.rest(method, filled + more, body === 'multipart' ? form() : bodies[name])
       if (status >= 400 && more === '') failed.push(`${name}: ${status}`)
@@ -139,6 +158,8 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
       await dropExpired(world.database.pool, services.horizons)
       await dropOldHours(world.database.pool)
       await services.storageHealth.verify({ deep: true })
+      await services.rescans.counts()
+      while (await world.app.rescanner.turn()) {}
       const input = JSON.stringify({ statements: [...statements], distributed: distributedTables })
       findings = JSON.parse(
         execFileSync(process.execPath, [here('statements.mjs')], { input, encoding: 'utf8', maxBuffer: 32 << 20 }),

@@ -52,6 +52,7 @@ describe('downloads', () => {
         storage: store,
         findFile: async (signed) => (signed.fileId === fileId ? file : (others.get(signed.fileId) ?? null)),
         spend: async () => {},
+        watch: () => () => {},
       }),
     )
     app.use(((error, _request, response, _next) => {

@@ -272,6 +272,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/contexts/{context_key}/rescan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get progress of scanning the files of a context again
+         * @description How far a context’s files have been scanned again.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getContextRescan"];
+        put?: never;
+        /**
+         * Scan the files of a context again
+         * @description Has a context’s files scanned again in the background, newest first; where that is under way it goes on. A context that does not scan is left out.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["rescanContext"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/files/upload": {
         parameters: {
             query?: never;
@@ -419,7 +447,7 @@ export interface paths {
         };
         /**
          * Get the validation report kept with a file
-         * @description The validation report that was kept with a file.
+         * @description The latest validation report on a file.
          *
          *     Requires the scope `metadata`.
          */
@@ -427,6 +455,94 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files/{file_id}/validations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the validation reports on a file
+         * @description The reports on a file, the latest first: of its upload, and of each scan since.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listFileValidations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quarantine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List quarantined files
+         * @description The tenant’s quarantined files, the latest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listQuarantine"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quarantine/{file_id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Release a quarantined file
+         * @description Gives a quarantined file back to its readers; it stays so until the scanner’s signatures change.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["releaseFromQuarantine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quarantine/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a quarantined file for good
+         * @description Deletes a quarantined file for good.
+         *
+         *     Requires the scope `admin`.
+         */
+        delete: operations["purgeFromQuarantine"];
         options?: never;
         head?: never;
         patch?: never;
@@ -937,7 +1053,10 @@ export interface components {
             };
         };
         ForbiddenError: {
-            /** @constant */
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
             code: "forbidden";
             /** @description The same for programs. */
             details: {
@@ -1498,6 +1617,76 @@ export interface components {
             /** @description Up to 20 of them, the newest. */
             sample: components["schemas"]["FileAtOdds"][];
         };
+        /**
+         * @description Where scanning the files of a context again stands.
+         *     - `off`: The context has no files scanned.
+         *     - `none`: It was not begun yet.
+         *     - `running`: Files are being scanned, or wait for their turn.
+         *     - `paused`: The scanner or the store is away; it goes on when they are back.
+         *     - `finished`: All files were looked at.
+         * @enum {string}
+         */
+        RescanStatus: "off" | "none" | "running" | "paused" | "finished";
+        /** @description How far the files of a context have been scanned again, the last time. */
+        RescanProgress: {
+            /** @description The context. */
+            context_key: string;
+            /** @description Where it stands. */
+            status: components["schemas"]["RescanStatus"];
+            /** @description The signatures that files are scanned with; null before the first time. */
+            signatures: string | null;
+            /**
+             * Format: int64
+             * @description Files to be looked at.
+             */
+            files: number;
+            /**
+             * Format: int64
+             * @description Files that were looked at: scanned, or found to have a report by these signatures.
+             */
+            files_done: number;
+            /**
+             * Format: int64
+             * @description Files that were scanned.
+             */
+            files_scanned: number;
+            /**
+             * Format: int64
+             * @description Bytes that were scanned.
+             */
+            bytes_scanned: number;
+            /**
+             * Format: int64
+             * @description Files that were found infected, and quarantined.
+             */
+            files_quarantined: number;
+            /**
+             * Format: int64
+             * @description Files that could not be scanned: their content is missing or changed, or no scan of it comes to an end.
+             */
+            files_failed: number;
+            /**
+             * Format: date-time
+             * @description When it was begun.
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When all files had been looked at.
+             */
+            finished_at: string | null;
+        };
+        ScannerUnavailableError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "scanner_unavailable";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
         /** @description A context that was deleted. */
         DeletedContext: {
             /** @description Shape ctx_…. */
@@ -1644,17 +1833,6 @@ export interface components {
         SizeExceededError: {
             /** @constant */
             code: "size_exceeded";
-            /** @description The same for programs. */
-            details: {
-                [key: string]: unknown;
-            };
-        };
-        ScannerUnavailableError: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            code: "scanner_unavailable";
             /** @description The same for programs. */
             details: {
                 [key: string]: unknown;
@@ -1855,10 +2033,29 @@ export interface components {
             /** @description The name under which it is offered. */
             original_filename: string;
         };
+        QuarantinedError: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            code: "quarantined";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
         /** @description A file that was deleted. */
         DeletedFile: {
             /** @description Shape file_…. */
             file_id: string;
+        };
+        OnHoldError: {
+            /** @constant */
+            code: "on_hold";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
         };
         DeleteFilesBody: {
             /** @description Shape file_…: 1 to 100. One that is given twice is deleted and reported once. */
@@ -1921,6 +2118,52 @@ export interface components {
              * @description When it was last changed.
              */
             updated_at: string;
+        };
+        /** @description A page of a list of ValidationReport items. */
+        ValidationReportPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["ValidationReport"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** @description A file in which a virus was found after it was uploaded, and which is out of reach since. */
+        QuarantinedFile: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /** @description Its name. */
+            original_filename: string;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size_bytes: number;
+            /** @description The context that it was uploaded into. */
+            context_key: string;
+            /** @description What was found. */
+            viruses: string[];
+            /** @description The signatures that found it. */
+            signatures: string;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            quarantined_at: string;
+        };
+        /** @description A page of a list of QuarantinedFile items. */
+        QuarantinedFilePage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["QuarantinedFile"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        ReleaseFromQuarantineBody: {
+            /** @description Why, for the audit log: 1 to 1,000 characters. */
+            reason: string;
+        };
+        /** @description A file that is out of the quarantine. */
+        OutOfQuarantine: {
+            /** @description Shape file_…. */
+            file_id: string;
         };
         /** @description What there is in all. */
         StatsOverview: {
@@ -3152,6 +3395,61 @@ export interface components {
             };
         };
         /**
+         * @description `scanner_unavailable`: the scanner cannot be asked; nothing was stored.
+         *
+         *     `database_unavailable`: the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
+         *
+         *     `overloaded`: too much waits already; try again.
+         */
+        "scanner_unavailable.database_unavailable.overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": null,
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["ScannerUnavailableError"] | components["schemas"]["DatabaseUnavailableError"] | components["schemas"]["OverloadedError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:scanner_unavailable" | "urn:assay:error:database_unavailable" | "urn:assay:error:overloaded";
+                    title: string;
+                    /** @constant */
+                    status: 503;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "scanner_unavailable" | "database_unavailable" | "overloaded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /**
          * @description `invalid_extension`: the extension is not allowed, or the content is of another type.
          *
          *     `blank_file`: no bytes, or nothing but blanks.
@@ -3321,6 +3619,58 @@ export interface components {
             };
         };
         /**
+         * @description `forbidden`: the credential lacks the scope or is restricted to other contexts, or its tenant is suspended.
+         *
+         *     `quarantined`: the file is quarantined: a virus was found in it after it was uploaded.
+         */
+        "forbidden.quarantined": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": null,
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["ForbiddenError"] | components["schemas"]["QuarantinedError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:forbidden" | "urn:assay:error:quarantined";
+                    title: string;
+                    /** @constant */
+                    status: 403;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "forbidden" | "quarantined";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /**
          * @description `storage_unavailable`: the store cannot be used; nothing was stored.
          *
          *     `database_unavailable`: the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.
@@ -3368,6 +3718,54 @@ export interface components {
                     instance: string;
                     /** @enum {string} */
                     code: "storage_unavailable" | "database_unavailable" | "overloaded";
+                    /** @description The same for programs. */
+                    details: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        /** @description `on_hold`: the file is on hold, and cannot be deleted before the hold is lifted. */
+        on_hold: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ERROR",
+                 *       "message": "text",
+                 *       "error": null,
+                 *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                 *       "timestamp": "2026-11-20T10:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @constant */
+                    status: "ERROR";
+                    /** @description What is wrong, and what would be right, for people. */
+                    message: string;
+                    error: components["schemas"]["OnHoldError"];
+                    /** @description The same as X-Request-Id. */
+                    request_id: string;
+                    /** Format: date-time */
+                    timestamp: string;
+                };
+                "application/problem+json": {
+                    /**
+                     * Format: uri
+                     * @enum {string}
+                     */
+                    type: "urn:assay:error:on_hold";
+                    title: string;
+                    /** @constant */
+                    status: 409;
+                    detail: string;
+                    /** Format: uri */
+                    instance: string;
+                    /** @enum {string} */
+                    code: "on_hold";
                     /** @description The same for programs. */
                     details: {
                         [key: string]: unknown;
@@ -4561,6 +4959,120 @@ export interface operations {
             503: components["responses"]["database_unavailable.overloaded"];
         };
     };
+    getContextRescan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "context_key": "invoices",
+                     *         "status": "off",
+                     *         "signatures": "text",
+                     *         "files": 1,
+                     *         "files_done": 1,
+                     *         "files_scanned": 1,
+                     *         "bytes_scanned": 1,
+                     *         "files_quarantined": 1,
+                     *         "files_failed": 1,
+                     *         "started_at": "text",
+                     *         "finished_at": "text"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["RescanProgress"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    rescanContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The context’s key. */
+                context_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "context_key": "invoices",
+                     *         "status": "off",
+                     *         "signatures": "text",
+                     *         "files": 1,
+                     *         "files_done": 1,
+                     *         "files_scanned": 1,
+                     *         "bytes_scanned": 1,
+                     *         "files_quarantined": 1,
+                     *         "files_failed": 1,
+                     *         "started_at": "text",
+                     *         "finished_at": "text"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["RescanProgress"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["scanner_unavailable.database_unavailable.overloaded"];
+        };
+    };
     uploadFile: {
         parameters: {
             query?: never;
@@ -4844,7 +5356,7 @@ export interface operations {
             };
             400: components["responses"]["bad_user_input"];
             401: components["responses"]["unauthenticated"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.quarantined"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
@@ -4891,8 +5403,9 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthenticated"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.quarantined"];
             404: components["responses"]["not_found"];
+            409: components["responses"]["on_hold"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
             503: components["responses"]["database_unavailable.overloaded"];
@@ -5010,7 +5523,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthenticated"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.quarantined"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
@@ -5080,6 +5593,275 @@ export interface operations {
             401: components["responses"]["unauthenticated"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listFileValidations: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "outcome": "accepted",
+                     *             "reason": null,
+                     *             "checks": [
+                     *               {
+                     *                 "check": "invalid_extension",
+                     *                 "outcome": "passed",
+                     *                 "message": "text",
+                     *                 "evidence": {},
+                     *                 "duration_ms": 1.4
+                     *               }
+                     *             ],
+                     *             "detected_content_type": "application/pdf",
+                     *             "size_bytes": 48213,
+                     *             "checksum": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *             "engine": {
+                     *               "name": "Invoice importer",
+                     *               "version": "1.4.3",
+                     *               "signatures_version": "27800",
+                     *               "signatures_date": "2026-11-20T10:00:00.000Z"
+                     *             },
+                     *             "validated_at": "2026-11-20T10:00:00.000Z",
+                     *             "rules_version": 1
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["ValidationReportPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listQuarantine: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only files of the context with this key.
+                 * @example invoices
+                 */
+                context?: string;
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "original_filename": "invoice-4711.pdf",
+                     *             "size_bytes": 48213,
+                     *             "context_key": "invoices",
+                     *             "viruses": [
+                     *               "text"
+                     *             ],
+                     *             "signatures": "text",
+                     *             "quarantined_at": "text"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["QuarantinedFilePage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    releaseFromQuarantine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": null
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReleaseFromQuarantineBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["OutOfQuarantine"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    purgeFromQuarantine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["OutOfQuarantine"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["on_hold"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
             503: components["responses"]["database_unavailable.overloaded"];

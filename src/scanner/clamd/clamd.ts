@@ -1,6 +1,7 @@
 import type { Content } from '../../body/content.js'
 import { AssayError, scannerUnavailable } from '../../errors.js'
 import type { Container } from '../../formats/archive/containers.js'
+import { background } from '../../workers/fair-queue.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import { containers } from '../containers.js'
 import type { ScannerLogger } from '../logger.js'
@@ -43,6 +44,7 @@ export class ClamdScanner implements VirusScanner {
   readonly #logger: ScannerLogger | undefined
   readonly #running = new Set<AbortController>()
   readonly #closed = new AbortController()
+  readonly #versions = new Map<Daemon, string>()
   #known: { identity: Promise<EngineIdentity>; until: number } | undefined
 
   constructor(addresses: ClamdAddress[], options: ClamdOptions = {}) {
@@ -53,12 +55,17 @@ export class ClamdScanner implements VirusScanner {
     this.#logger = options.logger
     if (!options.declared && (options.proveReach ?? true))
       this.#reach = new ClamdReach((daemon, probe, signal) => this.#line.scan(daemon.address, probe, signal))
-    this.#proofs = new ClamdProofs(this.#line, this.#closed.signal, (daemon, version) => this.#reach?.knows(daemon, version))
+    this.#proofs = new ClamdProofs(this.#line, this.#closed.signal, (daemon, version) => {
+      this.#reach?.knows(daemon, version)
+      // Other signatures: what was said of them is no longer true.
+      if (this.#versions.has(daemon) && this.#versions.get(daemon) !== version) this.#known = undefined
+      this.#versions.set(daemon, version)
+    })
   }
 
   async scan(content: Content, { signal: asked, owner }: ScanOptions): Promise<ScanVerdict> {
     return this.#untilClosed(asked, (signal) =>
-      this.#withDaemon(signal, async (daemon) => {
+      this.#withDaemon({ signal, owner }, async (daemon) => {
         const proof = await this.#proofs.of(daemon, signal)
         const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
         if (answer.kind !== 'clean') return { ...verdictOf(answer, daemon), provedAt: proof.at }
@@ -68,10 +75,10 @@ export class ClamdScanner implements VirusScanner {
     )
   }
 
-  async passesOver(kinds: readonly string[], { signal: asked }: ScanOptions): Promise<string[]> {
+  async passesOver(kinds: readonly string[], { signal: asked, owner }: ScanOptions): Promise<string[]> {
     if (kinds.length === 0) return []
     return this.#untilClosed(asked, (signal) =>
-      this.#withDaemon(signal, async (daemon) => {
+      this.#withDaemon({ signal, owner }, async (daemon) => {
         const unpacked = await Promise.all(
           kinds.map(
             (kind) =>
@@ -139,13 +146,13 @@ export class ClamdScanner implements VirusScanner {
   }
 
   /** Asks the least busy daemon, then the others: the content can be opened again, so a second try is a whole one. */
-  async #withDaemon<T>(signal: AbortSignal, ask: (daemon: Daemon) => Promise<T>): Promise<T> {
+  async #withDaemon<T>({ signal, owner }: ScanOptions, ask: (daemon: Daemon) => Promise<T>): Promise<T> {
     const tried = new Set<Daemon>()
     const count = this.#daemons.all.length
     let fault: ClamdFault | undefined
     // A lone daemon is asked twice: it may just have been started anew.
     for (let attempt = 0; attempt < Math.max(2, count) && !(fault?.mute && count === 1); attempt++) {
-      const daemon = await this.#daemons.acquire(count === 1 ? new Set() : tried, signal)
+      const daemon = await this.#daemons.acquire(count === 1 ? new Set() : tried, signal, owner === background)
       try {
         return await ask(daemon)
       } catch (error) {

@@ -8,6 +8,8 @@ export interface Daemon {
 }
 
 interface Waiter {
+  /** It waits for all others, and leaves each daemon a connection. */
+  background: boolean
   except: ReadonlySet<Daemon>
   take(daemon: Daemon): void
 }
@@ -26,24 +28,31 @@ export class Daemons {
   }
 
   /** A connection's worth of a daemon, to be given back by `release`. Throws `overloaded`, or the signal's reason. */
-  async acquire(except: ReadonlySet<Daemon>, signal: AbortSignal): Promise<Daemon> {
+  async acquire(except: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
     signal.throwIfAborted()
-    const free = this.#leastBusy(except)
-    if (!free) return this.#queue(except, signal)
+    const free = background && this.#waiters.length > 0 ? undefined : this.#leastBusy(except, this.#most(background))
+    if (!free) return this.#queue({ except, background }, signal)
     free.busy++
     return free
   }
 
   release(daemon: Daemon): void {
     daemon.busy--
-    const next = this.#waiters.findIndex((waiter) => !waiter.except.has(daemon))
+    const mayHave = (background: boolean) => (waiter: Waiter) =>
+      waiter.background === background && !waiter.except.has(daemon) && daemon.busy < this.#most(background)
+    const first = this.#waiters.findIndex(mayHave(false))
+    const next = first < 0 ? this.#waiters.findIndex(mayHave(true)) : first
     if (next < 0) return
     daemon.busy++
     this.#waiters.splice(next, 1)[0]?.take(daemon)
   }
 
-  #leastBusy(except: ReadonlySet<Daemon>): Daemon | undefined {
-    const free = this.all.filter((daemon) => !except.has(daemon) && daemon.busy < this.#connections)
+  #most(background: boolean): number {
+    return background ? Math.max(1, this.#connections - 1) : this.#connections
+  }
+
+  #leastBusy(except: ReadonlySet<Daemon>, most: number): Daemon | undefined {
+    const free = this.all.filter((daemon) => !except.has(daemon) && daemon.busy < most)
     const now = Date.now()
     const well = free.filter((daemon) => daemon.restingUntil <= now)
     const [first] = (well.length > 0 ? well : free).sort((a, b) => a.busy - b.busy)
@@ -52,7 +61,7 @@ export class Daemons {
     return first
   }
 
-  #queue(except: ReadonlySet<Daemon>, signal: AbortSignal): Promise<Daemon> {
+  #queue(asked: Pick<Waiter, 'except' | 'background'>, signal: AbortSignal): Promise<Daemon> {
     if (this.#waiters.length >= this.#waiting.most)
       return Promise.reject(overloaded('Too many files wait for clamd; try again in a moment.'))
     return new Promise((resolve, reject) => {
@@ -75,7 +84,7 @@ export class Daemons {
         done()
         resolve(daemon)
       }
-      const waiter: Waiter = { except, take }
+      const waiter: Waiter = { ...asked, take }
       signal.addEventListener('abort', aborted, { once: true })
       this.#waiters.push(waiter)
     })

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, createReadStream } from 'node:fs'
 import { access, link, mkdir, open, readFile, rename, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -93,6 +93,13 @@ export class LocalStorage implements BlobStorage {
       const handle = await open(file, 'r')
       return handle.createReadStream({ highWaterMark: readSize, ...range })
     })
+  }
+
+  async copy(from: string, to: string): Promise<void> {
+    const size = await this.size(from)
+    if (size === null) throw notFound('blob', from)
+    const stream = () => createReadStream(this.fileOf(from), { highWaterMark: readSize })
+    await this.put(to, { size, sha256: '', stream }, { contentType: '' })
   }
 
   async size(path: string): Promise<number | null> {

@@ -120,6 +120,8 @@ export class StandInBucket {
   #route(request: IncomingMessage, url: URL): { kind: BucketCall; object: string } {
     const api = /^(\/upload)?\/storage\/v1\/b\/([^/]+)\/o(?:\/(.+))?$/.exec(url.pathname)
     if (!api) return this.#signedRoute(url)
+    const copied = /^(.+)\/rewriteTo\/b\/[^/]+\/o\/[^/]+$/.exec(api[3] ?? '')
+    if (copied) return { kind: 'copy', object: decodeURIComponent(copied[1]!) }
     if (api[2] !== this.options.name) throw new Refusal(404, 'The specified bucket does not exist.')
     const object = decodeURIComponent(api[3] ?? '')
     const { method } = request
@@ -200,6 +202,18 @@ export class StandInBucket {
           response,
           200,
           { kind: 'storage#objects', items: items.map((item) => this.#described(item)), nextPageToken },
+          fault === 'half',
+        )
+      },
+      copy: () => {
+        const name = decodeURIComponent(/[^/]+$/.exec(url.pathname)![0])
+        const { bytes, contentType, metadata } = this.objects.get(object)
+        this.objects.assertGeneration(name, query.get('ifGenerationMatch'))
+        const { size } = resourceOf(this.objects.keep({ name, contentType, metadata }, bytes))
+        json(
+          response,
+          200,
+          { kind: 'storage#rewriteResponse', done: true, objectSize: size, totalBytesRewritten: size },
           fault === 'half',
         )
       },

@@ -1,5 +1,5 @@
 /** The calls of the bucket's interface that can be made to fail. */
-export type BucketCall = 'upload' | 'session' | 'chunk' | 'metadata' | 'media' | 'delete' | 'list' | 'signed'
+export type BucketCall = 'upload' | 'session' | 'chunk' | 'metadata' | 'media' | 'delete' | 'list' | 'signed' | 'copy'
 
 export type Fault =
   /** Answers with this status, in the bucket's words or in others'. */

@@ -1,0 +1,192 @@
+import { type Actor, maySeeContext, systemActor } from '../auth/actor.js'
+import { currentTime } from '../clock.js'
+import { badCursor, idAt, keyAt } from '../cursors.js'
+import type { Database } from '../db/client.js'
+import { AssayError, notFound, shown } from '../errors.js'
+import { faultPoint } from '../fault-points.js'
+import type { FileContextService } from '../file-contexts/file-context.service.js'
+import { type Page, pageOf } from '../graphql/page.js'
+import { isId } from '../ids.js'
+import { hourOf } from '../ledger/counters.js'
+import type { AuditRow } from '../ledger/entry.js'
+import type { Ledger, Transaction } from '../ledger/ledger.js'
+import type { BlobStorage } from '../storage/blob-storage.js'
+import type { ValidationReport } from '../validation/checks/check.js'
+import type { QuarantineArgs, QuarantinedFile } from './quarantine.type.js'
+
+/** An infected file, and who of several replicas has scanned it. */
+export interface Infected {
+  tenantId: string
+  contextId: string
+  fileId: string
+  originalFilename: string
+  token: string
+  report: ValidationReport
+}
+
+interface Held {
+  fileId: string
+  contextId: string
+  originalFilename: string
+  sizeBytes: number
+  blobPath: string
+}
+
+/**
+ * Files in which a virus was found after they were uploaded. The row is first: from its commit on no replica hands the file out. Where
+ * URLs lead to the store itself, the object is moved then (quarantine-moves.ts).
+ */
+export class QuarantineService {
+  /** Called when a file was quarantined, or a blob is to go. */
+  onChanged: (change: { tenantId: string; fileId: string; kind: 'added' | 'purged' }) => void | Promise<void> = () => {}
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #storage: Pick<BlobStorage, 'kind'>
+  readonly #contexts: FileContextService
+
+  constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#storage = parts.storage
+    this.#contexts = parts.contexts
+  }
+
+  /** Nothing where the file is gone, or another replica has it by now. Already quarantined, it has one more report. */
+  async add({ tenantId, contextId, fileId, originalFilename, token, report }: Infected): Promise<void> {
+    const viruses = virusesIn(report)
+    const signatures = `${report.engine?.name} ${report.engine?.signaturesVersion}`
+    const isMoved = this.#storage.kind === 'gcs'
+    const isNew = await this.#ledger.change(tenantId, async (tx) => {
+      const mine =
+        await tx.$executeRaw`DELETE FROM rescan_queue WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND token = ${token}`
+      const [file] = mine
+        ? await tx.$queryRaw<
+            { quarantined_at: Date | null }[]
+          >`SELECT quarantined_at FROM files WHERE tenant_id = ${tenantId} AND file_id = ${fileId} FOR UPDATE`
+        : []
+      if (!file) return { result: false, entry: {} }
+      await tx.validationReport.create({ data: { tenantId, fileId, validatedAt: report.validatedAt, report: report as object } })
+      const isNew = file.quarantined_at === null
+      await tx.$executeRaw`UPDATE rescans SET passed = passed + 1, scanned = scanned + 1, bytes = bytes + ${report.sizeBytes}, infected = infected + ${Number(isNew)}
+        WHERE tenant_id = ${tenantId} AND context_id = ${contextId}`
+      await tx.$executeRaw`INSERT INTO quarantine AS q (tenant_id, file_id, context_id, quarantined_at, signatures, viruses, move_due_at)
+        VALUES (${tenantId}, ${fileId}, ${contextId}, now(), ${signatures}, ${JSON.stringify(viruses)}::jsonb, CASE WHEN ${isMoved} THEN now() END)
+        ON CONFLICT (tenant_id, file_id) DO UPDATE SET signatures = excluded.signatures, viruses = excluded.viruses`
+      if (!isNew) return { result: false, entry: {} }
+      await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
+      const details = { change: 'quarantined', viruses, signatures }
+      return {
+        result: true,
+        entry: { audit: [auditOf(systemActor(tenantId), { fileId, originalFilename }, { action: 'updated', details })] },
+      }
+    })
+    faultPoint('quarantine.marked')
+    if (isNew) await this.onChanged({ tenantId, fileId, kind: 'added' })
+  }
+
+  /** Latest first. */
+  async list(actor: Actor, { context, page, pageSize, after }: QuarantineArgs): Promise<Page<QuarantinedFile>> {
+    const found = typeof context === 'string' ? await this.#contexts.find(actor, context) : undefined
+    const place = { page, pageSize, ...(typeof after === 'string' && { afterId: idAt('file', after) }) }
+    if (typeof context === 'string' && !found) return pageOf<QuarantinedFile>([], 0, place)
+    const contextIds = found ? [found.contextId] : actor.contexts ? [...actor.contexts] : null
+    const since = typeof after === 'string' ? momentAt(after) : null
+    const { rows } = await this.#db.pool.query<QuarantinedFile>({
+      name: 'quarantine',
+      text: `SELECT q.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", c.context_key AS "contextKey", q.viruses, q.signatures,
+          q.quarantined_at AS "quarantinedAt"
+        FROM quarantine q JOIN files f ON f.tenant_id = q.tenant_id AND f.file_id = q.file_id JOIN file_contexts c ON c.tenant_id = q.tenant_id AND c.context_id = q.context_id
+        WHERE q.tenant_id = $1 AND ($2::text[] IS NULL OR q.context_id = ANY ($2)) AND ($3::timestamptz IS NULL OR (q.quarantined_at, q.file_id) < ($3, $4))
+        ORDER BY q.quarantined_at DESC, q.file_id DESC OFFSET $5 LIMIT $6`,
+      values: [
+        actor.tenantId,
+        contextIds,
+        since,
+        place.afterId ?? '',
+        since ? 0 : (page - 1) * pageSize,
+        pageSize + (since ? 1 : 0),
+      ],
+    })
+    const { rows: counted } = await this.#db.pool.query<{ total: number }>({
+      name: 'quarantine-count',
+      text: 'SELECT count(*) AS total FROM quarantine WHERE tenant_id = $1 AND ($2::text[] IS NULL OR context_id = ANY ($2))',
+      values: [actor.tenantId, contextIds],
+    })
+    return pageOf(rows, Number(counted[0]!.total), place)
+  }
+
+  /** It can be read again, until other signatures find something. Throws 404 where it is not quarantined. */
+  async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
+    return this.#ledger.change(actor.tenantId, async (tx) => {
+      const file = await this.#held(tx, actor, fileId)
+      await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
+      await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
+      const audit = auditOf(actor, file, { action: 'updated', details: { change: 'released', reason } })
+      return { result: { fileId }, entry: { audit: [audit] } }
+    })
+  }
+
+  /** Gone for good, whatever the context says of its trash. Throws 404, and 409 where it is on hold. */
+  async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
+    const { tenantId } = actor
+    await this.#ledger.change(tenantId, async (tx) => {
+      const file = await this.#held(tx, actor, fileId)
+      const held = await tx.$queryRaw<object[]>`SELECT 1 FROM holds WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
+      if (held.length > 0) throw onHold(fileId)
+      await this.#remove(tx, actor, file)
+      const details = { change: 'purged', size_bytes: Number(file.sizeBytes) }
+      return { result: undefined, entry: { audit: [auditOf(actor, file, { action: 'deleted', details })] } }
+    })
+    await this.onChanged({ tenantId, fileId, kind: 'purged' })
+    return { fileId }
+  }
+
+  async #held(tx: Transaction, actor: Actor, fileId: string): Promise<Held> {
+    const [file] = isId('file', fileId)
+      ? await tx.$queryRaw<
+          Held[]
+        >`SELECT file_id AS "fileId", context_id AS "contextId", original_filename AS "originalFilename", size_bytes AS "sizeBytes", blob_path AS "blobPath"
+          FROM files WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId} AND quarantined_at IS NOT NULL FOR UPDATE`
+      : []
+    if (!file || !maySeeContext(actor, file.contextId)) throw notFound('quarantined file', fileId)
+    return file
+  }
+
+  async #remove(tx: Transaction, { tenantId, id }: Actor, { fileId, contextId, sizeBytes, blobPath }: Held): Promise<void> {
+    for (const table of ['quarantine', 'validation_reports', 'rescan_queue', 'files'])
+      await tx.$executeRawUnsafe(`DELETE FROM ${table} WHERE tenant_id = $1 AND file_id = $2`, tenantId, fileId)
+    await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${blobPath}, now())
+      ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
+    await tx.$executeRaw`UPDATE tenant_heads SET files = files - 1, bytes = bytes - ${sizeBytes} WHERE tenant_id = ${tenantId}`
+    await tx.$executeRaw`UPDATE file_totals SET files = files - 1, bytes = bytes - ${sizeBytes} WHERE tenant_id = ${tenantId} AND context_id = ${contextId}`
+    await tx.$executeRaw`INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, files_deleted, bytes_deleted)
+      VALUES (${tenantId}, ${id.startsWith('key_') ? id : null}, ${contextId}, ${hourOf(currentTime())}, 1, ${sizeBytes})`
+  }
+}
+
+function momentAt(cursor: string): Date {
+  const key = keyAt(cursor, 'quarantined_at')
+  if (key === undefined || Number.isNaN(Date.parse(key))) throw badCursor('after')
+  return new Date(key)
+}
+
+const onHold = (fileId: string) =>
+  new AssayError('on_hold', `File '${shown(fileId)}' is on hold; lift the hold first.`, { details: { file_id: shown(fileId) } })
+
+const virusesIn = ({ checks }: ValidationReport): string[] =>
+  checks.flatMap(({ check, evidence }) => (check === 'virus_detected' && evidence.signature ? [String(evidence.signature)] : []))
+
+const auditOf = (
+  actor: Actor,
+  { fileId, originalFilename }: Pick<Held, 'fileId' | 'originalFilename'>,
+  { action, details }: Pick<AuditRow, 'action' | 'details'>,
+): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'file',
+  action,
+  entityType: 'file',
+  entityId: fileId,
+  entityName: originalFilename,
+  details,
+})
