@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import {
   type DocumentNode,
+  execute,
   type FragmentDefinitionNode,
   type GraphQLInputType,
   type GraphQLSchema,
@@ -17,10 +18,12 @@ import {
 import type { Endpoint } from '../admission/attempt.js'
 import { blockReasons, fieldOfReason } from '../block-reasons.js'
 import { snakeCase } from '../spelling.js'
+import { type CompiledOperation, compileOperation } from './compiled-operation.js'
 
 export interface Operation {
   name: string
   document: DocumentNode
+  run: CompiledOperation
   variables: { name: string; type: GraphQLInputType }[]
   /** What its root field asks of the caller, as its resolver declares it. */
   endpoint: Endpoint
@@ -65,14 +68,24 @@ function operationOf(
   }))
   for (const argument of selection.arguments ?? []) spell(argument.value, argument.name.value, spelling)
   for (const [path, name] of [...spelling]) spellMembers(variables.find((each) => each.name === name)?.type, path, name, spelling)
+  const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [node, ...usedFragments(node, fragments)] }
   return {
     name: node.name!.value,
-    document: { kind: Kind.DOCUMENT, definitions: [node, ...usedFragments(node, fragments)] },
+    document,
+    run: compileOperation(schema, node, fragments) ?? interpreted(schema, document),
     variables,
     endpoint,
     spelling,
   }
 }
+
+const interpreted =
+  (schema: GraphQLSchema, document: DocumentNode): CompiledOperation =>
+  async (call, variables) => {
+    const result = await execute({ schema, document, contextValue: call, variableValues: variables })
+    if (result.errors?.length) throw result.errors[0]!.originalError ?? result.errors[0]
+    return (result.data as { data: unknown }).data
+  }
 
 function spell(value: ValueNode, path: string, into: Map<string, string>): void {
   if (value.kind === Kind.VARIABLE) into.set(path, value.name.value)

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { execute, type GraphQLSchema } from 'graphql'
+import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import type { Spool } from '../body/spool.js'
@@ -91,11 +91,11 @@ async function answer(
   const asked = readQuery(inquiry, query)
   const runWith = (raw: Map<string, RawValue>) => {
     for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
-    return run(parts.schema, inquiry, raw)
+    return run(inquiry, raw)
   }
   if (route.body === 'multipart')
     return admission.withUpload(call, operation.endpoint, request.headers, (actor) =>
-      readUpload(parts, inquiry, actor, (raw) => run(parts.schema, inquiry, raw)),
+      readUpload(parts, inquiry, actor, (raw) => run(inquiry, raw)),
     )
   if (route.body === 'json') return admission.withBody(call, operation.endpoint, async () => runWith(await readMembers(inquiry)))
   // An endpoint that takes nothing but its path has no rules of its own that would tell of a fault.
@@ -105,22 +105,11 @@ async function answer(
   return runWith(asked)
 }
 
-async function run(
-  schema: GraphQLSchema,
-  { call, operation, route }: Inquiry,
-  raw: ReadonlyMap<string, RawValue>,
-): Promise<unknown> {
+async function run({ call, operation, route }: Inquiry, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
   const { variables, faults } = coerceVariables(operation, raw, {
     nullIsFault: route.method === 'PATCH',
     nullable: route.nullable,
   })
   for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
-  const result = await execute({
-    schema,
-    document: operation.document,
-    contextValue: call,
-    variableValues: variables,
-  })
-  if (result.errors?.length) throw result.errors[0]!.originalError ?? result.errors[0]
-  return (result.data as { data: unknown }).data
+  return operation.run(call, variables)
 }

@@ -1,0 +1,117 @@
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLFieldResolver,
+  type GraphQLOutputType,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  getArgumentValues,
+  getVariableValues,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql'
+import type { Call } from '../admission/call.js'
+import { LongList } from '../body/long-list.js'
+
+type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
+type Complete = (value: unknown) => unknown
+
+/** Runs a stored document for one call: what its root field answers. Throws what the resolver throws. */
+export type CompiledOperation = (call: Call, variables: Record<string, unknown>) => Promise<unknown>
+
+const long = 500
+
+/**
+ * What graphql-js does with a document of one root field, prepared once. The resolver is the schema's own, with all that stands before it; what it
+ * gives is read off as the selection says. Undefined where a field below has a resolver of its own: that is graphql-js's to run.
+ */
+export function compileOperation(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  fragments: Fragments,
+): CompiledOperation | undefined {
+  const parentType = (operation.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType())!
+  const node = operation.selectionSet.selections[0] as FieldNode
+  const field = parentType.getFields()[node.name.value]!
+  const complete = completionOf(field.type, node.selectionSet, fragments)
+  if (!complete) return undefined
+  const resolve = field.resolve as GraphQLFieldResolver<undefined, Call>
+  const facts = {
+    fieldName: field.name,
+    fieldNodes: [node],
+    returnType: field.type,
+    parentType,
+    path: { prev: undefined, key: (node.alias ?? node.name).value, typename: parentType.name },
+    schema,
+    fragments: Object.fromEntries(fragments),
+    rootValue: undefined,
+    operation,
+  }
+  return async (call, given) => {
+    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given)
+    if (errors) throw errors[0]!.originalError ?? errors[0]
+    const info: GraphQLResolveInfo = { ...facts, variableValues: coerced }
+    return complete(await resolve(undefined, getArgumentValues(field, node, coerced), call, info))
+  }
+}
+
+function completionOf(
+  type: GraphQLOutputType,
+  selection: SelectionSetNode | undefined,
+  fragments: Fragments,
+): Complete | undefined {
+  if (isNonNullType(type)) {
+    const complete = completionOf(type.ofType, selection, fragments)
+    return complete && ((value) => complete(value) ?? missing(type))
+  }
+  if (isListType(type)) {
+    const complete = completionOf(type.ofType, selection, fragments)
+    return complete && ((value) => (value === null || value === undefined ? null : listOf(value, complete)))
+  }
+  if (isLeafType(type))
+    return (value) => (value === null || value === undefined ? null : (type.serialize(value) ?? missing(type)))
+  if (!isObjectType(type)) return undefined
+  const members = new Map<string, { name: string; complete: Complete }>()
+  return selection && collect(type.name, selection) ? (value) => objectOf(value) : undefined
+
+  function collect(typeName: string, { selections }: SelectionSetNode): boolean {
+    return selections.every((node) => {
+      if (node.directives?.length) return false
+      if (node.kind === Kind.INLINE_FRAGMENT)
+        return node.typeCondition?.name.value === typeName && collect(typeName, node.selectionSet)
+      if (node.kind === Kind.FRAGMENT_SPREAD) {
+        const fragment = fragments.get(node.name.value)!
+        return fragment.typeCondition.name.value === typeName && collect(typeName, fragment.selectionSet)
+      }
+      const name = node.name.value
+      const field = isObjectType(type) ? type.getFields()[name] : undefined
+      const key = (node.alias ?? node.name).value
+      if (!field || field.resolve || field.args.length > 0 || members.has(key)) return false
+      const complete = completionOf(field.type, node.selectionSet, fragments)
+      if (complete) members.set(key, { name, complete })
+      return complete !== undefined
+    })
+  }
+
+  function objectOf(value: unknown): Record<string, unknown> | null {
+    if (value === null || value === undefined) return null
+    const made: Record<string, unknown> = {}
+    for (const [key, { name, complete }] of members) made[key] = complete((value as Record<string, unknown>)[name])
+    return made
+  }
+}
+
+function listOf(value: unknown, complete: Complete): unknown {
+  if (value instanceof LongList) return value.map(complete)
+  if (!Array.isArray(value)) throw new TypeError('A resolver gave something else where the schema has a list.')
+  return value.length > long ? new LongList(value, complete) : value.map(complete)
+}
+
+function missing(type: GraphQLOutputType): never {
+  throw new TypeError(`A resolver gave nothing where the schema has ${type.toString()}.`)
+}

@@ -1,0 +1,93 @@
+import { describe, expect, test } from '@jest/globals'
+import { buildSchema, execute, type GraphQLSchema, Kind, parse } from 'graphql'
+import type { Call } from '../../src/admission/call.js'
+import { jsonInTurns } from '../../src/body/json-in-turns.js'
+import { compileOperation } from '../../src/rest/compiled-operation.js'
+
+const schema = buildSchema(`
+  enum Colour { RED BLUE }
+  type Thing { id: ID! colour: Colour size: Int tags: [String!] inner: Thing related: Thing }
+  type Query { things(first: Int = 2, colour: Colour): [Thing!]! thing: Thing one: Thing! }
+`)
+const thingFields = (schema.getType('Thing') as { getFields?: () => Record<string, { resolve?: unknown }> }).getFields!()
+thingFields.related!.resolve = () => ({ id: 'related' })
+
+const queries = schema.getQueryType()!.getFields()
+const answerWith = (name: string, answer: (args: Record<string, unknown>, call: unknown) => unknown) => {
+  queries[name]!.resolve = (_source, args, call) => answer(args, call)
+}
+
+function compiled(text: string, of: GraphQLSchema = schema) {
+  const { definitions } = parse(text)
+  const fragments = definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
+  const operation = definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)!
+  return compileOperation(of, operation, new Map(fragments.map((node) => [node.name.value, node])))
+}
+
+const call = {} as Call
+
+/** What graphql-js makes of the same. */
+async function interpreted(text: string, variableValues: Record<string, unknown>) {
+  const { data } = await execute({ schema, document: parse(text), contextValue: call, variableValues })
+  return JSON.stringify(data!.data)
+}
+
+describe('a document that is compiled answers as graphql-js does', () => {
+  const text = `
+    query ($first: Int, $colour: Colour) { data: things(first: $first, colour: $colour) { the_id: id ...Rest } }
+    fragment Rest on Thing { colour size tags inner { id inner { size } } }
+  `
+
+  test('with aliases, fragments, defaults, lists, enums and nulls', async () => {
+    answerWith('things', (args) => [
+      { id: 7, colour: args.colour ?? 'BLUE', size: args.first, tags: null },
+      { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
+    ])
+    for (const variables of [{}, { first: 5 }, { first: null }, { colour: 'RED' }])
+      expect(await jsonInTurns(await compiled(text)!(call, variables))).toBe(await interpreted(text, variables))
+  })
+
+  test('with a long list, whose items are made when they are written', async () => {
+    answerWith('things', () => Array.from({ length: 2_000 }, (_, at) => ({ id: at, size: at })))
+    expect(await jsonInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
+  })
+
+  test('and hands the call and the path of the field to its resolver', async () => {
+    let seen: unknown[] = []
+    queries.one!.resolve = (source, args, context, info) => {
+      seen = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
+      return { id: 'x' }
+    }
+    await compiled('{ data: one { id } }')!(call, {})
+    expect(seen).toEqual([undefined, {}, call, 'data', undefined, true])
+  })
+})
+
+describe('it throws', () => {
+  test('what the resolver throws, as it is', async () => {
+    const fault = new Error('mine')
+    answerWith('thing', () => Promise.reject(fault))
+    await expect(compiled('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
+  })
+
+  test('where something is missing that the schema promises, and where a value is none of its type', async () => {
+    const run = (of: Call, given: object) => compiled('{ data: thing { id colour tags } }')!(of, { ...given })
+    for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
+      answerWith('thing', () => wrong)
+      await expect(run(call, {})).rejects.toThrow()
+    }
+    answerWith('thing', () => null)
+    expect(await run(call, {})).toBeNull()
+  })
+
+  test('where a variable is none of its type', async () => {
+    await expect(compiled('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
+      'Int cannot represent',
+    )
+  })
+})
+
+test('a field below with a resolver of its own, or a directive, is left to graphql-js', () => {
+  expect(compiled('{ data: thing { id related { id } } }')).toBeUndefined()
+  expect(compiled('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
+})
