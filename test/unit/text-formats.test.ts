@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { FormatReader } from '../../src/formats/format.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
-import { readCsv } from '../../src/formats/text/csv.js'
 import { readJson, readJsonLines } from '../../src/formats/text/json.js'
 import { JsonScanner } from '../../src/formats/text/json-scanner.js'
 import { readText, textSign } from '../../src/formats/text/text.js'
@@ -238,19 +237,6 @@ describe('SVG and CSV', () => {
     expect(await trapOf(readSvg, '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>')).toBe('sound')
     expect(await trapOf(readSvg, '<html><svg/></html>')).toBe('broken')
     expect(await read(readSvg, sample.svg('<script>1</script>'))).toMatchObject({ sound: true, notes: ['contains a script'] })
-  })
-
-  test('a CSV is text: what is odd about its rows is told', async () => {
-    expect(await read(readCsv, 'a;b;c\n1;"x;\ny";3\n')).toEqual({
-      sound: true,
-      notes: [],
-      evidence: { encoding: 'utf-8', delimiter: ';', columns: 3 },
-    })
-    expect(await read(readCsv, 'a,b\n1,2,3\n4,"5\n')).toMatchObject({
-      sound: true,
-      notes: ['a quoted cell is never closed', 'rows have different numbers of cells'],
-    })
-    expect((await read(readCsv, Buffer.from(Array.from({ length: 500 }, (_, at) => at & 255)))).sound).toBe(false)
   })
 })
 

@@ -1,4 +1,4 @@
-import { createGunzip, createInflate, createInflateRaw, type InflateRaw } from 'node:zlib'
+import { createGunzip, createInflate, createInflateRaw, type InflateRaw, inflateRawSync, inflateSync } from 'node:zlib'
 
 /** The codes with which zlib says that the data, and not we, are at fault. */
 const dataFaults = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT', 'Z_STREAM_ERROR', 'ERR_TRAILING_JUNK_AFTER_STREAM_END'])
@@ -55,3 +55,16 @@ async function feed(engine: InflateRaw, chunks: Iterable<Buffer> | AsyncIterable
 }
 
 export const atOnce = { input: 256 * 1024, output: 1024 * 1024 }
+
+/** One buffer for all of it and a byte more: zlib's own chunks of 16 KiB would be put together again. */
+export const roomFor = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), atOnce.output + 1)
+
+/** Undefined where it is damaged, or more than `most`: a stream gives what there is. */
+export function inflatedAtOnce(kind: 'raw' | 'zlib', packed: Buffer, most: number, announced = 0): Buffer | undefined {
+  const options = { maxOutputLength: most, ...(announced > 0 && { chunkSize: roomFor(announced) }) }
+  try {
+    return kind === 'raw' ? inflateRawSync(packed, options) : inflateSync(packed, options)
+  } catch {
+    return undefined
+  }
+}

@@ -106,23 +106,7 @@ function confirmed(type: string, ext: string, source: RandomAccessSource): boole
   const confirm = confirmations[type]
   return confirm ? confirm(source) : !unreliable.has(ext)
 }
-const unreliable = new Set([
-  'dmg',
-  'Z',
-  'ac3',
-  'arj',
-  'icc',
-  'shp',
-  'nes',
-  'it',
-  's3m',
-  'asar',
-  'avro',
-  'lzh',
-  'eot',
-  'jmp',
-  'fits',
-])
+const unreliable = new Set('dmg Z ac3 arj icc shp nes it s3m asar avro lzh eot jmp fits'.split(' '))
 const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
 const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   mp3: (source) => hasId3(source) || isMpegSound(source),

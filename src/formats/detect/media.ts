@@ -1,4 +1,5 @@
 import type { ReaderLimits } from '../format.js'
+import { adtsFrame } from '../media/aac.js'
 import { type Box, boxesOf, findBox } from '../media/boxes.js'
 import { mp3Frame } from '../media/mp3-frame.js'
 import { afterId3 } from '../media/tags.js'
@@ -104,10 +105,9 @@ export function isAdts(source: RandomAccessSource): boolean {
   let at = 0
   for (let count = 0; count < 3; count++) {
     if (count > 0 && start + at === source.size) return true
-    if (at + 7 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return false
-    const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
-    if (length < 7) return false
-    at += length
+    const frame = adtsFrame(bytes, at)
+    if (!frame) return false
+    at += frame.length
   }
   return true
 }

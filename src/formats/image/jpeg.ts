@@ -46,11 +46,8 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const damage = dataFault(source, limits)
   if (damage) return broken(`the JPEG is damaged: ${damage}`, evidence)
   if (decoding.outcome === 'decoded') return sound(notes, evidence)
-  const wholeScan = hasEnd(source, limits)
-  if (decoding.outcome === 'refused' && !(unsupported.test(decoding.message) && wholeScan)) {
+  if (decoding.outcome === 'refused' && !unsupported.test(decoding.message))
     return broken(`the JPEG is damaged or truncated: ${decoding.message}`, evidence)
-  }
-  if (!wholeScan) return broken('the JPEG ends without its end marker: it is truncated', evidence)
   return sound(
     [
       ...notes,
@@ -92,15 +89,4 @@ function readFrame(code: number, head: Buffer, length: number): Frame | string {
   if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)
     return `the JPEG claims ${frame.precision} bits a sample, which do not exist`
   return frame
-}
-
-function hasEnd(source: RandomAccessSource, limits: ReaderLimits): boolean {
-  let before = false
-  for (const chunk of source.chunks(Math.max(2, source.size - 4 * 1024 * 1024))) {
-    checkDeadline(limits)
-    if (before && chunk[0] === 0xd9) return true
-    if (chunk.includes(Buffer.from([0xff, 0xd9]))) return true
-    before = chunk[chunk.length - 1] === 0xff
-  }
-  return false
 }

@@ -1,24 +1,7 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Bytes of one value of each field type. TIFF 6.0 §2, and 13, 16 to 18 from later supplements. */
-const typeSizes: Record<number, number> = {
-  1: 1,
-  2: 1,
-  3: 2,
-  4: 4,
-  5: 8,
-  6: 1,
-  7: 1,
-  8: 2,
-  9: 4,
-  10: 8,
-  11: 4,
-  12: 8,
-  13: 4,
-  16: 8,
-  17: 8,
-  18: 8,
-}
+const typeSizes = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8]
 
 interface Field {
   type: number

@@ -1,7 +1,4 @@
-export interface Mp3Frame {
-  kind: number
-  length: number
-}
+import type { Frame } from './frames.js'
 
 const kilobits: Record<string, number[]> = {
   '1/1': [0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
@@ -14,7 +11,7 @@ const kilobits: Record<string, number[]> = {
 const rates = [44100, 48000, 32000]
 
 /** The head at `at`, or undefined where none stands. Frames in free format (without a rate) are so rare that they count as none. */
-export function mp3Frame(bytes: Buffer, at: number): Mp3Frame | undefined {
+export function mp3Frame(bytes: Buffer, at: number): Frame | undefined {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return undefined
   const second = bytes[at + 1] as number
   const third = bytes[at + 2] as number

@@ -1,8 +1,8 @@
-import { inflateSync } from 'node:zlib'
+import { inflatedAtOnce } from '../archive/inflate.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
-import { type RandomAccessSource, TooLarge } from '../random-access-source.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
-import { decodedNames } from './streams.js'
+import { decodedNames, streamsOf } from './streams.js'
 
 /** Larger documents are not searched for circles: PDFium has its own guard, which costs pages and not the process. */
 const searchLimit = 64 * 1024 * 1024
@@ -33,21 +33,10 @@ export interface PageTree {
  * and what is active. Objects are taken where they are written, the last one counts.
  */
 export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
-  const nothing: PageTree = { circle: undefined, activeContent: [] }
-  let bytes: Buffer
-  try {
-    if (source.size > searchLimit) return nothing
-    bytes = source.whole(searchLimit)
-  } catch (error) {
-    if (error instanceof TooLarge) return nothing
-    throw error
-  }
-  const objects = findNodes(bytes, source, limits)
-  for (const root of objects.roots) {
-    const circle = walk(objects.kids, root, limits)
-    if (circle !== undefined) return { circle, activeContent: [...objects.active] }
-  }
-  return { circle: undefined, activeContent: [...objects.active] }
+  const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
+  if (source.size <= searchLimit) collect(objects, source, limits)
+  const circles = [...objects.roots].map((root) => walk(objects.kids, root, limits))
+  return { circle: circles.find((circle) => circle !== undefined), activeContent: [...objects.active] }
 }
 
 /** Depth first without recursion: a tree may be as deep as the file is long. */
@@ -73,56 +62,30 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
   return undefined
 }
 
-function findNodes(bytes: Buffer, source: RandomAccessSource, limits: ReaderLimits): Objects {
-  const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
+/** What stands in a stream (a whole PDF as an attachment, say) is none of this document's objects. */
+function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
-  let unpacked = 0
-  for (let at = bytes.indexOf(' obj'); at >= 0; at = bytes.indexOf(' obj', at)) {
-    checkDeadline(limits)
-    const number = objectNumber(bytes, at)
-    const bodyStart = at + 4
-    at = bodyStart
-    if (number === undefined) continue
-    const text = bodyText(bytes, bodyStart)
-    note(objects, number, text.dictionary)
-    if (text.streamAt === undefined) continue
-    const end = streamEnd(bytes, text.streamAt, text.dictionary)
-    if (/\/Type\s*\/ObjStm\b/.test(text.dictionary) && unpacked < unpackedLimit) {
-      const packed = bytes.subarray(text.streamAt, end)
-      const data = encryption ? encryption.decrypt(packed, number, 0) : packed
-      unpacked += noteStream(objects, data, text.dictionary, unpackedLimit - unpacked)
-    }
-    // What stands in a stream (a whole PDF as an attachment, say) is none of this document's objects.
-    at = end
+  let [from, unpacked] = [0, 0]
+  for (const { number, dictionary, start, end } of streamsOf(source, () => checkDeadline(limits))) {
+    if (start < from) continue
+    notePlain(objects, source.read(from, start - from).toString('latin1'))
+    from = end
+    if (!/\/Type\s*\/ObjStm\b/.test(dictionary) || unpacked >= unpackedLimit) continue
+    const packed = source.read(start, end - start)
+    const data = encryption ? encryption.decrypt(packed, number, 0) : packed
+    unpacked += notePacked(objects, data, dictionary, unpackedLimit - unpacked)
   }
-  return objects
+  notePlain(objects, source.read(from, source.size - from).toString('latin1'))
 }
 
-function objectNumber(bytes: Buffer, at: number): number | undefined {
-  const match = /(?:^|[^\d])(\d{1,10})\s+\d{1,5}$/.exec(bytes.toString('latin1', Math.max(0, at - 24), at))
-  return match ? Number(match[1]) : undefined
-}
-
-/** An object's text to its end, its stream, or (where the end mark was forgotten) the next object. */
-function bodyText(bytes: Buffer, start: number): { dictionary: string; streamAt?: number } {
-  for (let window = 1024; ; window *= 4) {
-    const text = bytes.toString('latin1', start, start + window)
-    const end = text.search(/\bendobj\b|>>\s*stream\r?\n|\d obj\b/)
-    if (end < 0 && window < objectWindow && start + window < bytes.length) continue
-    if (end < 0) return { dictionary: text }
-    const stream = /^>>\s*stream\r?\n/.exec(text.slice(end))
-    return stream
-      ? { dictionary: text.slice(0, end), streamAt: start + end + stream[0].length }
-      : { dictionary: text.slice(0, end) }
+/** Objects as they are written, each to its end or, where the end mark was forgotten, to the next. */
+function notePlain(objects: Objects, text: string): void {
+  const heads = [...text.matchAll(/(?<!\d)(\d{1,10})\s+\d{1,5}\s+obj\b/g)]
+  for (const [index, head] of heads.entries()) {
+    const start = head.index + head[0].length
+    const body = text.slice(start, Math.min(heads[index + 1]?.index ?? text.length, start + objectWindow))
+    note(objects, Number(head[1]), body.split(/\bendobj\b/, 1)[0]!)
   }
-}
-
-function streamEnd(bytes: Buffer, start: number, dictionary: string): number {
-  const length = /\/Length\s+(\d{1,10})(?!\s+\d+\s+R)/.exec(dictionary)
-  const claimed = length ? start + Number(length[1]) : -1
-  if (claimed >= start && /^\s*endstream/.test(bytes.toString('latin1', claimed, claimed + 16))) return claimed
-  const mark = bytes.indexOf('endstream', start)
-  return mark < 0 ? bytes.length : mark
 }
 
 function note(objects: Objects, number: number, written: string): void {
@@ -146,14 +109,10 @@ function note(objects: Objects, number: number, written: string): void {
 }
 
 /** The objects of an object stream; gives back how many bytes it unpacked to. Encrypted and oddly packed ones are left out. */
-function noteStream(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
+function notePacked(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
   if (!/\/Filter\s*\[?\s*\/FlateDecode\b/.test(dictionary) || /\/DecodeParms\b/.test(dictionary)) return 0
-  let text: string
-  try {
-    text = inflateSync(packed, { maxOutputLength: Math.min(limit, 16 * 1024 * 1024) }).toString('latin1')
-  } catch {
-    return packed.length
-  }
+  const text = inflatedAtOnce('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')
+  if (text === undefined) return packed.length
   const first = Number(/\/First\s+(\d{1,9})/.exec(dictionary)?.[1] ?? 0)
   const numbers = text.slice(0, first).match(/\d+/g) ?? []
   for (let index = 0; index + 1 < numbers.length; index += 2) {

@@ -1,6 +1,5 @@
-import { inflateSync } from 'node:zlib'
 import { headLength, recognise, recogniseTail, tailLength } from '../../formats/archive/containers.js'
-import { atOnce, inflated } from '../../formats/archive/inflate.js'
+import { atOnce, inflated, inflatedAtOnce } from '../../formats/archive/inflate.js'
 import { type PdfEncryption, readEncryption } from '../../formats/pdf/encryption.js'
 import { filters, flateFilters, mostDecoded } from '../../formats/pdf/filters.js'
 import { type PdfStream, streamsOf } from '../../formats/pdf/streams.js'
@@ -69,10 +68,10 @@ async function lookAtDecoded(lookers: Lookers, data: Buffer, filterNames: string
 }
 
 async function lookAtInflated(lookers: Lookers, data: Buffer, rest: string[]): Promise<void> {
-  const small = data.length <= atOnce.input ? inflatedAtOnce(data, atOnce.output) : undefined
+  const small = data.length <= atOnce.input ? inflatedAtOnce('zlib', data, atOnce.output) : undefined
   if (small) return lookAtDecoded(lookers, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
-    const bytes = inflatedAtOnce(data, mostDecoded)
+    const bytes = inflatedAtOnce('zlib', data, mostDecoded)
     if (!bytes) throw new RangeError('the stream is damaged, or unpacks to more than is decoded')
     return lookAtDecoded(lookers, bytes, rest)
   }
@@ -81,13 +80,5 @@ async function lookAtInflated(lookers: Lookers, data: Buffer, rest: string[]): P
   } catch (error) {
     // What can be unpacked of a damaged one was looked at; the PDF's own reader judges it.
     if (endsAll(error)) throw error
-  }
-}
-
-function inflatedAtOnce(data: Buffer, maxOutputLength: number): Buffer | undefined {
-  try {
-    return inflateSync(data, { maxOutputLength })
-  } catch {
-    return undefined
   }
 }

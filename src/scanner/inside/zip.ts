@@ -1,10 +1,8 @@
-import { inflateRawSync } from 'node:zlib'
 import { shown } from '../../errors.js'
-import { atOnce, inflated } from '../../formats/archive/inflate.js'
+import { atOnce, inflated, inflatedAtOnce } from '../../formats/archive/inflate.js'
 import type { PackedMember } from '../../formats/archive/sevenzip/members.js'
 import { readZipDirectory, type ZipEntry } from '../../formats/archive/zip/directory.js'
 import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../../formats/archive/zip/hidden.js'
-import { roomFor } from '../../formats/archive/zip/member.js'
 import { knownToSevenZip } from '../../formats/archive/zip/other-methods.js'
 import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import { MemorySource, WindowSource } from '../../formats/random-access-source.js'
@@ -90,19 +88,10 @@ async function lookAtEntry(
 async function lookAtDeflated(look: Looker, source: RandomAccessSource, entry: ZipEntry, start: number): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
-    const bytes = inflatedAtOnce(source.read(start, compressedSize), uncompressedSize)
+    const bytes = inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
     if (bytes) return look.part(new MemorySource(bytes))
   }
   await look.stream(inflated('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
-}
-
-/** Undefined where the member is larger than its entry tells, or damaged: the stream gives what there is. */
-function inflatedAtOnce(packed: Buffer, announced: number): Buffer | undefined {
-  try {
-    return inflateRawSync(packed, { maxOutputLength: atOnce.output, chunkSize: roomFor(announced) })
-  } catch {
-    return undefined
-  }
 }
 
 async function lookAtLocal(look: Looker, local: LocalMember, source: RandomAccessSource, again: Again): Promise<void> {

@@ -1,7 +1,7 @@
 import { crc32, inflateRawSync } from 'node:zlib'
 import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
 import { damaged, named } from '../../refusal.js'
-import { atOnce, inflated, inflateFault } from '../inflate.js'
+import { atOnce, inflated, inflateFault, roomFor } from '../inflate.js'
 import type { ArchiveNest } from '../nest.js'
 import { PulledStream, SourceStream } from '../stream.js'
 import type { ZipEntry } from './directory.js'
@@ -19,9 +19,25 @@ export async function verifyMember(
   nest: ArchiveNest,
   sink?: PartSink,
 ): Promise<void> {
-  const { method, compressedSize, uncompressedSize } = member.entry
-  if (method === 0) return verifyStored(source, member, nest, sink)
-  if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) return verifySmall(source, member, nest, sink)
+  const { entry, dataStart } = member
+  const { method, compressedSize, uncompressedSize, name } = entry
+  if (method === 0 && compressedSize !== uncompressedSize) throw damaged(`the stored member ${named(name)} has two sizes`)
+  const small = compressedSize <= atOnce.input && uncompressedSize <= atOnce.output
+  if (!small && method !== 0) return verifyDeflated(source, member, nest, sink)
+  const end = dataStart + compressedSize
+  const sum = new MemberSum(entry, nest)
+  // Most members are small, and a stream for each would cost more than the inflating.
+  const held = small ? contentOf(source, member, atOnce.output) : undefined
+  for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
+    sum.add(chunk)
+    sink?.write(chunk)
+  }
+  sum.compare()
+  sink?.end()
+  if (!sink) await nest.look(held ? new SourceStream(new MemorySource(held)) : new SourceStream(source, dataStart, end), name)
+}
+
+async function verifyDeflated(source: RandomAccessSource, member: ZipMember, nest: ArchiveNest, sink?: PartSink): Promise<void> {
   const content = new DeflatedContent(source, member, nest)
   const stream = new PulledStream(content.chunks())
   try {
@@ -36,70 +52,26 @@ export async function verifyMember(
   sink?.end()
 }
 
-/** Most members are small, and a stream for each would cost more than the inflating. */
-async function verifySmall(
-  source: RandomAccessSource,
-  { entry, dataStart }: ZipMember,
-  nest: ArchiveNest,
-  sink?: PartSink,
-): Promise<void> {
-  const bytes = inflateSmall(source.read(dataStart, entry.compressedSize), entry)
-  const sum = new MemberSum(entry, nest)
-  sum.add(bytes)
-  sum.compare()
-  sink?.write(bytes)
-  sink?.end()
-  if (!sink) await nest.look(new SourceStream(new MemorySource(bytes)), entry.name)
-}
-
-function inflateSmall(packed: Buffer, entry: ZipEntry): Buffer {
+function contentOf(source: RandomAccessSource, { entry, dataStart }: ZipMember, most: number): Buffer {
+  const packed = source.read(dataStart, entry.compressedSize)
+  if (entry.method === 0) return packed
   try {
-    return inflateRawSync(packed, { maxOutputLength: atOnce.output + 1, chunkSize: roomFor(entry.uncompressedSize) })
+    return inflateRawSync(packed, { maxOutputLength: most + 1, chunkSize: roomFor(entry.uncompressedSize) })
   } catch (error) {
     throw unpackingFault(error, entry)
   }
 }
-
-/** One buffer for all of it and a byte more: zlib's own chunks of 16 KiB would be put together again. */
-export const roomFor = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), atOnce.output + 1)
 
 function unpackingFault(error: unknown, entry: ZipEntry): unknown {
   const fault = inflateFault(error)
   return fault ? damaged(`the member ${named(entry.name)} does not unpack: ${fault}`) : error
 }
 
-async function verifyStored(
-  source: RandomAccessSource,
-  { entry, dataStart }: ZipMember,
-  nest: ArchiveNest,
-  sink?: PartSink,
-): Promise<void> {
-  if (entry.compressedSize !== entry.uncompressedSize) throw damaged(`the stored member ${named(entry.name)} has two sizes`)
-  const end = dataStart + entry.compressedSize
-  const sum = new MemberSum(entry, nest)
-  // A small member is one read: chunks bring a buffer of their own, which sixty thousand tiny members would feel.
-  const chunks =
-    entry.compressedSize <= atOnce.input ? [source.read(dataStart, entry.compressedSize)] : source.chunks(dataStart, end)
-  for (const chunk of chunks) {
-    sum.add(chunk)
-    sink?.write(chunk)
-  }
-  sum.compare()
-  sink?.end()
-  if (!sink) await nest.look(new SourceStream(source, dataStart, end), entry.name)
-}
-
-/** The small content of a member (a link's target, a `mimetype`); undefined where it is larger or does not unpack. */
-export function readSmallMember(source: RandomAccessSource, { entry, dataStart }: ZipMember, limit: number): Buffer | undefined {
-  if (entry.encrypted || entry.uncompressedSize > limit || entry.compressedSize > limit + 1024) return undefined
-  const raw = source.read(dataStart, entry.compressedSize)
-  if (entry.method === 0) return raw
-  if (entry.method !== 8) return undefined
-  try {
-    return inflateRawSync(raw, { maxOutputLength: Math.max(1, entry.uncompressedSize) })
-  } catch {
-    return undefined
-  }
+/** The small content of a member (a link's target, a `mimetype`); undefined where it is larger or no method of ours. */
+export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
+  const { encrypted, uncompressedSize, compressedSize, method } = member.entry
+  if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined
+  return method === 0 || method === 8 ? contentOf(source, member, uncompressedSize) : undefined
 }
 
 class MemberSum {

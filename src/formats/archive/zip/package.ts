@@ -1,6 +1,5 @@
 import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged } from '../../refusal.js'
 import { readZipDirectory } from './directory.js'
 import { locateMembers, type ZipMember } from './local.js'
 import { readSmallMember } from './member.js'
@@ -33,9 +32,7 @@ export class ZipPackage {
   read(name: string): Buffer | undefined {
     const member = this.members.get(keyOf(name))
     if (!member || member.entry.encrypted || member.entry.uncompressedSize > smallPart) return undefined
-    const bytes = readSmallMember(this.source, member, smallPart)
-    if (!bytes) throw damaged(`the part ${member.entry.name.slice(0, 100)} does not unpack`)
-    return bytes
+    return readSmallMember(this.source, member, smallPart)
   }
 }
 

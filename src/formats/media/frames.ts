@@ -1,0 +1,51 @@
+import { broken, checkDeadline, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
+
+/** A frame by its head: what must stay the same from one to the next, and its length in bytes. */
+export interface Frame {
+  kind: number
+  length: number
+}
+
+interface Stream {
+  called: string
+  start: number
+  end: number
+  frameAt(at: number, previous: Frame | undefined): Frame | undefined
+  /** As many in a row are no accident, however much stands around them (a damaged tag with a picture in it, say). */
+  enough: number
+}
+
+/** Sound that is nothing but frames. Players skip what stands between them, so only where they find next to nothing is it refused. */
+export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: Stream): FormatVerdict {
+  const { called, start, end, frameAt, enough } = stream
+  let [frames, framed, junk, run, longestRun] = [0, 0, 0, 0, 0]
+  let cut = false
+  let previous: Frame | undefined
+  for (let at = start, steps = 0; at < end && !cut; steps++) {
+    if ((steps & 255) === 0) checkDeadline(limits)
+    const frame = frameAt(at, previous)
+    if (frame) {
+      cut = at + frame.length > end
+      framed += Math.min(frame.length, end - at)
+      if (!cut) frames++
+      longestRun = Math.max(longestRun, ++run)
+      at += frame.length
+    } else {
+      run = 0
+      // Every frame begins with the byte 255.
+      const bytes = source.read(at, Math.min(64 * 1024, end - at))
+      const found = bytes.indexOf(0xff, 1)
+      const skipped = found < 0 ? bytes : bytes.subarray(0, found)
+      junk += skipped.length - skipped.filter((byte) => byte === 0).length
+      at += skipped.length
+    }
+    previous = frame
+  }
+  const evidence = { frames, junk_bytes: junk }
+  const lonely = frames === 1 && framed < (end - start) / 2
+  if (frames === 0 || lonely || (longestRun < enough && junk > framed))
+    return broken(`no frames of ${called} follow each other in it`, evidence)
+  const notes = cut ? ['its last frame is cut short; players leave it out'] : []
+  return sound(junk > 0 ? [...notes, `${junk} bytes between its frames; players skip them`] : notes, evidence)
+}
