@@ -60,6 +60,8 @@ export interface App {
   startMaintenance(): void
   /** Readiness says no, and everything else goes on. */
   announceStop(): void
+  /** What would go on for ever ends: as the server begins to drain. */
+  endStreams(): void
   /** After the server has drained. */
   close(): Promise<void>
 }
@@ -109,8 +111,10 @@ export async function createApp(parts: AppParts): Promise<App> {
     downloadCuts,
   })
   const firstRun = await bootstrap(config, database, services)
+  const server = httpServer(doors.express)
+  doors.attach(server)
   return {
-    httpServer: httpServer(doors.express),
+    httpServer: server,
     metricsServer: config.metricsPort === undefined ? undefined : httpServer(metricsApp(metrics, config.metricsToken)),
     firstRun,
     descriptions: { storage: await describeStorage(services.storage, logger), scanner: await describeScanner(scanner) },
@@ -125,6 +129,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     },
     warm: doors.warm,
     announceStop: doors.announceStop,
+    endStreams: doors.endStreams,
     close: async () => {
       await rescanner.close()
       await maintenance.close()

@@ -1,11 +1,17 @@
+import type { Server } from 'node:http'
 import type { Express, RequestHandler } from 'express'
 import type { GraphQLSchema } from 'graphql'
-import { Admission } from './admission/admission.js'
+import { Admission, requireAccess } from './admission/admission.js'
 import { JsonAdmission } from './admission/json-admission.js'
+import { LiveStreams } from './admission/live-streams.js'
 import { UploadAdmission, type UploadSlots } from './admission/upload-admission.js'
 import type { AppParts } from './app.js'
+import type { Origin } from './auth/actor.js'
 import type { Spool } from './body/spool.js'
 import { openDashboard } from './dashboard/dashboard-door.js'
+import type { EventSource } from './events/event.resolver.js'
+import { eventsEndpoint } from './events/event.service.js'
+import { createEventStream } from './events/event-stream.js'
 import { createExports } from './exports/exports.js'
 import type { DownloadCuts } from './files/download-cuts.js'
 import type { UploadService } from './files/upload.service.js'
@@ -14,6 +20,7 @@ import { openGraphql } from './graphql/server.js'
 import { callOf } from './http/caller.js'
 import { createEdge, type EdgeParts } from './http/edge.js'
 import { Health } from './http/health.js'
+import { openSubscriptions } from './http/subscription-door.js'
 import type { Metrics } from './metrics.js'
 import { mountDocumentation } from './openapi/documentation.js'
 import { resolversOf } from './resolvers.js'
@@ -42,8 +49,12 @@ interface DoorParts extends AppParts {
 
 interface Doors {
   express: Express
+  /** WebSockets, which come to the server and not to Express. */
+  attach(server: Server): void
   warm(): Promise<void>
   announceStop(): void
+  /** Answers that would go on for ever. */
+  endStreams(): void
   close(): Promise<void>
 }
 
@@ -66,6 +77,22 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     metrics,
   }
   const health = healthOf(parts)
+  const streams = new LiveStreams()
+  const mayGoOn = async (rawHeaders: readonly string[], origin: Origin) => {
+    const found = await identity.authenticate(rawHeaders, origin)
+    if (found.outcome !== 'actor') return false
+    requireAccess(found.actor, eventsEndpoint)
+    return true
+  }
+  const subscriptions = openSubscriptions({
+    ...callers,
+    schema,
+    endpoint: eventsEndpoint,
+    source: { events: services.events.subscribe.bind(services.events) } satisfies EventSource,
+    streams,
+    mayGoOn,
+    onFault: onFault('A subscription failed for a reason of ours.'),
+  })
   const express = createEdge({
     ...callers,
     rest: createRestHandler({
@@ -80,6 +107,14 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     graphql: graphql.handle,
     download: downloadsOf(parts),
     exports: exportsOf(parts, schema, callers),
+    events: createEventStream({
+      ...services,
+      schema,
+      streams,
+      callOf: (request) => callOf(callers, request),
+      mayGoOn: (request) => mayGoOn(request.rawHeaders, { ip: '', userAgent: '' }),
+      onFault: onFault('A stream of events failed.'),
+    }),
     dashboard: config.dashboard
       ? await openDashboard({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) })
       : undefined,
@@ -97,7 +132,17 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     explorer: config.graphqlExplorer,
     logger,
   })
-  return { express, warm: graphql.warm, announceStop: () => health.announceStop(), close: () => graphql.close() }
+  return {
+    express,
+    attach: (server) => subscriptions.attach(server, express),
+    warm: graphql.warm,
+    announceStop: () => health.announceStop(),
+    endStreams: () => {
+      streams.endAll()
+      subscriptions.close()
+    },
+    close: () => graphql.close(),
+  }
 }
 
 const isHttps = (url: string): boolean => url.startsWith('https:')

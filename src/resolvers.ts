@@ -1,6 +1,7 @@
 import { ApiKeyResolver } from './api-keys/api-key.resolver.js'
 import { AuditLogResolver } from './audit-logs/audit-log.resolver.js'
 import { CallLogResolver } from './call-logs/call-log.resolver.js'
+import { EventResolver } from './events/event.resolver.js'
 import { FileContextResolver } from './file-contexts/file-context.resolver.js'
 import { FileResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
@@ -29,6 +30,7 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new QuarantineResolver(services.quarantine),
   new CallLogResolver(services.callLogs),
   new AuditLogResolver(services.auditLogs),
+  new EventResolver(services.events),
   new StatsResolver(services.stats, services.charts),
   new WebhookResolver(services.webhooks),
   new StorageHealthResolver(services.storageHealth),

@@ -44,7 +44,10 @@ export async function serve(lifecycle: Lifecycle, { config, logger, database: pl
   const drain = drainable(app.httpServer)
   const port = await lifecycle.open(
     () => listen(app.httpServer, config),
-    () => drain(shutdown),
+    () => {
+      app.endStreams()
+      return drain(shutdown)
+    },
   )
   const { metricsServer, descriptions, firstRun } = app
   if (metricsServer && config.metricsPort !== undefined) {

@@ -11,9 +11,11 @@ import { CallLogService } from './call-logs/call-log.service.js'
 import { keepTime, learnTime } from './clock.js'
 import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
+import { EventService } from './events/event.service.js'
 import { FileContextService } from './file-contexts/file-context.service.js'
 import { FileService } from './files/file.service.js'
 import { SignedDownloads } from './files/signed-downloads.js'
+import { JournalService } from './journal/journal.service.js'
 import { Fold } from './ledger/fold.js'
 import { IdempotencyService } from './ledger/idempotency.js'
 import { Ledger } from './ledger/ledger.js'
@@ -64,6 +66,8 @@ async function openBase(parts: ServiceParts) {
   const onError = (error: unknown) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
   const fold = new Fold(database.writes, onError)
   const ledger = new Ledger(database, { fold })
+  const journal = new JournalService(database)
+  ledger.onMoved = (tenantId) => journal.committed(tenantId)
   const paths = new PathLeases(database.writes)
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,
@@ -84,6 +88,7 @@ async function openBase(parts: ServiceParts) {
   const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
   const close = async () => {
     stopTime()
+    journal.close()
     await ledger.drain()
     await paths.close()
     await fold.close()
@@ -91,7 +96,7 @@ async function openBase(parts: ServiceParts) {
     await identity.close()
     await storage.close()
   }
-  return { fold, ledger, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
+  return { fold, ledger, journal, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
 }
 
 function identityOf(
@@ -142,6 +147,7 @@ function roomsOf(
     files: new FileService({ ...base, contexts }),
     callLogs: new CallLogService({ db, horizon: horizons.calls }),
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),
+    events: new EventService(base),
     stats: new StatsService(db),
     charts: new Charts(db),
     idempotency: new IdempotencyService(db.pool),

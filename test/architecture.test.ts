@@ -59,6 +59,7 @@ const rooms: Record<string, string[]> = {
   quarantine: ['file-contexts'],
   'call-logs': ['files'],
   'audit-logs': ['api-keys'],
+  events: [],
   stats: [],
   exports: ['audit-logs', 'call-logs'],
   uploads: ['files'],

@@ -14,6 +14,13 @@ export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): G
     container: { get: (type) => instances.get(type) },
     validateFn: (value, type, { context }) => validateArguments(context as Call, value, type, faultsOfSettings),
     validate: false,
+    // Where events come from is what a subscription runs on: its root value.
+    pubSub: {
+      publish: () => {},
+      subscribe: () => {
+        throw new Error('No topics are published here.')
+      },
+    },
     scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
   })
   freeRootFields(schema)

@@ -178,8 +178,11 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
 
 /** graphql-js's validation passes an operation of a kind that the schema has no fields for, and executing it would be our fault. */
 function refuseUnknownKind(schema: GraphQLSchema, node: OperationDefinitionNode): void {
-  if (schema.getRootType(node.operation)) return
-  throw new GraphQLError(`There is no ${node.operation} here.`, {
+  if (schema.getRootType(node.operation) && node.operation !== 'subscription') return
+  const message = schema.getRootType(node.operation)
+    ? 'Subscriptions come by WebSocket (graphql-transport-ws), on this path.'
+    : `There is no ${node.operation} here.`
+  throw new GraphQLError(message, {
     nodes: node,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
   })

@@ -11,18 +11,26 @@ export interface Known extends Request {
   callId: string
 }
 
+type Callers = Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'>
+
 /** Who calls, before anything of the body is read. */
-export async function callOf(
-  parts: Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'>,
-  request: Request,
-): Promise<Call> {
+export function callOf(parts: Callers, request: Request): Promise<Call> {
   const origin: Origin = { ip: clientAddress(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
-  const found = await parts.authenticate(request.rawHeaders, origin)
   const abort = new AbortController()
   request.once('close', () => {
     if (!request.complete) abort.abort()
   })
-  const facts = { id: (request as Known).callId, admission: parts.admission, origin, signal: abort.signal }
+  return callBy(parts, { id: (request as Known).callId, rawHeaders: request.rawHeaders, origin, signal: abort.signal })
+}
+
+/** A call by the credential that these headers hold. */
+export async function callBy(
+  parts: Callers,
+  { rawHeaders, ...call }: { id: string; rawHeaders: readonly string[]; origin: Origin; signal: AbortSignal },
+): Promise<Call> {
+  const { origin } = call
+  const found = await parts.authenticate(rawHeaders, origin)
+  const facts = { ...call, admission: parts.admission }
   if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })

@@ -36,6 +36,8 @@ export interface EdgeParts {
   graphql: GraphqlHandler
   download: RequestHandler<{ fileId: string }> | undefined
   exports: RequestHandler | undefined
+  /** Events as a stream; what is not asked for as one is left to REST. */
+  events: RequestHandler
   /** Where it is on. */
   dashboard: ((app: Express) => void) | undefined
   /** Uploads in several requests, and what they answer to OPTIONS. */
@@ -114,6 +116,7 @@ export function createEdge(parts: EdgeParts): Express {
   app.all('/graphql', graphqlDoor(parts))
   if (parts.explorer) mountGraphqlPage(app)
   if (parts.exports) app.use(parts.exports)
+  app.use(parts.events)
   app.use(parts.resumable.handle)
   app.use('/api/v1', restDoor(parts))
   app.use((request) => {

@@ -34,6 +34,8 @@ export class Ledger {
   onCommitted: (entry: Entry) => void = () => {}
   /** Called with each entry whose `commit` rejects: refused, not written, or in doubt. */
   onFailed: (entry: Entry) => void = () => {}
+  /** Called with the tenant of what moved, when it is durable: there may be new events in its journal. */
+  onMoved: (tenantId: string) => void = () => {}
   readonly #prisma: Database['prisma']
   readonly #appends: AppendLane
   readonly #moves: MoveLanes
@@ -47,7 +49,14 @@ export class Ledger {
     this.#prisma = prisma
     this.#fold = fold
     this.#appends = new AppendLane({ pool: writes, maxGroup, maxWaiting, onWritten: (group) => this.#settle(group, []) })
-    this.#moves = new MoveLanes({ pool: writes, maxGroup, onWritten: (group, refusals) => this.#settle(group, refusals) })
+    this.#moves = new MoveLanes({
+      pool: writes,
+      maxGroup,
+      onWritten: (group, refusals) => {
+        this.onMoved(movedTenant(group[0]!.entry)!)
+        return this.#settle(group, refusals)
+      },
+    })
   }
 
   /** How many entries wait for their group. */
@@ -81,7 +90,12 @@ export class Ledger {
    */
   change<T>(tenantId: string, work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#moves.push(tenantId, { run: async () => resolve(await this.#change(tenantId, work)), reject })
+      const run = async () => {
+        const result = await this.#change(tenantId, work)
+        this.onMoved(tenantId)
+        resolve(result)
+      }
+      this.#moves.push(tenantId, { run, reject })
     })
   }
 

@@ -26,6 +26,7 @@ const values: Record<string, unknown> = {
   updated_at: moment,
   changed_at: moment,
   validated_at: moment,
+  occurred_at: moment,
   timestamp: moment,
   last_downloaded_at: moment,
   context_id: `ctx_${ulid}`,

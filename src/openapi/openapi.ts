@@ -59,6 +59,7 @@ const tags: Record<string, string> = {
   files: 'Upload, test, find, hand out and delete files.',
   stats: 'Statistics, charts and the call log.',
   'audit-logs': 'Who changed what.',
+  events: 'What changed and what was judged, in order, as it happens.',
   webhooks: 'Where events are sent, signed as Standard Webhooks says.',
   tenant: 'The tenant that the credential belongs to.',
 }

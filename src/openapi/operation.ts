@@ -105,6 +105,7 @@ export class DescribedOperation {
       in: place,
       ...(description !== undefined && { description }),
       required: required || place === 'path',
+      ...(schema.type === 'array' && { style: 'form', explode: false }),
       schema,
       ...(example !== undefined && { example }),
     }
@@ -138,7 +139,12 @@ export class DescribedOperation {
         ? 'Done; or, with an Idempotency-Key that was used for the same before, that answer again.'
         : 'Done.',
       headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
-      content: { 'application/json': { schema, example: exampleOf(this.#shared.named, schema) } },
+      content: {
+        'application/json': { schema, example: exampleOf(this.#shared.named, schema) },
+        ...(route.streams && {
+          'text/event-stream': { schema: { type: 'string', description: 'Each item of the list as an event, as they come.' } },
+        }),
+      },
     }
   }
 

@@ -17,6 +17,8 @@ export interface Route {
   listedBy?: string
   /** The member that such a list is sorted by; undefined: by that one. */
   sortedBy?: (query: URLSearchParams) => string | undefined
+  /** Also as server-sent events, without an end. */
+  streams?: boolean
   summary: string
 }
 
@@ -168,6 +170,8 @@ export const routes: readonly Route[] = [
     listedBy: 'audit_id',
     summary: 'Audit logs of one entity',
   },
+
+  { method: 'GET', path: '/events', operation: 'ListEvents', streams: true, summary: 'Events of the tenant' },
 
   { method: 'GET', path: '/tenant', operation: 'GetTenant', summary: 'Get the tenant' },
   { method: 'PATCH', path: '/tenant', operation: 'UpdateTenant', body: 'json', summary: 'Change the tenant' },

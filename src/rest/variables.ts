@@ -102,7 +102,7 @@ const within = (name: string, { field, message }: FieldFault): FieldFault => ({
 
 function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
   if (isNonNullType(type)) return value === null ? { fault: 'must not be null' } : coerce(type.ofType, { value, from })
-  if (isListType(type)) return coerceList(type.ofType, value)
+  if (isListType(type)) return coerceList(type.ofType, from === 'text' && typeof value === 'string' ? value.split(',') : value)
   if (isEnumType(type)) {
     const names = type.getValues().map(({ name }) => name)
     return typeof value === 'string' && names.includes(value)

@@ -81,6 +81,7 @@ const table: Record<string, Row> = {
   'GET /stats/by-context/api-calls': { needs: 'metadata', theirs: 'absent' },
   'GET /stats/by-context/files': { needs: 'metadata', theirs: 'absent' },
   'GET /stats/logs': { needs: 'metadata', theirs: 'empty', path: () => `/stats/logs?api_key_id=${ids.key}` },
+  'GET /events': { needs: 'admin', theirs: 'absent' },
   'GET /audit-logs': { needs: 'admin', theirs: 'empty', path: () => `/audit-logs?entity_id=${ids.key}` },
   'GET /audit-logs/entity/{entity_type}/{entity_id}': {
     needs: 'admin',

@@ -58,6 +58,7 @@ const queries: Record<string, Row> = {
   fileValidations: { needs: 'admin', theirs: 'unknown', asks: `(fileId: $file) ${page}` },
   callLogs: { needs: 'metadata', theirs: 'empty', asks: `(apiKeyId: $key) ${page}` },
   callLogsConnection: { needs: 'metadata', theirs: 'empty', asks: `(apiKeyId: $key) ${edges}` },
+  events: { needs: 'admin', theirs: 'absent', asks: '{ data { sequence type data } lastSequence }' },
   auditLogs: { needs: 'admin', theirs: 'empty', asks: `(entityId: $key) ${page}` },
   auditLogsConnection: { needs: 'admin', theirs: 'empty', asks: `(entityId: $key) ${edges}` },
   auditLogsOfEntity: { needs: 'admin', theirs: 'empty', asks: `(entityType: api_key, entityId: $key) ${page}` },

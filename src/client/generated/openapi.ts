@@ -756,6 +756,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events of the tenant
+         * @description The tenant’s events behind a place in its journal, in the order of commits.
+         *
+         *     Requires the scope `admin`.
+         *
+         *     Not for a key that is restricted to some contexts.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenant": {
         parameters: {
             query?: never;
@@ -2670,6 +2694,37 @@ export interface components {
          * @enum {string}
          */
         EntityType: "api_key" | "file" | "context" | "tenant" | "user" | "session" | "webhook";
+        /** @description A change of the tenant, or a verdict on a file. */
+        Event: {
+            /**
+             * Format: int64
+             * @description Its place in the journal, from 1, without a gap, in the order of commits.
+             */
+            sequence: number;
+            /** @description Shape evt_…. */
+            event_id: string;
+            /** @description Such as file.accepted. */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it was committed.
+             */
+            occurred_at: string;
+            /** @description What changed, and who changed it; for a verdict, the file. */
+            data: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Events behind a place in the journal. */
+        EventPage: {
+            /** @description In ascending order. */
+            data: components["schemas"]["Event"][];
+            /**
+             * Format: int64
+             * @description How many events the journal has.
+             */
+            last_sequence: number;
+        };
         /** @description The tenant that the credential belongs to. */
         Tenant: {
             /** @description Shape ten_…. */
@@ -6507,6 +6562,67 @@ export interface operations {
                         /** Format: date-time */
                         timestamp: string;
                     };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description What follows this place in the journal; 0: from the beginning. */
+                after?: number;
+                /** @description How many: 1 to 1000. */
+                limit?: number;
+                /** @description Only these types; file.* stands for all of a kind. All types where it is left out. */
+                types?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "sequence": 4711,
+                     *             "event_id": "evt_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "type": "file.accepted",
+                     *             "occurred_at": "2026-11-20T10:00:00.000Z",
+                     *             "data": {}
+                     *           }
+                     *         ],
+                     *         "last_sequence": 4711
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["EventPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                    "text/event-stream": string;
                 };
             };
             400: components["responses"]["bad_user_input"];

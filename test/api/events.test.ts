@@ -1,0 +1,259 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createClient } from 'graphql-ws'
+import { WebSocket } from 'ws'
+import { readEvents } from '../support/event-reader.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+})
+afterAll(() => world.close())
+
+const last = async (admin = tenant.admin): Promise<number> => (await admin.get('/events?limit=1')).body.data.last_sequence
+
+/** The events that come of this. */
+async function eventsOf(work: () => Promise<unknown>) {
+  const after = await last()
+  await work()
+  return (await tenant.admin.get(`/events?after=${after}`)).body.data.data as { type: string; data: Record<string, unknown> }[]
+}
+
+describe('GET /events', () => {
+  test('a page begins behind its place, and the journal’s length is told', async () => {
+    const { status, body } = await tenant.admin.get('/events')
+    expect(status).toBe(200)
+    const { data, last_sequence } = body.data
+    expect(data.map(({ sequence }: { sequence: number }) => sequence)).toEqual([...Array(last_sequence).keys()].map((n) => n + 1))
+    expect(data[0]).toEqual({
+      sequence: 1,
+      event_id: expect.stringMatching(/^evt_/),
+      type: 'tenant.created',
+      occurred_at: expect.stringMatching(/Z$/),
+      data: { tenant_id: tenant.tenantId, storage_quota_mb: 102400, performed_by_id: 'system', performed_by_type: 'system' },
+    })
+    expect((await tenant.admin.get('/events?after=1&limit=1')).body.data).toEqual({ data: [data[1]], last_sequence })
+    expect((await tenant.admin.get('/events?after=900000')).body.data).toEqual({ data: [], last_sequence })
+  })
+
+  test('types are names or kinds, separated by commas; an unknown one is refused', async () => {
+    await tenant.admin.upload('notes', 'typed.txt', 'typed')
+    await tenant.admin.upload('notes', 'typed.exe', 'MZ')
+    const typesOf = async (types: string) =>
+      new Set(((await tenant.admin.get(`/events?types=${types}`)).body.data.data as { type: string }[]).map(({ type }) => type))
+    expect(await typesOf('file.accepted')).toEqual(new Set(['file.accepted']))
+    expect(await typesOf('file.*,context.created')).toEqual(new Set(['file.accepted', 'file.rejected', 'context.created']))
+    expect(await typesOf('*')).toContain('tenant.created')
+    for (const query of ['types=file.eaten', 'types=', 'types=file.*,', 'limit=0', 'limit=1001', 'after=-1', 'before=1'])
+      expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
+  })
+
+  test('a verdict is one event each, by key and by user, also where the file is too large', async () => {
+    const user = await tenant.user(['upload'])
+    const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
+    const [byKey] = await eventsOf(() => upload(tenant.admin))
+    expect(byKey).toMatchObject({
+      type: 'file.rejected',
+      data: {
+        call_id: expect.stringMatching(/^call_/),
+        original_filename: 'a.exe',
+        size_bytes: 2,
+        checksum: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+        context_key: 'notes',
+        rules_version: 1,
+        reason: 'invalid_extension',
+        message: expect.stringContaining('exe'),
+        uploaded_by: tenant.admin.id,
+      },
+    })
+    const byUser = await eventsOf(() => upload(user))
+    expect(byUser.map(({ type, data }) => [type, data.call_id])).toEqual([['file.rejected', null]])
+    const tooLarge = await eventsOf(() => tenant.admin.upload('notes', 'large.txt', 'x'.repeat(5 * 1_048_576 + 1)))
+    expect(tooLarge.map(({ type, data }) => [type, data.reason, data.checksum])).toEqual([
+      ['file.rejected', 'size_exceeded', null],
+    ])
+    expect(await eventsOf(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
+  })
+
+  test('every change of a tenant is an event of its own type, without secrets or addresses', async () => {
+    const events = await eventsOf(async () => {
+      const key = await tenant.key(['metadata'])
+      for (const action of ['disable', 'enable', 'rotate', 'revoke'])
+        await tenant.admin.post(`/api-keys/${key.id}/${action}`, action === 'rotate' ? {} : undefined)
+      await tenant.context('short')
+      await tenant.admin.patch('/contexts/short', { display_name: 'Shorter' })
+      await tenant.admin.delete('/contexts/short')
+      await tenant.user(['metadata'])
+      await tenant.admin.patch('/tenant', { name: 'Renamed' })
+      const { body } = await tenant.admin.upload('notes', 'gone.txt', 'gone')
+      await tenant.admin.delete(`/files/${body.data.file_id}`)
+      await world.as('assay_none').get('/files')
+    })
+    expect(events.map(({ type }) => type)).toEqual([
+      'api_key.created',
+      'api_key.disabled',
+      'api_key.enabled',
+      'api_key.rotated',
+      'api_key.revoked',
+      'context.created',
+      'context.updated',
+      'context.deleted',
+      'user.created',
+      'user.session_created',
+      'tenant.updated',
+      'file.accepted',
+      'file.deleted',
+    ])
+    expect(events[6]!.data).toMatchObject({
+      context_key: 'short',
+      changed: { display_name: { previous: 'short', new: 'Shorter' } },
+    })
+    expect(JSON.stringify(events)).not.toMatch(/assay_[0-9A-Za-z]{20}|127\.0\.0\.1|::1/)
+  })
+})
+
+describe('server-sent events', () => {
+  const url = (query = '') => `${world.url}/api/v1/events${query}`
+
+  test('what was, and what comes, once each and in order', async () => {
+    const reader = await readEvents(url(), tenant.admin.credential!)
+    const before = await last()
+    for (const name of ['one', 'two', 'three']) await tenant.admin.upload('notes', `${name}.txt`, name)
+    await reader.until(before + 3)
+    expect(reader.events.map(({ id }) => id)).toEqual([...Array(before + 3).keys()].map((n) => n + 1))
+    expect(reader.events.every(({ id, data }) => id === data.sequence)).toBe(true)
+    reader.leave()
+  })
+
+  test('Last-Event-ID outranks after, so that a browser goes on where it was', async () => {
+    const before = await last()
+    await tenant.admin.upload('notes', 'again.txt', 'again')
+    const reader = await readEvents(url('?after=0&types=file.*'), tenant.admin.credential!, { 'last-event-id': String(before) })
+    await reader.until(1)
+    expect(reader.events.map(({ id }) => id)).toEqual([before + 1])
+    reader.leave()
+    await expect(readEvents(url(), tenant.admin.credential!, { 'last-event-id': 'x' })).rejects.toThrow('400')
+  })
+
+  test('another replica’s events come as well', async () => {
+    const other = await World.open({}, world)
+    const before = await last()
+    const reader = await readEvents(`${other.url}/api/v1/events?after=${before}`, tenant.admin.credential!)
+    await tenant.admin.upload('notes', 'elsewhere.txt', 'elsewhere')
+    await reader.until(1)
+    expect(reader.events[0]!.data.type).toBe('file.accepted')
+    reader.leave()
+    await other.close()
+  })
+
+  test('the stream of a key that is revoked ends', async () => {
+    const key = await tenant.key(['admin'])
+    const reader = await readEvents(url(`?after=${await last()}`), key.credential!)
+    await tenant.admin.post(`/api-keys/${key.id}/revoke`)
+    await reader.ended
+    await expect(readEvents(url(), key.credential!)).rejects.toThrow('401')
+  })
+
+  test('a tenant has so many at once and no more', async () => {
+    const crowded = await world.tenant()
+    const readers = await Promise.all(Array.from({ length: 50 }, () => readEvents(url(), crowded.admin.credential!)))
+    await expect(readEvents(url(), crowded.admin.credential!)).rejects.toThrow('503')
+    for (const reader of readers) reader.leave()
+    await Promise.all(readers.map(({ ended }) => ended))
+  })
+})
+
+describe('the subscription', () => {
+  const connect = (credential: string | undefined) =>
+    createClient({
+      url: `${world.url.replace('http', 'ws')}/graphql`,
+      webSocketImpl: WebSocket,
+      connectionParams: credential === undefined ? {} : { Authorization: `Bearer ${credential}` },
+      retryAttempts: 0,
+    })
+  const subscription =
+    'subscription ($after: Long, $types: [String!]) { events(after: $after, types: $types) { sequence type data } }'
+
+  test('gives what comes, from a place on, of the types that are asked for', async () => {
+    const client = connect(tenant.admin.credential)
+    const events = client.iterate({ query: subscription, variables: { after: await last(), types: ['file.*'] } })
+    await tenant.admin.patch('/tenant', { name: 'Named again' })
+    await tenant.admin.upload('notes', 'subscribed.txt', 'subscribed')
+    const { value } = await events.next()
+    expect(value.data.events).toMatchObject({ type: 'file.accepted', data: { original_filename: 'subscribed.txt' } })
+    await events.return!()
+    await client.dispose()
+  })
+
+  test.each([
+    ['no credential', () => undefined, 4401],
+    ['an unknown one', () => 'assay_unknown', 4401],
+    ['one without the scope', async () => (await tenant.key(['metadata'])).credential, 4403],
+  ])('with %s the connection is refused', async (_what, credential, code) => {
+    const client = connect(await credential())
+    const events = client.iterate({ query: subscription })
+    await expect(events.next()).rejects.toMatchObject({ code })
+  })
+
+  test('a key that is revoked is disconnected', async () => {
+    const key = await tenant.key(['admin'])
+    const client = connect(key.credential)
+    const closed = new Promise<{ code: number }>((resolve) => client.on('closed', (event) => resolve(event as { code: number })))
+    const events = client.iterate({ query: subscription, variables: { after: await last() } })
+    const first = events.next()
+    await tenant.admin.post(`/api-keys/${key.id}/revoke`)
+    expect((await closed).code).toBe(4403)
+    await expect(first.then(() => events.next())).rejects.toMatchObject({ code: 4403 })
+  })
+
+  test('queries, faults and a bad argument are told as errors', async () => {
+    const client = connect(tenant.admin.credential)
+    const refusal = async (query: string) => {
+      try {
+        const { value } = await client.iterate({ query }).next()
+        return value.errors[0].extensions.code
+      } catch (errors) {
+        return (errors as { extensions?: { code: string } }[])[0]!.extensions?.code
+      }
+    }
+    expect(await refusal('{ tenant { name } }')).toBe('BAD_USER_INPUT')
+    expect(await refusal('subscription { events { nothing } }')).toBe('BAD_USER_INPUT')
+    expect(await refusal('subscription { events(types: ["file.eaten"]) { type } }')).toBe('BAD_USER_INPUT')
+    await client.dispose()
+  })
+
+  test('by HTTP it is refused', async () => {
+    const { status, body } = await tenant.admin.graphql('subscription { events { type } }')
+    expect([status, body.errors[0].extensions.code]).toEqual([400, 'BAD_USER_INPUT'])
+  })
+})
+
+test('a wish to upgrade to anything else is ignored, and the request answered', async () => {
+  const answer = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
+    const asked = request(
+      `${world.url}/graphql`,
+      {
+        method: 'POST',
+        headers: {
+          connection: 'Upgrade, HTTP2-Settings',
+          upgrade: 'h2c',
+          'http2-settings': 'AAMAAABk',
+          'content-type': 'application/json',
+          authorization: `Bearer ${tenant.admin.credential}`,
+        },
+      },
+      async (response) => {
+        let text = ''
+        for await (const chunk of response) text += chunk
+        resolve({ status: response.statusCode!, text })
+      },
+    )
+    asked.on('error', reject)
+    asked.end(JSON.stringify({ query: '{ tenant { tenantId } }' }))
+  })
+  expect(answer).toEqual({ status: 200, text: expect.stringContaining(tenant.tenantId) })
+})
