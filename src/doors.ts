@@ -23,6 +23,7 @@ import { Health } from './http/health.js'
 import { openSubscriptions } from './http/subscription-door.js'
 import type { Metrics } from './metrics.js'
 import { mountDocumentation } from './openapi/documentation.js'
+import { createLogDoor } from './proof/log-door.js'
 import { resolversOf } from './resolvers.js'
 import { createRestHandler } from './rest/router.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
@@ -118,6 +119,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     dashboard: config.dashboard
       ? await openDashboard({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) })
       : undefined,
+    log: createLogDoor({ ...services, ...callers, callOf: (request) => callOf(callers, request) }),
     resumable: resumableOf(parts, callers),
     documentation: (app) => mountDocumentation(app, schema),
     jwks: () => identity.jwks(),

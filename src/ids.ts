@@ -18,6 +18,7 @@ export type IdPrefix =
   | 'evt'
   | 'whk'
   | 'dlv'
+  | 'shr'
 
 // The library asks for randomness a byte at a time; a pool makes that one call to the kernel for hundreds of ids.
 const pool = Buffer.alloc(4096)

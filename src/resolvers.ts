@@ -7,6 +7,7 @@ import { FileResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
 import { NodeResolver } from './graphql/node.js'
 import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
+import { ProofResolver } from './proof/proof.resolver.js'
 import { QuarantineResolver } from './quarantine/quarantine.resolver.js'
 import { RescanResolver } from './rescan/rescan.resolver.js'
 import type { Services } from './services.js'
@@ -31,6 +32,7 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new CallLogResolver(services.callLogs),
   new AuditLogResolver(services.auditLogs),
   new EventResolver(services.events),
+  new ProofResolver(services),
   new StatsResolver(services.stats, services.charts),
   new WebhookResolver(services.webhooks),
   new StorageHealthResolver(services.storageHealth),

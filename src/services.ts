@@ -22,6 +22,9 @@ import { Ledger } from './ledger/ledger.js'
 import { PathLeases } from './ledger/path-leases.js'
 import { LogHorizons } from './maintenance/log-horizons.js'
 import { StorageHealth } from './maintenance/storage-health.js'
+import { LogService } from './proof/log.service.js'
+import { LogShareService } from './proof/log-share.service.js'
+import { ReceiptService } from './proof/receipt.service.js'
 import { QuarantineService } from './quarantine/quarantine.service.js'
 import { RescanService } from './rescan/rescan.service.js'
 import { Charts } from './stats/charts.js'
@@ -118,7 +121,7 @@ function identityOf(
 /** The services themselves: each takes what it needs of what all are offered. */
 function roomsOf(
   base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database },
-  { maxUploadMb, webhookAllowPrivate }: Config,
+  { maxUploadMb, publicUrl, webhookAllowPrivate }: Config,
 ) {
   const { db, identity, storage, horizons } = base
   const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
@@ -127,6 +130,8 @@ function roomsOf(
   const users = new UserService({ ...base, passwords, forget: forget('user') })
   const secondFactors = new SecondFactorService({ ...base, passwords, forget: forget('user') })
   const { sessions } = identity
+  const callLogs = new CallLogService({ db, horizon: horizons.calls })
+  const log = new LogService({ ...base, publicUrl })
   return {
     contexts,
     users,
@@ -145,7 +150,10 @@ function roomsOf(
     rescans: new RescanService({ db, contexts }),
     quarantine: new QuarantineService({ ...base, contexts }),
     files: new FileService({ ...base, contexts }),
-    callLogs: new CallLogService({ db, horizon: horizons.calls }),
+    callLogs,
+    log,
+    logShares: new LogShareService(base),
+    receipts: new ReceiptService({ ...base, log, contexts, callLogs, publicUrl }),
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),
     events: new EventService(base),
     stats: new StatsService(db),

@@ -62,6 +62,7 @@ const rooms: Record<string, string[]> = {
   events: [],
   stats: [],
   exports: ['audit-logs', 'call-logs'],
+  proof: ['call-logs', 'file-contexts'],
   uploads: ['files'],
   webhooks: [],
   maintenance: ['tenants', 'uploads', 'users', 'webhooks'],

@@ -38,6 +38,7 @@ export const distributedTables = [
   'audit_counters',
   'blob_garbage',
   'idempotency_keys',
+  'log_shares',
   'resumable_uploads',
   'upload_parts',
   'storage_findings',

@@ -38,6 +38,7 @@ export interface EdgeParts {
   exports: RequestHandler | undefined
   /** Events as a stream; what is not asked for as one is left to REST. */
   events: RequestHandler
+  log: RequestHandler
   /** Where it is on. */
   dashboard: ((app: Express) => void) | undefined
   /** Uploads in several requests, and what they answer to OPTIONS. */
@@ -117,6 +118,7 @@ export function createEdge(parts: EdgeParts): Express {
   if (parts.explorer) mountGraphqlPage(app)
   if (parts.exports) app.use(parts.exports)
   app.use(parts.events)
+  app.use(parts.log)
   app.use(parts.resumable.handle)
   app.use('/api/v1', restDoor(parts))
   app.use((request) => {

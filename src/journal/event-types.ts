@@ -71,6 +71,8 @@ const typesOfAudit: Readonly<Record<string, EventType>> = {
   'tenant tenant updated': 'tenant.updated',
   'tenant tenant enabled': 'tenant.updated',
   'tenant tenant disabled': 'tenant.updated',
+  'tenant log_share created': 'tenant.updated',
+  'tenant log_share revoked': 'tenant.updated',
   'tenant webhook created': 'webhook.created',
   'tenant webhook updated': 'webhook.updated',
   'tenant webhook enabled': 'webhook.updated',

@@ -33,6 +33,7 @@ const ofOperation: Record<string, ErrorCode[]> = {
   CreateContext: ['conflict'],
   DeleteContext: ['conflict'],
   CreateWebhook: ['conflict'],
+  ShareLog: ['conflict'],
   CreateDownloadUrl: ['storage_unavailable', 'quarantined'],
   GetFileMetadata: ['quarantined'],
   DeleteFile: ['quarantined', 'on_hold'],

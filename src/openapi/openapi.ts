@@ -5,6 +5,7 @@ import { loadOperations } from '../rest/operations.js'
 import { routes } from '../rest/routes.js'
 import { ErrorResponses } from './errors.js'
 import { describeExports } from './exports.js'
+import { describeLog } from './log.js'
 import { DescribedOperation, type Shared } from './operation.js'
 import { type Json, NamedSchemas } from './schemas.js'
 
@@ -21,7 +22,8 @@ export function openApiDocument(schema: GraphQLSchema): Json {
     const path = (paths[apiPrefix + route.path] ??= {})
     path[route.method.toLowerCase()] = { tags: [tagOf(route.path)], ...describedBy(route.operation).describe(route) }
   }
-  for (const [path, operation] of Object.entries(describeExports(describedBy)))
+  const streams = { ...describeExports(describedBy), ...describeLog(describedBy('ListLogShares')) }
+  for (const [path, operation] of Object.entries(streams))
     paths[apiPrefix + path] = { get: { tags: [tagOf(path)], ...operation } }
   return {
     openapi: '3.1.0',
@@ -61,6 +63,8 @@ const tags: Record<string, string> = {
   'audit-logs': 'Who changed what.',
   events: 'What changed and what was judged, in order, as it happens.',
   webhooks: 'Where events are sent, signed as Standard Webhooks says.',
+  calls: 'What came of single uploads.',
+  log: 'The journal as a transparency log: what proves that no record was changed.',
   tenant: 'The tenant that the credential belongs to.',
 }
 

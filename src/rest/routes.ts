@@ -217,4 +217,23 @@ export const routes: readonly Route[] = [
     body: 'json',
     summary: 'Send events to a webhook again',
   },
+
+  { method: 'GET', path: '/files/{file_id}/receipt', operation: 'GetFileReceipt', summary: 'Get the receipt of a file' },
+  {
+    method: 'GET',
+    path: '/calls/{call_id}/receipt',
+    operation: 'GetCallReceipt',
+    summary: 'Get the receipt of an upload, also of a rejected one',
+  },
+  {
+    method: 'POST',
+    path: '/log/share',
+    operation: 'ShareLog',
+    status: 201,
+    message: 'The log is shared. Store the token now: it cannot be shown again.',
+    body: 'json',
+    summary: 'Make a token that reads the log',
+  },
+  { method: 'GET', path: '/log/shares', operation: 'ListLogShares', listedBy: 'share_id', summary: 'List tokens of the log' },
+  { method: 'DELETE', path: '/log/shares/{share_id}', operation: 'RevokeLogShare', summary: 'End a token of the log' },
 ]

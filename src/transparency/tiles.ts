@@ -6,7 +6,7 @@ export interface TilePath {
   width: number
 }
 
-const tileWidth = 256
+export const tileWidth = 256
 
 const form = /^(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
 

@@ -7,7 +7,7 @@ import { type Answer, type Caller, type TestTenant, World } from '../support/wor
 let world: World
 let mine: TestTenant
 let theirs: TestTenant
-const ids = { key: '', file: '', upload: '', webhook: '', context: 'secrets', tenant: '' }
+const ids = { key: '', file: '', upload: '', webhook: '', context: 'secrets', tenant: '', call: '', share: '' }
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
   mine = await world.tenant({ name: 'Mine' })
@@ -18,6 +18,8 @@ beforeAll(async () => {
   ids.upload = (await new Tus(theirs.admin).begin('secrets', 'hidden.txt', 4)).split('/').at(-1)!
   ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
   ids.tenant = theirs.tenantId
+  ids.call = (await theirs.admin.get('/stats/logs?operation=upload')).body.data.data[0].call_id
+  ids.share = (await theirs.admin.post('/log/share', {})).body.data.share_id
 })
 afterAll(() => world.close())
 
@@ -74,6 +76,14 @@ const table: Record<string, Row> = {
   'GET /quarantine': { needs: 'admin', theirs: 'empty', path: () => `/quarantine?context=${ids.context}` },
   'POST /quarantine/{file_id}/release': { needs: 'admin', theirs: 'unknown', body: () => ({ reason: 'x' }) },
   'DELETE /quarantine/{file_id}': { needs: 'admin', theirs: 'unknown' },
+  'GET /files/{file_id}/receipt': { needs: 'metadata', theirs: 'unknown' },
+  'GET /calls/{call_id}/receipt': { needs: 'metadata', theirs: 'unknown' },
+  'GET /log/checkpoint': { needs: 'admin', theirs: 'absent' },
+  'GET /log/key': { needs: 'admin', theirs: 'absent' },
+  'GET /log/tile/{tile}': { needs: 'admin', theirs: 'absent', path: () => '/log/tile/0/000.p/1' },
+  'POST /log/share': { needs: 'admin', theirs: 'absent', body: () => ({}) },
+  'GET /log/shares': { needs: 'admin', theirs: 'absent' },
+  'DELETE /log/shares/{share_id}': { needs: 'admin', theirs: 'unknown' },
   'GET /stats': { needs: 'metadata', theirs: 'absent' },
   'GET /stats/charts/api-calls': { needs: 'metadata', theirs: 'absent' },
   'GET /stats/charts/storage': { needs: 'metadata', theirs: 'absent' },
@@ -131,14 +141,20 @@ test('the table has a row for every route and every endpoint that is documented,
 })
 
 const rows = Object.entries({ ...table, ...uploads })
+/** What stands for a parameter of a path. */
+const parameters: Record<string, keyof typeof ids> = {
+  api_key_id: 'key',
+  file_id: 'file',
+  upload_id: 'upload',
+  webhook_id: 'webhook',
+  call_id: 'call',
+  share_id: 'share',
+  context_key: 'context',
+}
 const fill = (path: string, given = ids) =>
   path
-    .replace('{api_key_id}', given.key)
-    .replace('{file_id}', given.file)
-    .replace('{upload_id}', given.upload)
-    .replace('{webhook_id}', given.webhook)
-    .replace('{context_key}', given.context)
     .replace('{entity_type}/{entity_id}', `api_key/${given.key}`)
+    .replaceAll(/\{(\w+)\}/g, (all, name: string) => (parameters[name] ? given[parameters[name]] : all))
 
 function call(caller: Caller, route: string, row: Row): Promise<Answer> {
   const [method, path] = route.split(' ') as [string, string]
@@ -191,21 +207,14 @@ describe('the tenant matrix', () => {
         webhook: 'whk_00000000000000000000000000',
         context: 'nobodys',
         tenant: '',
+        call: 'call_00000000000000000000000000',
+        share: 'shr_00000000000000000000000000',
       }
       const keep = { ...ids }
       Object.assign(ids, nobodys)
       const unknown = await mine.admin.rest(method, fill(path, nobodys), row.body?.(), row.headers?.())
       Object.assign(ids, keep)
-      const id = (from: typeof ids) =>
-        path.includes('key_id')
-          ? from.key
-          : path.includes('file_id')
-            ? from.file
-            : path.includes('upload_id')
-              ? from.upload
-              : path.includes('webhook_id')
-                ? from.webhook
-                : from.context
+      const id = (from: typeof ids) => from[parameters[/\{(\w+)\}/.exec(path)?.[1] ?? ''] ?? 'context']
       expect(withoutIds(answer, id(ids))).toEqual(withoutIds(unknown, id(nobodys)))
       return
     }

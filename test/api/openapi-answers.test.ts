@@ -10,6 +10,8 @@ let api: Documented
 let tenant: TestTenant
 let fileId: string
 let webhookId: string
+let callId: string
+let shareId: string
 
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1', WEBHOOK_ALLOW_PRIVATE: 'true' })
@@ -18,13 +20,17 @@ beforeAll(async () => {
   await tenant.context('notes', { max_file_size_mb: 1 })
   fileId = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
   webhookId = (await tenant.admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
+  callId = (await tenant.admin.get('/stats/logs?operation=upload')).body.data.data[0].call_id
+  shareId = (await tenant.admin.post('/log/share', {})).body.data.share_id
 })
 afterAll(() => world.close())
 
 // Where nothing listens.
 const nowhere = 'http://127.0.0.1:9/'
 
-const streams = ['exportCallLogs', 'exportAuditLogs']
+const exported = ['exportCallLogs', 'exportAuditLogs']
+const ofLog = ['getLogCheckpoint', 'getLogKey', 'getLogTile']
+const streams = [...exported, ...ofLog]
 const ofTable = () => api.operations.filter(({ operationId }) => !streams.includes(operationId))
 
 /** A call of the operation with good values, unless `more` says otherwise. */
@@ -38,6 +44,8 @@ function call(
     context_key: 'notes',
     file_id: fileId,
     webhook_id: webhookId,
+    call_id: callId,
+    share_id: shareId,
     entity_type: 'context',
     entity_id: 'ctx_unknown',
     ...more.values,
@@ -49,7 +57,7 @@ function call(
   return caller.rest(
     method,
     url,
-    more.body ?? (method === 'PATCH' || operationId === 'rotateApiKey' ? {} : bodies[operationId]),
+    more.body ?? (method === 'PATCH' || ['rotateApiKey', 'shareLog'].includes(operationId) ? {} : bodies[operationId]),
     more.headers,
   )
 }
@@ -127,11 +135,9 @@ test('no credential, a lacking scope and an unknown thing are refused as describ
       [401, problem],
     ]
     if (scope) answers.push([403, await call(scope === 'upload' ? deleter : weak, operation)])
+    const unknown = { api_key_id: 'x', context_key: 'x', file_id: 'x', call_id: 'x', share_id: 'x', webhook_id: 'x' }
     if (operation.responses['404'] && operation.path.includes('{'))
-      answers.push([
-        404,
-        await call(tenant.admin, operation, { values: { api_key_id: 'x', context_key: 'x', file_id: 'x', webhook_id: 'x' } }),
-      ])
+      answers.push([404, await call(tenant.admin, operation, { values: unknown })])
     for (const [status, answer] of answers) {
       expect([operationId, answer.status]).toEqual([operationId, status])
       expect(api.faultsOf(operationId, answer)).toEqual([])
@@ -264,6 +270,16 @@ test('a suspended tenant is refused everywhere, as described', async () => {
   }
 })
 
+/** A hundred tokens read the log already. */
+async function oneShareTooMany(): Promise<Answer> {
+  const { admin, tenantId } = await world.tenant()
+  await world.database.pool.query(
+    `INSERT INTO log_shares SELECT $1, 'shr_' || n, '\\x00', 'key_x', now(), now() + interval '1 day' FROM generate_series(1, 100) n`,
+    [tenantId],
+  )
+  return admin.post('/log/share', {})
+}
+
 test('conflicts, a scanner that is away and a rate limit are as described', async () => {
   const { admin } = tenant
   const key = await tenant.key(['upload'])
@@ -282,6 +298,7 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
     ['revokeApiKey', await admin.post(`/api-keys/${key.id}/revoke`)],
     ['rotateApiKey', await admin.post(`/api-keys/${key.id}/rotate`)],
     ['createWebhook', await oneTooMany()],
+    ['shareLog', await oneShareTooMany()],
   ]
   for (const [operationId, answer] of conflicts) {
     expect([operationId, answer.status]).toEqual([operationId, 409])
@@ -303,7 +320,7 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
 
 test('the exports are as described: their rows, their columns, their refusals', async () => {
   const weak = await tenant.key(['upload'])
-  for (const operationId of streams) {
+  for (const operationId of exported) {
     const operation = api.operation(operationId)
     const row = api.checker.resolve(`#/components/schemas/${operationId === 'exportCallLogs' ? 'CallLog' : 'AuditLog'}`)
     const ndjson = await call(tenant.admin, operation)
@@ -319,6 +336,23 @@ test('the exports are as described: their rows, their columns, their refusals', 
       [403, await call(weak, operation)],
     ]
     for (const [status, answer] of refused) expect([answer.status, api.faultsOf(operationId, answer)]).toEqual([status, []])
+  }
+})
+
+test('the log is as described: its texts, its tiles, its refusals', async () => {
+  const weak = await tenant.key(['upload'])
+  const tile = (text: string) => ({ values: { tile: text } })
+  for (const operationId of ofLog) {
+    const operation = api.operation(operationId)
+    // The slashes of a tile are no part of its name.
+    const asked = { ...operation, path: operation.path.replace('{tile}', '0/000.p/1') }
+    const answers: [number, Answer][] = [
+      [200, await call(tenant.admin, asked)],
+      [401, await call(world.stranger, asked)],
+      [403, await call(weak, asked)],
+      ...(operation.path === asked.path ? [] : [[404, await call(tenant.admin, operation, tile('1'))] as [number, Answer]]),
+    ]
+    for (const [status, answer] of answers) expect([answer.status, api.faultsOf(operationId, answer)]).toEqual([status, []])
   }
 })
 

@@ -93,11 +93,12 @@ test('every operation has examples, which are as described', () => {
   }
 })
 
-test('its operations are those of the route table, and the two exports', () => {
+test('its operations are those of the route table, the two exports, and the log', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)
   const exports = ['GET /api/v1/stats/logs/export', 'GET /api/v1/audit-logs/export']
-  expect(described.sort()).toEqual([...served, ...exports].sort())
+  const log = ['checkpoint', 'key', 'tile/{tile}'].map((path) => `GET /api/v1/log/${path}`)
+  expect(described.sort()).toEqual([...served, ...exports, ...log].sort())
 })
 
 test('it tells the scopes of contract §2, and who takes an Idempotency-Key', () => {

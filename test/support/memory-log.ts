@@ -18,6 +18,7 @@ export const keySetOf = (...keys: SigningKey[]): string =>
 /** A log in memory, which answers from stored hashes as the service's does. */
 export class MemoryLog {
   readonly leaves: Buffer[]
+  readonly #nodes = new Map<string, Buffer>()
 
   constructor(entries: readonly string[]) {
     this.leaves = entries.map(leafHash)
@@ -34,10 +35,15 @@ export class MemoryLog {
   }
 
   #stored(level: number, place: number, count: number): Buffer[] {
-    const width = 256 ** level
-    return Array.from({ length: count }, (_, at) =>
-      rootOfComplete(this.leaves.slice((place + at) * width, (place + at + 1) * width)),
-    )
+    if (level === 0) return this.leaves.slice(place, place + count)
+    return Array.from({ length: count }, (_, at) => this.#node(level, place + at))
+  }
+
+  #node(level: number, place: number): Buffer {
+    const name = `${level}/${place}`
+    const hash = this.#nodes.get(name) ?? rootOfComplete(this.#stored(level - 1, place * 256, 256))
+    this.#nodes.set(name, hash)
+    return hash
   }
 }
 

@@ -958,6 +958,116 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/files/{file_id}/receipt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the receipt of a file
+         * @description The signed receipt of a verdict, with the proof that it stands in the log.
+         *
+         *     Requires the scope `metadata`.
+         */
+        get: operations["getFileReceipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{call_id}/receipt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the receipt of an upload, also of a rejected one
+         * @description The signed receipt of a verdict, with the proof that it stands in the log.
+         *
+         *     Requires the scope `metadata`.
+         */
+        get: operations["getCallReceipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/log/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a token that reads the log
+         * @description Makes a token that reads the log and nothing else, for an auditor.
+         *
+         *     Requires the scope `admin`.
+         */
+        post: operations["shareLog"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/log/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tokens of the log
+         * @description The tokens that read the log, newest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listLogShares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/log/shares/{share_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a token of the log
+         * @description Ends a token of the log, at once.
+         *
+         *     Requires the scope `admin`.
+         */
+        delete: operations["revokeLogShare"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/stats/logs/export": {
         parameters: {
             query?: never;
@@ -996,6 +1106,78 @@ export interface paths {
          *     Requires the scope `admin`.
          */
         get: operations["exportAuditLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/log/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the signed state of the log
+         * @description Everything that was answered before is in it (https://c2sp.org/tlog-checkpoint).
+         *
+         *     Not for a key that is restricted to some contexts. A token of `POST /log/share` will do.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getLogCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/log/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the key of the log
+         * @description The verifier key of its checkpoints (https://c2sp.org/signed-note). The same key is in /.well-known/jwks.json.
+         *
+         *     Not for a key that is restricted to some contexts. A token of `POST /log/share` will do.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getLogKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/log/tile/{tile}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a tile of the log
+         * @description Hashes, or the entries themselves: each event as canonical JSON (RFC 8785) behind its length in two bytes (https://c2sp.org/tlog-tiles). It never changes.
+         *
+         *     Not for a key that is restricted to some contexts. A token of `POST /log/share` will do.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["getLogTile"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2947,6 +3129,55 @@ export interface components {
              * @description The first event that is sent again: from 1 to the journal’s last and one more.
              */
             from_sequence: number;
+        };
+        /** @description What proves a verdict, also when the file is gone. */
+        FileReceipt: {
+            /** @description A compact JWS (EdDSA): `npm run verify`, or any library, checks it with the keys of /.well-known/jwks.json. */
+            receipt: string;
+        };
+        ShareLogBody: {
+            /**
+             * Format: int32
+             * @description For how many days: 1 to 365.
+             * @default 90
+             */
+            days?: number | null;
+        };
+        /** @description A new share with its token, which is shown this once. */
+        NewLogShare: {
+            /** @description Shape shr_…. */
+            share_id: string;
+            /** @description Sent as `Authorization: Bearer …` it reads /api/v1/log. Shown this once. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            expires_at: string;
+        };
+        /** @description A token that reads the log and nothing else, without the token. */
+        LogShare: {
+            /** @description Shape shr_…. */
+            share_id: string;
+            /** @description Who made it: key_… or usr_…. */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            expires_at: string;
+        };
+        /** @description A page of a list of LogShare items. */
+        LogSharePage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["LogShare"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
         };
     };
     responses: {
@@ -7384,6 +7615,276 @@ export interface operations {
             503: components["responses"]["database_unavailable.overloaded"];
         };
     };
+    getFileReceipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…: the receipt of that file. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "receipt": "text"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileReceipt"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getCallReceipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape call_…: the receipt of what that upload was answered. One of the two must be given. */
+                call_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "receipt": "text"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileReceipt"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    shareLog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "days": 90
+                 *     }
+                 */
+                "application/json": components["schemas"]["ShareLogBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "message": "text",
+                     *       "data": {
+                     *         "share_id": "text",
+                     *         "token": "text",
+                     *         "expires_at": "2027-02-18T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        message: string;
+                        data: components["schemas"]["NewLogShare"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listLogShares: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "share_id": "text",
+                     *             "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "created_at": "2026-11-20T10:00:00.000Z",
+                     *             "expires_at": "2027-02-18T10:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["LogSharePage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    revokeLogShare: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape shr_…. */
+                share_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "share_id": "text",
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "expires_at": "2027-02-18T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["LogShare"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
     exportCallLogs: {
         parameters: {
             query?: {
@@ -7475,6 +7976,94 @@ export interface operations {
             400: components["responses"]["bad_user_input"];
             401: components["responses"]["unauthenticated"];
             403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getLogCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A signed note: the name of the log, its size, its root hash in base64, and below them the signature. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getLogKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description `name+hash+base64`. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    getLogTile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `0/x001/234`, `entries/000`, or the first so many of one: `0/x001/234.p/17`. Its slashes are sent as they are. */
+                tile: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tile. One that reaches beyond the end of the log is 404. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
             503: components["responses"]["database_unavailable.overloaded"];

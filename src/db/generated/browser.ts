@@ -194,6 +194,11 @@ export type ServiceState = Prisma.ServiceStateModel
  */
 export type SpentDownload = Prisma.SpentDownloadModel
 /**
+ * Model LogShare
+ * Tokens that read a tenant's log and nothing else.
+ */
+export type LogShare = Prisma.LogShareModel
+/**
  * Model Webhook
  * 
  */

@@ -218,6 +218,11 @@ export type ServiceState = Prisma.ServiceStateModel
  */
 export type SpentDownload = Prisma.SpentDownloadModel
 /**
+ * Model LogShare
+ * Tokens that read a tenant's log and nothing else.
+ */
+export type LogShare = Prisma.LogShareModel
+/**
  * Model Webhook
  * 
  */

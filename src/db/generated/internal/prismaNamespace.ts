@@ -432,6 +432,7 @@ export const ModelName = {
   StorageFinding: 'StorageFinding',
   ServiceState: 'ServiceState',
   SpentDownload: 'SpentDownload',
+  LogShare: 'LogShare',
   Webhook: 'Webhook',
   WebhookPosition: 'WebhookPosition',
   WebhookDelivery: 'WebhookDelivery'
@@ -450,7 +451,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "contextVersion" | "trashedFile" | "hold" | "quarantinedFile" | "rescan" | "rescanQueue" | "journalEntry" | "journalNode" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload" | "webhook" | "webhookPosition" | "webhookDelivery"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "contextVersion" | "trashedFile" | "hold" | "quarantinedFile" | "rescan" | "rescanQueue" | "journalEntry" | "journalNode" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload" | "logShare" | "webhook" | "webhookPosition" | "webhookDelivery"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -3044,6 +3045,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    LogShare: {
+      payload: Prisma.$LogSharePayload<ExtArgs>
+      fields: Prisma.LogShareFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.LogShareFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.LogShareFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>
+        }
+        findFirst: {
+          args: Prisma.LogShareFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.LogShareFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>
+        }
+        findMany: {
+          args: Prisma.LogShareFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>[]
+        }
+        create: {
+          args: Prisma.LogShareCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>
+        }
+        createMany: {
+          args: Prisma.LogShareCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.LogShareCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>[]
+        }
+        delete: {
+          args: Prisma.LogShareDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>
+        }
+        update: {
+          args: Prisma.LogShareUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>
+        }
+        deleteMany: {
+          args: Prisma.LogShareDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.LogShareUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.LogShareUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>[]
+        }
+        upsert: {
+          args: Prisma.LogShareUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LogSharePayload>
+        }
+        aggregate: {
+          args: Prisma.LogShareAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateLogShare>
+        }
+        groupBy: {
+          args: Prisma.LogShareGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.LogShareGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.LogShareCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.LogShareCountAggregateOutputType> | number
+        }
+      }
+    }
     Webhook: {
       payload: Prisma.$WebhookPayload<ExtArgs>
       fields: Prisma.WebhookFieldRefs
@@ -3859,6 +3934,18 @@ export const SpentDownloadScalarFieldEnum = {
 export type SpentDownloadScalarFieldEnum = (typeof SpentDownloadScalarFieldEnum)[keyof typeof SpentDownloadScalarFieldEnum]
 
 
+export const LogShareScalarFieldEnum = {
+  tenantId: 'tenantId',
+  shareId: 'shareId',
+  tokenHash: 'tokenHash',
+  createdBy: 'createdBy',
+  createdAt: 'createdAt',
+  expiresAt: 'expiresAt'
+} as const
+
+export type LogShareScalarFieldEnum = (typeof LogShareScalarFieldEnum)[keyof typeof LogShareScalarFieldEnum]
+
+
 export const WebhookScalarFieldEnum = {
   tenantId: 'tenantId',
   webhookId: 'webhookId',
@@ -4256,6 +4343,7 @@ export type GlobalOmitConfig = {
   storageFinding?: Prisma.StorageFindingOmit
   serviceState?: Prisma.ServiceStateOmit
   spentDownload?: Prisma.SpentDownloadOmit
+  logShare?: Prisma.LogShareOmit
   webhook?: Prisma.WebhookOmit
   webhookPosition?: Prisma.WebhookPositionOmit
   webhookDelivery?: Prisma.WebhookDeliveryOmit

@@ -86,6 +86,7 @@ export const ModelName = {
   StorageFinding: 'StorageFinding',
   ServiceState: 'ServiceState',
   SpentDownload: 'SpentDownload',
+  LogShare: 'LogShare',
   Webhook: 'Webhook',
   WebhookPosition: 'WebhookPosition',
   WebhookDelivery: 'WebhookDelivery'
@@ -659,6 +660,18 @@ export const SpentDownloadScalarFieldEnum = {
 } as const
 
 export type SpentDownloadScalarFieldEnum = (typeof SpentDownloadScalarFieldEnum)[keyof typeof SpentDownloadScalarFieldEnum]
+
+
+export const LogShareScalarFieldEnum = {
+  tenantId: 'tenantId',
+  shareId: 'shareId',
+  tokenHash: 'tokenHash',
+  createdBy: 'createdBy',
+  createdAt: 'createdAt',
+  expiresAt: 'expiresAt'
+} as const
+
+export type LogShareScalarFieldEnum = (typeof LogShareScalarFieldEnum)[keyof typeof LogShareScalarFieldEnum]
 
 
 export const WebhookScalarFieldEnum = {

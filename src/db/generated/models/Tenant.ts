@@ -249,6 +249,7 @@ export type TenantWhereInput = {
   contexts?: Prisma.FileContextListRelationFilter
   webhooks?: Prisma.WebhookListRelationFilter
   spentDownloads?: Prisma.SpentDownloadListRelationFilter
+  logShares?: Prisma.LogShareListRelationFilter
   head?: Prisma.XOR<Prisma.TenantHeadNullableScalarRelationFilter, Prisma.TenantHeadWhereInput> | null
 }
 
@@ -266,6 +267,7 @@ export type TenantOrderByWithRelationInput = {
   contexts?: Prisma.FileContextOrderByRelationAggregateInput
   webhooks?: Prisma.WebhookOrderByRelationAggregateInput
   spentDownloads?: Prisma.SpentDownloadOrderByRelationAggregateInput
+  logShares?: Prisma.LogShareOrderByRelationAggregateInput
   head?: Prisma.TenantHeadOrderByWithRelationInput
 }
 
@@ -286,6 +288,7 @@ export type TenantWhereUniqueInput = Prisma.AtLeast<{
   contexts?: Prisma.FileContextListRelationFilter
   webhooks?: Prisma.WebhookListRelationFilter
   spentDownloads?: Prisma.SpentDownloadListRelationFilter
+  logShares?: Prisma.LogShareListRelationFilter
   head?: Prisma.XOR<Prisma.TenantHeadNullableScalarRelationFilter, Prisma.TenantHeadWhereInput> | null
 }, "tenantId">
 
@@ -333,6 +336,7 @@ export type TenantCreateInput = {
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
@@ -350,6 +354,7 @@ export type TenantUncheckedCreateInput = {
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
@@ -367,6 +372,7 @@ export type TenantUpdateInput = {
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
@@ -384,6 +390,7 @@ export type TenantUncheckedUpdateInput = {
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
@@ -558,6 +565,20 @@ export type TenantUpdateOneRequiredWithoutSpentDownloadsNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutSpentDownloadsInput, Prisma.TenantUpdateWithoutSpentDownloadsInput>, Prisma.TenantUncheckedUpdateWithoutSpentDownloadsInput>
 }
 
+export type TenantCreateNestedOneWithoutLogSharesInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutLogSharesInput, Prisma.TenantUncheckedCreateWithoutLogSharesInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutLogSharesInput
+  connect?: Prisma.TenantWhereUniqueInput
+}
+
+export type TenantUpdateOneRequiredWithoutLogSharesNestedInput = {
+  create?: Prisma.XOR<Prisma.TenantCreateWithoutLogSharesInput, Prisma.TenantUncheckedCreateWithoutLogSharesInput>
+  connectOrCreate?: Prisma.TenantCreateOrConnectWithoutLogSharesInput
+  upsert?: Prisma.TenantUpsertWithoutLogSharesInput
+  connect?: Prisma.TenantWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.TenantUpdateToOneWithWhereWithoutLogSharesInput, Prisma.TenantUpdateWithoutLogSharesInput>, Prisma.TenantUncheckedUpdateWithoutLogSharesInput>
+}
+
 export type TenantCreateNestedOneWithoutWebhooksInput = {
   create?: Prisma.XOR<Prisma.TenantCreateWithoutWebhooksInput, Prisma.TenantUncheckedCreateWithoutWebhooksInput>
   connectOrCreate?: Prisma.TenantCreateOrConnectWithoutWebhooksInput
@@ -586,6 +607,7 @@ export type TenantCreateWithoutHeadInput = {
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareCreateNestedManyWithoutTenantInput
 }
 
 export type TenantUncheckedCreateWithoutHeadInput = {
@@ -602,6 +624,7 @@ export type TenantUncheckedCreateWithoutHeadInput = {
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareUncheckedCreateNestedManyWithoutTenantInput
 }
 
 export type TenantCreateOrConnectWithoutHeadInput = {
@@ -634,6 +657,7 @@ export type TenantUpdateWithoutHeadInput = {
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantUncheckedUpdateWithoutHeadInput = {
@@ -650,6 +674,7 @@ export type TenantUncheckedUpdateWithoutHeadInput = {
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUncheckedUpdateManyWithoutTenantNestedInput
 }
 
 export type TenantCreateWithoutUsersInput = {
@@ -665,6 +690,7 @@ export type TenantCreateWithoutUsersInput = {
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
@@ -681,6 +707,7 @@ export type TenantUncheckedCreateWithoutUsersInput = {
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
@@ -713,6 +740,7 @@ export type TenantUpdateWithoutUsersInput = {
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
@@ -729,6 +757,7 @@ export type TenantUncheckedUpdateWithoutUsersInput = {
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
@@ -745,6 +774,7 @@ export type TenantCreateWithoutApiKeysInput = {
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
@@ -761,6 +791,7 @@ export type TenantUncheckedCreateWithoutApiKeysInput = {
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
@@ -793,6 +824,7 @@ export type TenantUpdateWithoutApiKeysInput = {
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
@@ -809,6 +841,7 @@ export type TenantUncheckedUpdateWithoutApiKeysInput = {
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
@@ -825,6 +858,7 @@ export type TenantCreateWithoutContextsInput = {
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
@@ -841,6 +875,7 @@ export type TenantUncheckedCreateWithoutContextsInput = {
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
@@ -873,6 +908,7 @@ export type TenantUpdateWithoutContextsInput = {
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
@@ -889,6 +925,7 @@ export type TenantUncheckedUpdateWithoutContextsInput = {
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
@@ -905,6 +942,7 @@ export type TenantCreateWithoutSpentDownloadsInput = {
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
@@ -921,6 +959,7 @@ export type TenantUncheckedCreateWithoutSpentDownloadsInput = {
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
@@ -953,6 +992,7 @@ export type TenantUpdateWithoutSpentDownloadsInput = {
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
@@ -969,6 +1009,91 @@ export type TenantUncheckedUpdateWithoutSpentDownloadsInput = {
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUncheckedUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
+}
+
+export type TenantCreateWithoutLogSharesInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
+}
+
+export type TenantUncheckedCreateWithoutLogSharesInput = {
+  tenantId: string
+  name: string
+  storageQuotaMb?: number
+  storageQuotaCeilingMb?: number
+  secondFactorRequired?: boolean
+  status?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  users?: Prisma.UserUncheckedCreateNestedManyWithoutTenantInput
+  apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
+  contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
+  webhooks?: Prisma.WebhookUncheckedCreateNestedManyWithoutTenantInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
+}
+
+export type TenantCreateOrConnectWithoutLogSharesInput = {
+  where: Prisma.TenantWhereUniqueInput
+  create: Prisma.XOR<Prisma.TenantCreateWithoutLogSharesInput, Prisma.TenantUncheckedCreateWithoutLogSharesInput>
+}
+
+export type TenantUpsertWithoutLogSharesInput = {
+  update: Prisma.XOR<Prisma.TenantUpdateWithoutLogSharesInput, Prisma.TenantUncheckedUpdateWithoutLogSharesInput>
+  create: Prisma.XOR<Prisma.TenantCreateWithoutLogSharesInput, Prisma.TenantUncheckedCreateWithoutLogSharesInput>
+  where?: Prisma.TenantWhereInput
+}
+
+export type TenantUpdateToOneWithWhereWithoutLogSharesInput = {
+  where?: Prisma.TenantWhereInput
+  data: Prisma.XOR<Prisma.TenantUpdateWithoutLogSharesInput, Prisma.TenantUncheckedUpdateWithoutLogSharesInput>
+}
+
+export type TenantUpdateWithoutLogSharesInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
+}
+
+export type TenantUncheckedUpdateWithoutLogSharesInput = {
+  tenantId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  storageQuotaMb?: Prisma.IntFieldUpdateOperationsInput | number
+  storageQuotaCeilingMb?: Prisma.IntFieldUpdateOperationsInput | number
+  secondFactorRequired?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  users?: Prisma.UserUncheckedUpdateManyWithoutTenantNestedInput
+  apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
+  contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
+  webhooks?: Prisma.WebhookUncheckedUpdateManyWithoutTenantNestedInput
+  spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
@@ -985,6 +1110,7 @@ export type TenantCreateWithoutWebhooksInput = {
   apiKeys?: Prisma.ApiKeyCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadCreateNestedOneWithoutTenantInput
 }
 
@@ -1001,6 +1127,7 @@ export type TenantUncheckedCreateWithoutWebhooksInput = {
   apiKeys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutTenantInput
   contexts?: Prisma.FileContextUncheckedCreateNestedManyWithoutTenantInput
   spentDownloads?: Prisma.SpentDownloadUncheckedCreateNestedManyWithoutTenantInput
+  logShares?: Prisma.LogShareUncheckedCreateNestedManyWithoutTenantInput
   head?: Prisma.TenantHeadUncheckedCreateNestedOneWithoutTenantInput
 }
 
@@ -1033,6 +1160,7 @@ export type TenantUpdateWithoutWebhooksInput = {
   apiKeys?: Prisma.ApiKeyUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUpdateOneWithoutTenantNestedInput
 }
 
@@ -1049,6 +1177,7 @@ export type TenantUncheckedUpdateWithoutWebhooksInput = {
   apiKeys?: Prisma.ApiKeyUncheckedUpdateManyWithoutTenantNestedInput
   contexts?: Prisma.FileContextUncheckedUpdateManyWithoutTenantNestedInput
   spentDownloads?: Prisma.SpentDownloadUncheckedUpdateManyWithoutTenantNestedInput
+  logShares?: Prisma.LogShareUncheckedUpdateManyWithoutTenantNestedInput
   head?: Prisma.TenantHeadUncheckedUpdateOneWithoutTenantNestedInput
 }
 
@@ -1063,6 +1192,7 @@ export type TenantCountOutputType = {
   contexts: number
   webhooks: number
   spentDownloads: number
+  logShares: number
 }
 
 export type TenantCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
@@ -1071,6 +1201,7 @@ export type TenantCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions
   contexts?: boolean | TenantCountOutputTypeCountContextsArgs
   webhooks?: boolean | TenantCountOutputTypeCountWebhooksArgs
   spentDownloads?: boolean | TenantCountOutputTypeCountSpentDownloadsArgs
+  logShares?: boolean | TenantCountOutputTypeCountLogSharesArgs
 }
 
 /**
@@ -1118,6 +1249,13 @@ export type TenantCountOutputTypeCountSpentDownloadsArgs<ExtArgs extends runtime
   where?: Prisma.SpentDownloadWhereInput
 }
 
+/**
+ * TenantCountOutputType without action
+ */
+export type TenantCountOutputTypeCountLogSharesArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.LogShareWhereInput
+}
+
 
 export type TenantSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   tenantId?: boolean
@@ -1133,6 +1271,7 @@ export type TenantSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
   webhooks?: boolean | Prisma.Tenant$webhooksArgs<ExtArgs>
   spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
+  logShares?: boolean | Prisma.Tenant$logSharesArgs<ExtArgs>
   head?: boolean | Prisma.Tenant$headArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["tenant"]>
@@ -1177,6 +1316,7 @@ export type TenantInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   contexts?: boolean | Prisma.Tenant$contextsArgs<ExtArgs>
   webhooks?: boolean | Prisma.Tenant$webhooksArgs<ExtArgs>
   spentDownloads?: boolean | Prisma.Tenant$spentDownloadsArgs<ExtArgs>
+  logShares?: boolean | Prisma.Tenant$logSharesArgs<ExtArgs>
   head?: boolean | Prisma.Tenant$headArgs<ExtArgs>
   _count?: boolean | Prisma.TenantCountOutputTypeDefaultArgs<ExtArgs>
 }
@@ -1191,6 +1331,7 @@ export type $TenantPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     contexts: Prisma.$FileContextPayload<ExtArgs>[]
     webhooks: Prisma.$WebhookPayload<ExtArgs>[]
     spentDownloads: Prisma.$SpentDownloadPayload<ExtArgs>[]
+    logShares: Prisma.$LogSharePayload<ExtArgs>[]
     head: Prisma.$TenantHeadPayload<ExtArgs> | null
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
@@ -1601,6 +1742,7 @@ export interface Prisma__TenantClient<T, Null = never, ExtArgs extends runtime.T
   contexts<T extends Prisma.Tenant$contextsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$contextsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$FileContextPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   webhooks<T extends Prisma.Tenant$webhooksArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$webhooksArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$WebhookPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   spentDownloads<T extends Prisma.Tenant$spentDownloadsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$spentDownloadsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SpentDownloadPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  logShares<T extends Prisma.Tenant$logSharesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$logSharesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$LogSharePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   head<T extends Prisma.Tenant$headArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Tenant$headArgs<ExtArgs>>): Prisma.Prisma__TenantHeadClient<runtime.Types.Result.GetResult<Prisma.$TenantHeadPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
@@ -2149,6 +2291,30 @@ export type Tenant$spentDownloadsArgs<ExtArgs extends runtime.Types.Extensions.I
   take?: number
   skip?: number
   distinct?: Prisma.SpentDownloadScalarFieldEnum | Prisma.SpentDownloadScalarFieldEnum[]
+}
+
+/**
+ * Tenant.logShares
+ */
+export type Tenant$logSharesArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the LogShare
+   */
+  select?: Prisma.LogShareSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the LogShare
+   */
+  omit?: Prisma.LogShareOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.LogShareInclude<ExtArgs> | null
+  where?: Prisma.LogShareWhereInput
+  orderBy?: Prisma.LogShareOrderByWithRelationInput | Prisma.LogShareOrderByWithRelationInput[]
+  cursor?: Prisma.LogShareWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.LogShareScalarFieldEnum | Prisma.LogShareScalarFieldEnum[]
 }
 
 /**

@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { routes } from '../../src/rest/routes.js'
+import { readCheckpoint } from '../../src/transparency/checkpoint.js'
+import { readNote } from '../../src/transparency/signed-note.js'
+import { refusal } from '../support/answers.js'
+import { growJournal } from '../support/journal.js'
+import { MemoryLog } from '../support/memory-log.js'
+import { exchange } from '../support/raw-exchange.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  tenant = await world.tenant()
+})
+afterAll(() => world.close())
+
+async function checkpointOf(caller: Caller) {
+  const { status, body } = await caller.get('/log/checkpoint')
+  expect(status).toBe(200)
+  return readCheckpoint(readNote(body)!.text)!
+}
+
+async function bytes(caller: Caller, path: string): Promise<Buffer> {
+  const response = await fetch(`${world.url}/api/v1/log/tile/${path}`, {
+    headers: { authorization: `Bearer ${caller.credential}` },
+  })
+  expect([path, response.status]).toEqual([path, 200])
+  return Buffer.from(await response.arrayBuffer())
+}
+
+const placeText = (place: number) => String(place).padStart(3, '0')
+const tileText = (from: number, size: number) => placeText(from / 256) + (size - from < 256 ? `.p/${size - from}` : '')
+
+/** Every entry of the log's first `size`, read as an auditor reads them. */
+async function entriesOf(caller: Caller, size: number): Promise<string[]> {
+  const entries: string[] = []
+  for (let from = 0; from < size; from += 256) {
+    const bundle = await bytes(caller, `entries/${tileText(from, size)}`)
+    for (let at = 0; at < bundle.length; ) {
+      const length = bundle.readUInt16BE(at)
+      entries.push(bundle.toString('utf8', at + 2, at + 2 + length))
+      at += 2 + length
+    }
+  }
+  return entries
+}
+
+describe('a log of 66,000 entries', () => {
+  const size = 66_000
+  let log: MemoryLog
+  let long: TestTenant
+  beforeAll(async () => {
+    long = await world.tenant()
+    await growJournal(world.database.pool, long.tenantId, size)
+    log = new MemoryLog(await entriesOf(long.admin, size))
+  })
+
+  test('its entries make the root that its checkpoint is signed for', async () => {
+    const checkpoint = await checkpointOf(long.admin)
+    expect(checkpoint.origin).toBe(`${new URL(world.url).host}/log/${long.tenantId}`)
+    expect([checkpoint.size, log.leaves.length]).toEqual([size, size])
+    expect(checkpoint.root).toEqual(log.root())
+  })
+
+  test('its tiles hold the hashes of 1, 256 and 65,536 entries', async () => {
+    expect(await bytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
+    expect(await bytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
+    const ofTile = (at: number) => log.root(at * 256, at * 256 + 256)
+    expect(await bytes(long.admin, '1/000')).toEqual(Buffer.concat(Array.from({ length: 256 }, (_, at) => ofTile(at))))
+    expect(await bytes(long.admin, '1/001.p/1')).toEqual(ofTile(256))
+    expect(await bytes(long.admin, '2/000.p/1')).toEqual(log.root(0, 65_536))
+  })
+
+  test('every proof of it leads to its root', async () => {
+    const service = world.app.services.log
+    for (const index of [0, 1, 255, 256, 65_535, 65_536, 65_999, 40_000]) {
+      for (const length of [size, index + 1, 65_536, 300].filter((each) => each > index))
+        expect(await service.proof(long.tenantId, index, length)).toEqual(log.proof(index, length))
+    }
+  })
+
+  test.each([
+    ['0/257', 'a full tile that is not full yet'],
+    ['0/257.p/209', 'one more than there are'],
+    ['0/258.p/1', 'a tile behind the end'],
+    ['1/001', 'a full tile of a higher level'],
+    ['1/001.p/2', 'one more of a higher level'],
+    ['2/000', 'a full tile of the highest level'],
+    ['3/000.p/1', 'a level that is not there yet'],
+    ['63/000.p/1', 'the highest level that there can be'],
+    ['entries/257', 'a full bundle that is not full yet'],
+    ['entries/258.p/1', 'a bundle behind the end'],
+    ['entries/x999/x999/x999/999', 'a bundle far behind the end'],
+    ['0/x999/x999/x999/x999/999', 'a tile beyond what is counted'],
+    ['0/000.p/256', 'a partial tile that would be full'],
+    ['0/0', 'a place of one digit'],
+    ['0/x000/001', 'a place with zeros in front'],
+    ['00/000', 'a level with zeros in front'],
+    ['0/000?', 'nothing after the question mark', 200],
+    ['0/000/', 'a slash at the end'],
+    ['0/%30%30%30', 'digits that are encoded'],
+    ["0/000'--", 'a quote'],
+    ['', 'nothing'],
+  ])('%s: %s', async (path, _what, status = 404) => {
+    expect((await long.admin.get(`/log/tile/${path}`)).status).toBe(status)
+  })
+
+  test('a path is not resolved before it is read', async () => {
+    for (const path of ['0/../0/000', '0//000', './0/000', '0/000/..', '../checkpoint']) {
+      const answer = await exchange(
+        world.url,
+        [
+          `GET /api/v1/log/tile/${path} HTTP/1.1`,
+          'Host: x',
+          `Authorization: Bearer ${long.admin.credential}`,
+          'Connection: close',
+          '',
+          '',
+        ].join('\r\n'),
+      )
+      expect([path, answer.status]).toEqual([path, 404])
+    }
+  })
+})
+
+describe('what it answers with', () => {
+  test('tiles never change and belong to who asked; a checkpoint is kept by nobody', async () => {
+    await growJournal(world.database.pool, tenant.tenantId, 300)
+    const { headers } = await tenant.admin.get('/log/tile/0/000')
+    expect(headers.get('cache-control')).toBe('private, max-age=31536000, immutable')
+    expect(headers.get('vary')).toContain('Authorization')
+    expect(headers.get('content-type')).toBe('application/octet-stream')
+    for (const path of ['/log/checkpoint', '/log/key']) {
+      const answer = await tenant.admin.get(path)
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+      expect(answer.headers.get('ratelimit')).toMatch(/^"key";r=/)
+    }
+  })
+
+  test('GraphQL gives the same checkpoint and key', async () => {
+    const { body } = await tenant.admin.graphql('{ logCheckpoint { origin size rootHash checkpoint verifierKey } }')
+    const { checkpoint, verifierKey, ...said } = body.data.logCheckpoint
+    const { origin, size, root } = await checkpointOf(tenant.admin)
+    expect(said).toEqual({ origin, size, rootHash: root.toString('base64') })
+    expect((await tenant.admin.get('/log/checkpoint')).body).toBe(checkpoint)
+    expect((await tenant.admin.get('/log/key')).body).toBe(`${verifierKey}\n`)
+  })
+
+  test('GET and HEAD are the only methods', async () => {
+    for (const path of ['/log/checkpoint', '/log/key', '/log/tile/0/000']) {
+      expect((await tenant.admin.raw(`/api/v1${path}`, { method: 'HEAD' })).status).toBe(200)
+      for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+        const answer = await tenant.admin.rest(method, path)
+        expect([...refusal(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
+      }
+    }
+  })
+
+  test('a key that is restricted to some contexts does not read the log of the whole tenant', async () => {
+    await tenant.context('notes')
+    const restricted = await tenant.key(['metadata', 'upload'], { contexts: ['notes'] })
+    expect(refusal(await restricted.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
+  })
+})
+
+describe('a token for an auditor', () => {
+  const share = async (days?: number) => {
+    const { status, body } = await tenant.admin.post('/log/share', days === undefined ? {} : { days })
+    expect(status).toBe(201)
+    return { id: body.data.share_id as string, reader: world.as(body.data.token), expiresAt: Date.parse(body.data.expires_at) }
+  }
+
+  test('reads the log, and its own tenant’s alone', async () => {
+    const { reader } = await share()
+    const other = await world.tenant()
+    await growJournal(world.database.pool, tenant.tenantId, 300)
+    expect((await checkpointOf(reader)).origin).toContain(tenant.tenantId)
+    expect((await reader.get('/log/key')).status).toBe(200)
+    expect(await bytes(reader, '0/000')).toEqual(await bytes(tenant.admin, '0/000'))
+    expect(await entriesOf(reader, 300)).toEqual(await entriesOf(tenant.admin, 300))
+    expect((await checkpointOf(other.admin)).origin).toContain(other.tenantId)
+  })
+
+  test('reads nothing else, at no door', async () => {
+    const { reader } = await share()
+    for (const { method, path } of routes) {
+      const answer = await reader.rest(method, path.replaceAll(/\{\w+\}/g, 'x'))
+      expect([path, ...refusal(answer)]).toEqual([path, 401, 'unauthenticated'])
+    }
+    for (const path of ['/stats/logs/export', '/audit-logs/export', '/uploads/upl_x'])
+      expect([path, ...refusal(await reader.get(path))]).toEqual([path, 401, 'unauthenticated'])
+    const graphql = await reader.graphql('{ logCheckpoint { size } me { name } }')
+    expect(graphql.body.errors.length).toBeGreaterThan(0)
+    expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
+  })
+
+  test('is shown once and kept as a hash; it is in the audit log, without the token', async () => {
+    const { id, reader } = await share(7)
+    const secret = reader.credential!.split('_').slice(3).join('_')
+    const { rows } = await world.database.pool.query('SELECT * FROM log_shares WHERE share_id = $1', [id])
+    expect(JSON.stringify(rows)).not.toContain(secret)
+    expect(rows[0].token_hash.toString('base64url')).not.toBe(secret)
+    const listed = await tenant.admin.get('/log/shares')
+    expect(listed.body.data.data[0]).toEqual({
+      share_id: id,
+      created_by: tenant.admin.id,
+      created_at: expect.any(String),
+      expires_at: expect.any(String),
+    })
+    const { body } = await tenant.admin.get(`/audit-logs?entity_id=${id}`)
+    expect(body.data.data).toEqual([expect.objectContaining({ action: 'created', entity_type: 'log_share' })])
+    expect(JSON.stringify(body)).not.toContain(secret)
+  })
+
+  test.each([
+    [undefined, 90],
+    [1, 1],
+    [365, 365],
+  ])('days %p: it lives for %d', async (given, days) => {
+    const { expiresAt } = await share(given)
+    expect(Math.round((expiresAt - Date.now()) / 86_400_000)).toBe(days)
+  })
+
+  test.each([0, 366, 1.5, '7', null])('days %j are refused, or left out where null', async (days) => {
+    expect((await tenant.admin.post('/log/share', { days })).status).toBe(days === null ? 201 : 400)
+  })
+
+  test('dies at once when it is revoked, or expires; what is revoked twice is unknown', async () => {
+    const { id, reader } = await share()
+    expect((await reader.get('/log/checkpoint')).status).toBe(200)
+    const revoked = await tenant.admin.delete(`/log/shares/${id}`)
+    expect([revoked.status, revoked.body.data.share_id]).toEqual([200, id])
+    expect(refusal(await reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
+    expect(refusal(await tenant.admin.delete(`/log/shares/${id}`))).toEqual([404, 'not_found'])
+    const late = await share()
+    await world.database.pool.query("UPDATE log_shares SET expires_at = now() - interval '1 second' WHERE share_id = $1", [
+      late.id,
+    ])
+    expect(refusal(await late.reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
+  })
+
+  test('is refused where any part of it is of another', async () => {
+    const other = await world.tenant()
+    const theirs = (await other.admin.post('/log/share', {})).body.data.token as string
+    const mine = (await share()).reader.credential!
+    const [, tenantPart, sharePart] = mine.split('_', 3) as [string, string, string]
+    const [, theirTenant, theirShare] = theirs.split('_', 3) as [string, string, string]
+    const secret = mine.slice(`log_${tenantPart}_${sharePart}_`.length)
+    const forged = [
+      `log_${theirTenant}_${sharePart}_${secret}`,
+      `log_${theirTenant}_${theirShare}_${secret}`,
+      `log_${tenantPart}_${theirShare}_${secret}`,
+      `log_${tenantPart}_${sharePart}_${'A'.repeat(43)}`,
+      mine.slice(0, -1),
+      `${mine}A`,
+      mine.toUpperCase(),
+      'log_',
+      `log_${"'".repeat(26)}_${sharePart}_${secret}`,
+    ]
+    for (const token of forged)
+      expect([token, ...refusal(await world.as(token).get('/log/checkpoint'))]).toEqual([token, 401, 'unauthenticated'])
+    // The one is no leave for what the other may.
+    const both = await exchange(
+      world.url,
+      [
+        'GET /api/v1/log/checkpoint HTTP/1.1',
+        'Host: x',
+        `Authorization: Bearer ${mine}`,
+        `Authorization: Bearer ${theirs}`,
+        'Connection: close',
+        '',
+        '',
+      ].join('\r\n'),
+    )
+    expect(both.status).toBe(401)
+  })
+
+  test('reads nothing of a tenant that is suspended', async () => {
+    const other = await world.tenant()
+    const reader = world.as((await other.admin.post('/log/share', {})).body.data.token)
+    expect((await reader.get('/log/checkpoint')).status).toBe(200)
+    await world.app.services.tenants.suspend(other.tenantId)
+    expect(refusal(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
+  })
+
+  test('there are a hundred at most; those that expired make room', async () => {
+    const other = await world.tenant()
+    const fill = `INSERT INTO log_shares SELECT $1, 'shr_' || lpad(n::text, 26, '0'), '\\x00', 'key_x', now(), now() + $2::interval
+      FROM generate_series(1, 100) n ON CONFLICT (tenant_id, share_id) DO UPDATE SET expires_at = excluded.expires_at`
+    await world.database.pool.query(fill, [other.tenantId, '1 day'])
+    expect(refusal(await other.admin.post('/log/share', {}))).toEqual([409, 'conflict'])
+    await world.database.pool.query(fill, [other.tenantId, '-1 day'])
+    expect((await other.admin.post('/log/share', {})).status).toBe(201)
+    expect((await other.admin.get('/log/shares')).body.data.pagination.total_items).toBe(1)
+  })
+
+  test('GraphQL makes, lists and ends them too', async () => {
+    const made = await tenant.admin.graphql('mutation { shareLog(days: 3) { shareId token expiresAt } }')
+    const { shareId, token } = made.body.data.shareLog
+    expect((await world.as(token).get('/log/key')).status).toBe(200)
+    const listed = await tenant.admin.graphql('{ logShares(pageSize: 1) { data { shareId } } }')
+    expect(listed.body.data.logShares.data).toEqual([{ shareId }])
+    await tenant.admin.graphql('mutation ($id: ID!) { revokeLogShare(shareId: $id) { shareId } }', { id: shareId })
+    expect((await world.as(token).get('/log/key')).status).toBe(401)
+  })
+})

@@ -1,0 +1,50 @@
+import type { Pool } from 'pg'
+import { leafHash, rootOfComplete, storedHashesOf } from '../../src/transparency/merkle.js'
+
+/** Adds events to a tenant's journal until it has so many, without the calls that would make them. */
+export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {
+  const { rows } = await pool.query<{ leaf: Buffer }>('SELECT leaf FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
+    tenantId,
+  ])
+  const leaves = rows.map(({ leaf }) => leaf)
+  if (leaves.length >= length) return
+  const first = leaves.length + 1
+  const entries = Array.from({ length: length - leaves.length }, (_, at) =>
+    JSON.stringify({
+      data: {},
+      event_id: `evt_${at}`,
+      occurred_at: '2026-11-22T00:00:00.000Z',
+      sequence: first + at,
+      type: 'tenant.updated',
+    }),
+  )
+  leaves.push(...entries.map(leafHash))
+  const levels = [leaves]
+  while (levels.at(-1)!.length >= 256)
+    levels.push(
+      Array.from({ length: Math.floor(levels.at(-1)!.length / 256) }, (_, at) =>
+        rootOfComplete(levels.at(-1)!.slice(at * 256, at * 256 + 256)),
+      ),
+    )
+  const frontier = storedHashesOf({ from: 0, to: length }).map(({ level, place, count }) =>
+    rootOfComplete(levels[level]!.slice(place, place + count)),
+  )
+  await pool.query(
+    `INSERT INTO journal (tenant_id, sequence, event_id, type, subject, occurred_at, entry, leaf)
+     SELECT $1, $2 - 1 + n, 'evt_' || n, 'tenant.updated', $1, now(), entry, leaf
+     FROM unnest($3::text[], $4::bytea[]) WITH ORDINALITY AS e(entry, leaf, n)`,
+    [tenantId, first, entries, leaves.slice(first - 1)],
+  )
+  for (const [level, hashes] of levels.entries())
+    if (level > 0)
+      await pool.query(
+        `INSERT INTO journal_nodes (tenant_id, level, place, hash) SELECT $1, $2, n - 1, hash
+         FROM unnest($3::bytea[]) WITH ORDINALITY AS h(hash, n) ON CONFLICT DO NOTHING`,
+        [tenantId, level, hashes],
+      )
+  await pool.query('UPDATE tenant_heads SET journal_length = $2, journal_frontier = $3::bytea[] WHERE tenant_id = $1', [
+    tenantId,
+    length,
+    frontier,
+  ])
+}
