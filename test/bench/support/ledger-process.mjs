@@ -1,0 +1,174 @@
+// One ledger of bench:ledger, in a process of its own as a replica has it. It is told by messages what to commit, and tells how much it did.
+import pg from 'pg'
+import { createDatabase } from '../../../dist/db/client.js'
+import { idTime, newId } from '../../../dist/ids.js'
+import { Fold } from '../../../dist/ledger/fold.js'
+import { Ledger } from '../../../dist/ledger/ledger.js'
+import { PathLeases } from '../../../dist/ledger/path-leases.js'
+
+let url
+let tenants
+
+const callOf = ({ tenantId, keys, contextId }, n, operation = 'metadata') => ({
+  tenantId,
+  apiKeyId: keys[n % keys.length],
+  apiKeyName: 'Worker',
+  operation,
+  status: 'success',
+  fileId: null,
+  contextId,
+  contextKey: 'notes',
+  errorCode: null,
+  errorMessage: null,
+  validation: null,
+  ipAddress: '127.0.0.1',
+  userAgent: 'bench/1.0',
+})
+
+const actorOf = ({ tenantId, keys }, n) => ({
+  tenantId,
+  kind: 'api_key',
+  id: keys[n % keys.length],
+  name: 'Worker',
+  email: null,
+  scopes: ['upload'],
+  contexts: null,
+  ip: '',
+  userAgent: '',
+})
+
+const report = { outcome: 'accepted', reason: null, checks: [], detectedContentType: 'text/plain' }
+
+async function move({ ledger, paths }, tenant, n) {
+  const { tenantId, contextId } = tenant
+  const fileId = newId('file')
+  const file = {
+    fileId,
+    tenantId,
+    contextId,
+    contextKey: 'notes',
+    originalFilename: 'a.txt',
+    contentType: 'text/plain',
+    sizeBytes: 10,
+    checksum: '0'.repeat(64),
+    blobPath: await paths.take(tenantId, `${tenantId}/notes`),
+    metadata: {},
+    validation: report,
+    createdAt: idTime(fileId),
+  }
+  await ledger.commit({ call: callOf(tenant, n, 'upload'), upload: { actor: actorOf(tenant, n), file } })
+}
+
+/** The ledger, its fold and its leases, as a replica has them. */
+function openLedger(commit) {
+  const database = createDatabase(url, { poolSize: 2, logger: { warn: () => {} } })
+  const fold = new Fold(database.writes)
+  fold.start()
+  const parts = { ledger: new Ledger(database, { fold }), paths: new PathLeases(database.writes) }
+  return {
+    commit: (tenant, n) => commit(parts, tenant, n),
+    close: async () => {
+      await parts.ledger.drain()
+      await parts.paths.close()
+      await fold.close()
+      await database.close()
+    },
+  }
+}
+
+const append = ({ ledger }, tenant, n) => ledger.commit({ call: callOf(tenant, n) })
+
+const upsertStatement = `
+WITH r AS (SELECT * FROM jsonb_to_recordset($1::jsonb) AS r(call_id text, tenant_id text, api_key_id text, context_id text, created_at timestamptz)),
+calls AS (INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, context_key, ip_address, user_agent, created_at)
+  SELECT call_id, tenant_id, api_key_id, 'Worker', 'metadata', 'success', 'notes', '127.0.0.1', 'upserts', created_at FROM r)
+INSERT INTO upserted AS u (tenant_id, subject, grain, bucket, metadata_success)
+SELECT tenant_id, subject, grain, bucket, count(*) FROM r CROSS JOIN LATERAL (VALUES (''), (api_key_id), (context_id)) s(subject)
+CROSS JOIN LATERAL (VALUES ('hour', date_trunc('hour', created_at, 'UTC')), ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket)
+GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = coalesce(u.metadata_success, 0) + excluded.metadata_success`
+
+/** The way before: the same call rows, and the same counter rows for every group, held through its commit. */
+function openUpserts() {
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  const waiting = []
+  let running = false
+  const drain = async () => {
+    running = true
+    await new Promise(setImmediate)
+    while (waiting.length > 0) {
+      const group = waiting.splice(0, 512)
+      const rows = group.map(({ tenant, n }) => ({
+        call_id: newId('call'),
+        tenant_id: tenant.tenantId,
+        api_key_id: tenant.keys[n % tenant.keys.length],
+        context_id: tenant.contextId,
+        created_at: new Date(),
+      }))
+      await pool.query({ name: 'upserts', text: upsertStatement, values: [JSON.stringify(rows)] })
+      for (const { resolve } of group) resolve()
+    }
+    running = false
+  }
+  const commit = (tenant, n) =>
+    new Promise((resolve) => {
+      waiting.push({ tenant, n, resolve })
+      if (!running) void drain()
+    })
+  return { commit, close: () => pool.end() }
+}
+
+function openInserts() {
+  const pool = new pg.Pool({ connectionString: url, max: 10 })
+  const text = `INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, context_key, ip_address, user_agent, created_at)
+    VALUES ($1, $2, $3, 'Worker', 'metadata', 'success', 'notes', '127.0.0.1', 'bare', now())`
+  const commit = ({ tenantId, keys }) => pool.query({ name: 'bare', text, values: [newId('call'), tenantId, keys[0]] })
+  return { commit, close: () => pool.end() }
+}
+
+const ways = {
+  appends: () => openLedger(append),
+  moves: () => openLedger(move),
+  'half and half': () => openLedger((parts, tenant, n) => (n % 2 ? append : move)(parts, tenant, n)),
+  upserts: openUpserts,
+  inserts: openInserts,
+}
+
+/** `flight` commits at a time for a while, after another in which every connection plans its statements. */
+async function run({ way, from, to, flight, warmMs, forMs, locked }) {
+  const { commit, close } = ways[way]()
+  const some = tenants.slice(from, to)
+  // Of a tenant whose lock another holds: they wait, and are refused in the end.
+  for (let n = 0; n < locked; n++) commit(tenants[0], n).catch(() => {})
+  const times = []
+  let made = process.pid
+  let done = 0
+  const start = performance.now()
+  await Promise.all(
+    Array.from({ length: flight }, async () => {
+      while (performance.now() - start < warmMs + forMs) {
+        const began = performance.now()
+        await commit(some[made % some.length], made++)
+        const ended = performance.now()
+        if (ended - start < warmMs || ended - start > warmMs + forMs) continue
+        times.push(ended - began)
+        done++
+      }
+    }),
+  )
+  await close()
+  times.sort((a, b) => a - b)
+  const at = (share) => times[Math.floor(times.length * share)] ?? 0
+  return { rate: done / (forMs / 1000), median: at(0.5), p99: at(0.99), slowest: at(1 - 1e-9) }
+}
+
+process.on('message', async (message) => {
+  if (message.url) {
+    url = message.url
+    tenants = message.tenants
+    process.send({ ready: true })
+  } else {
+    process.send(await run(message).catch((error) => ({ error: String(error.stack ?? error) })))
+  }
+})
+process.on('disconnect', () => process.exit(0))
