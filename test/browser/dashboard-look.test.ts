@@ -22,6 +22,8 @@ const views = [
   ['/keys', 'td'],
   ['/calls', 'td'],
   ['/audit', 'td'],
+  ['/webhooks', 'td'],
+  ['/webhooks/HOOK', '.facts'],
   ['/users', 'td'],
   ['/health', '.badge'],
   ['/account', 'td'],
@@ -32,15 +34,18 @@ describeWith('chromium')('how the dashboard looks', () => {
   let dashboard: Dashboard
   let tenant: TestTenant
   let fileId: string
+  let webhookId: string
 
   beforeAll(async () => {
-    world = await World.open()
+    world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
     dashboard = await Dashboard.open(world)
     tenant = await world.tenant()
     await tenant.context('notes', { display_name: 'Notes' })
     fileId = (await tenant.admin.upload('notes', 'a-picture-with-a-rather-long-name-that-nobody-would-type.png', png(40, 40)))
       .body.data.file_id
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
+    webhookId = (await tenant.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hook' })).body.data.webhook_id
+    await tenant.admin.post(`/webhooks/${webhookId}/test`)
   })
   afterAll(async () => {
     await dashboard?.close()
@@ -49,7 +54,7 @@ describeWith('chromium')('how the dashboard looks', () => {
   afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
 
   const show = async (page: Page, [path, whole]: (typeof views)[number]) => {
-    await page.goto(path.replace('FILE', fileId))
+    await page.goto(path.replace('FILE', fileId).replace('HOOK', webhookId))
     await page.locator(`main ${whole}`).first().waitFor()
     await page.locator('.skeleton').waitFor({ state: 'detached' })
   }

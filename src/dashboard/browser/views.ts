@@ -12,12 +12,14 @@ import { Keys } from './pages/keys.js'
 import { Overview } from './pages/overview.js'
 import { TryFile } from './pages/try-file.js'
 import { Users } from './pages/users.js'
+import { WebhookPage } from './pages/webhook.js'
+import { Webhooks } from './pages/webhooks.js'
 import { may, type Scope } from './session.js'
 import { texts } from './texts.js'
 
 interface View {
   /** The first part of its address; the overview has none. */
-  name: '' | 'files' | 'try' | 'contexts' | 'keys' | 'calls' | 'audit' | 'users' | 'health' | 'account'
+  name: '' | 'files' | 'try' | 'contexts' | 'keys' | 'calls' | 'audit' | 'webhooks' | 'users' | 'health' | 'account'
   title: string
   icon: IconName
   /** Who has none of them is not shown the way there. */
@@ -35,6 +37,7 @@ const all: readonly View[] = [
   { name: 'keys', title: texts.nav.keys, icon: 'keys', scopes: ['admin'], Page: Keys },
   { name: 'calls', title: texts.nav.calls, icon: 'calls', scopes: ['metadata'], Page: Calls },
   { name: 'audit', title: texts.nav.audit, icon: 'audit', scopes: ['admin'], Page: Audit },
+  { name: 'webhooks', title: texts.nav.webhooks, icon: 'webhooks', scopes: ['admin'], Page: Webhooks, Detail: WebhookPage },
   { name: 'users', title: texts.nav.users, icon: 'users', scopes: ['admin'], Page: Users },
   { name: 'health', title: texts.nav.health, icon: 'health', Page: Health },
 ]

@@ -1,0 +1,101 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/real-parts.js'
+import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('the page of webhooks', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+  let receiver: WebhookReceiver
+
+  beforeAll(async () => {
+    world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
+    world.app.services.webhookSender.start()
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    receiver = await WebhookReceiver.open()
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await receiver.close()
+    await world.close()
+  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const dialog = (page: Page) => page.getByRole('dialog')
+
+  test('one is made with a secret that is shown once, tested, seen delivering, replayed, rotated, disabled and deleted', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/webhooks' })
+    await button(page, 'New webhook').click()
+    await dialog(page).getByLabel('Address').fill('ftp://files.example.com')
+    await button(page, 'Make the webhook').click()
+    await dialog(page).getByText('must be an https: or http: URL').waitFor()
+    await dialog(page).getByLabel('Address').fill(receiver.url)
+    await dialog(page).getByLabel('What it is for').fill('Our ledger')
+    await dialog(page).getByLabel('Files').check()
+    await dialog(page).getByLabel('notes').check()
+    await button(page, 'Make the webhook').click()
+    const secret = (await dialog(page).locator('code').first().textContent())!
+    await button(page, 'I have copied it').click()
+    await page.getByRole('cell', { name: 'Files only in notes' }).waitFor()
+    expect(await page.content()).not.toContain(secret)
+
+    await page.getByRole('link', { name: receiver.url }).click()
+    await button(page, 'Send a test').click()
+    await page.getByText(/^The test was delivered: 204 after \d+ ms\.$/).waitFor()
+    expect(WebhookReceiver.verify(secret, receiver.received[0]!)).toMatchObject({ type: 'webhook.test' })
+
+    const last = await appendEvents(world, tenant.tenantId, [{}, {}])
+    await receiver.atLeast(3)
+    await button(page, 'Look again').click()
+    await page.getByRole('cell', { name: 'file.deleted' }).nth(1).waitFor()
+
+    const act = async (name: string) => {
+      await button(page, `Actions for ${new URL(receiver.url).host}`).click()
+      await button(page, name).click()
+    }
+    await act('Send again')
+    await dialog(page)
+      .getByLabel('From the event with number')
+      .fill(String(last + 1000))
+    await dialog(page).getByRole('button', { name: 'Send again' }).click()
+    await dialog(page).getByText('must be at most').waitFor()
+    await dialog(page).getByLabel('From the event with number').fill(String(last))
+    await dialog(page).getByRole('button', { name: 'Send again' }).click()
+    await receiver.atLeast(4)
+    expect(receiver.sequences.slice(1)).toEqual([last - 1, last, last])
+
+    await act('New secret')
+    await dialog(page).getByRole('button', { name: 'New secret' }).click()
+    const next = (await dialog(page).locator('code').first().textContent())!
+    expect(next).not.toBe(secret)
+    await button(page, 'I have copied it').click()
+    await page.getByText('Old secret signs until').waitFor()
+
+    receiver.reply = replyWith(500)
+    await button(page, 'Send a test').click()
+    await page.getByText(/^The test was failed: 500 after/).waitFor()
+    await act('Disable')
+    await dialog(page).getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('heading', { name: 'disabled' }).waitFor()
+    await act('Enable')
+    await page.getByRole('heading', { name: 'active' }).waitFor()
+    await act('Delete')
+    const { host } = new URL(receiver.url)
+    await dialog(page).getByLabel(`Type ${host} to confirm`).fill(host)
+    await dialog(page).getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No webhook yet').waitFor()
+    expect((await tenant.admin.get('/webhooks')).body.data.data).toEqual([])
+  })
+
+  test('who is no admin is not shown the way there', async () => {
+    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'] })
+    await page.getByRole('link', { name: 'Calls', exact: true }).waitFor()
+    expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)
+  })
+})

@@ -1,0 +1,167 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { Outbound, wordsFor } from '../../src/webhooks/outbound.js'
+import { isPublicAddress } from '../../src/webhooks/public-address.js'
+
+let inside: Server
+let hits = 0
+beforeAll(async () => {
+  inside = createServer((_, response) => {
+    hits++
+    response.end()
+  })
+  await once(inside.listen(0, '127.0.0.1'), 'listening')
+})
+afterAll(() => new Promise((resolve) => inside.close(resolve)))
+
+const port = () => (inside.address() as AddressInfo).port
+const body = Buffer.from('{}')
+const soon = () => AbortSignal.timeout(5_000)
+const outbound = (...answers: string[][]) => {
+  const asked: string[] = []
+  const resolve = async (host: string) => {
+    asked.push(host)
+    return answers.length > 1 ? answers.shift()! : answers[0]!
+  }
+  return { asked, to: new Outbound({ allowPrivate: false, resolve }) }
+}
+
+describe('addresses', () => {
+  test.each([
+    '0.0.0.0',
+    '10.1.2.3',
+    '100.64.0.1',
+    '127.0.0.1',
+    '127.255.255.254',
+    '169.254.169.254',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.0.0.170',
+    '192.0.2.1',
+    '192.88.99.1',
+    '192.168.1.1',
+    '198.18.0.1',
+    '198.51.100.7',
+    '203.0.113.7',
+    '224.0.0.1',
+    '239.255.255.255',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::127.0.0.1',
+    '::ffff:127.0.0.1',
+    '::ffff:8.8.8.8',
+    '64:ff9b::7f00:1',
+    '64:ff9b:1::1',
+    '100::1',
+    '2001::1',
+    '2001:10::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    '3fff::1',
+    'fc00::1',
+    'fd12:3456::1',
+    'fe80::1',
+    'fe80::1%eth0',
+    'fec0::1',
+    'ff02::1',
+    '5f00::1',
+    'localhost',
+    '',
+  ])('%s is not public', (address) => expect(isPublicAddress(address)).toBe(false))
+
+  test.each([
+    '1.1.1.1',
+    '8.8.8.8',
+    '100.63.255.255',
+    '172.32.0.1',
+    '192.0.1.1',
+    '198.20.0.1',
+    '2606:4700:4700::1111',
+    '2a00:1450:4001::1',
+  ])('%s is public', (address) => expect(isPublicAddress(address)).toBe(true))
+})
+
+describe('what may be saved', () => {
+  test.each([
+    ['http://hooks.example.com/', 'must be an https: URL of at most 2048 characters'],
+    ['https:', 'must be an https: URL of at most 2048 characters'],
+    [`https://hooks.example.com/${'x'.repeat(2048)}`, 'must be an https: URL of at most 2048 characters'],
+    ['file:///etc/passwd', 'must be an https: URL of at most 2048 characters'],
+    ['https://user@hooks.example.com/', 'must hold no credentials: the signature says who sends'],
+    ['https://:secret@hooks.example.com/', 'must hold no credentials: the signature says who sends'],
+    ['https://hooks.example.com/#top', 'must have no fragment'],
+    ['https://127.0.0.1/', 'must lead to public addresses only'],
+    ['https://127.1/', 'must lead to public addresses only'],
+    ['https://0x7f000001/', 'must lead to public addresses only'],
+    ['https://2130706433/', 'must lead to public addresses only'],
+    ['https://0177.0.0.1/', 'must lead to public addresses only'],
+    ['https://[::1]/', 'must lead to public addresses only'],
+    ['https://[::ffff:10.0.0.1]/', 'must lead to public addresses only'],
+    ['https://[64:ff9b::a9fe:a9fe]/latest/meta-data', 'must lead to public addresses only'],
+  ])('%s is refused', async (url, fault) => expect(await outbound(['8.8.8.8']).to.faultOf(url)).toBe(fault))
+
+  test('a name that leads inside, or to both, is refused; one that leads nowhere is named', async () => {
+    expect(await outbound(['10.0.0.1']).to.faultOf('https://hooks.example.com')).toBe('must lead to public addresses only')
+    expect(await outbound(['8.8.8.8', '::1']).to.faultOf('https://hooks.example.com')).toBe('must lead to public addresses only')
+    expect(await outbound(['8.8.8.8', '2606:4700::1']).to.faultOf('https://hooks.example.com/a?b=c')).toBeUndefined()
+    const lost = new Outbound({ allowPrivate: false, resolve: () => Promise.reject(new Error('ENOTFOUND')) })
+    expect(await lost.faultOf('https://nowhere.example.com')).toBe(
+      "must name a host that can be found ('nowhere.example.com' cannot)",
+    )
+  })
+
+  test('WEBHOOK_ALLOW_PRIVATE takes http and private addresses, and still no credentials', async () => {
+    const open = new Outbound({ allowPrivate: true })
+    expect(await open.faultOf('http://127.0.0.1:3000/hook')).toBeUndefined()
+    expect(await open.faultOf('http://u:p@127.0.0.1:3000/hook')).toMatch(/credentials/)
+    expect(await open.faultOf('ftp://127.0.0.1/')).toBe('must be an https: or http: URL of at most 2048 characters')
+  })
+})
+
+describe('what is connected to', () => {
+  test('a name that was public when it was saved and leads inside now (DNS rebinding) is not connected to', async () => {
+    const { to, asked } = outbound(['8.8.8.8'], ['127.0.0.1'])
+    const url = `https://rebind.example.com:${port()}/`
+    expect(await to.faultOf(url)).toBeUndefined()
+    const error = await to.post(url, {}, body, soon()).catch((reason) => reason)
+    expect(wordsFor(error)).toBe('the address is not public')
+    expect([asked.length, hits]).toEqual([2, 0])
+  })
+
+  test('the connection is made to the addresses that were judged: the name is asked once for it', async () => {
+    // A server that speaks no TLS stands for the public one: that it is reached at all is what counts.
+    let asked = 0
+    const to = new Outbound({
+      allowPrivate: true,
+      resolve: async () => {
+        asked++
+        return ['127.0.0.1']
+      },
+    })
+    expect(await to.post(`http://hooks.example.com:${port()}/`, {}, body, soon())).toBe(200)
+    expect([asked, hits]).toEqual([1, 1])
+    to.close()
+  })
+
+  test.each(['https://127.0.0.1', 'https://[::1]', 'https://[::ffff:127.0.0.1]', 'https://0x7f.1', 'http://hooks.example.com'])(
+    '%s is not connected to, though it was saved',
+    async (origin) => {
+      const before = hits
+      await expect(outbound(['8.8.8.8']).to.post(`${origin}:${port()}/`, {}, body, soon())).rejects.toMatchObject({
+        code: 'PRIVATE_ADDRESS',
+      })
+      expect(hits).toBe(before)
+    },
+  )
+
+  test('what no answer came of is told in words that hold nothing of the other side', () => {
+    expect(wordsFor(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
+    expect(wordsFor(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe('no answer in time')
+    expect(wordsFor(Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }))).toBe('the connection failed: CERT_HAS_EXPIRED')
+    expect(wordsFor(new Error('<html>secret</html>'))).toBe('the connection failed')
+  })
+})
