@@ -4,7 +4,10 @@ import { spread, usageColumns } from './counters.js'
 
 const everyMs = 1_000
 const everyTenantEvery = 60
-const tenantsAtOnce = 64
+// A transaction, which holds the locks of that many.
+const tenantsAtOnce = 16
+// Of more, the others are folded in the seconds after: readers add what is not folded yet.
+const tenantsEachTurn = 64
 const rowsAtOnce = 20_000
 // Any constant of our own; with a hash of the tenant it keeps two replicas from folding the same tenant at once.
 export const foldLockSpace = 4_207_004
@@ -14,29 +17,27 @@ const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
 // What no other process folds just now: a tenant that is being deleted waits until this is over, or has been deleted and is not there.
-const mine = `mine AS MATERIALIZED (SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))
-  ORDER BY tenant_id FOR KEY SHARE SKIP LOCKED),
-gone AS (SELECT id AS tenant_id FROM unnest($1::text[]) AS asked(id) WHERE NOT EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = id)),
--- Deleted and counted by one statement: nothing is counted twice or lost, even when a process dies.
-`
-const foldUsage = `WITH ${mine}
-deltas AS (DELETE FROM usage_deltas WHERE (tenant_id, delta_id) IN (
-  SELECT d.tenant_id, d.delta_id FROM usage_deltas d WHERE d.tenant_id IN (SELECT tenant_id FROM mine UNION ALL SELECT tenant_id FROM gone) LIMIT ${rowsAtOnce}) RETURNING *),
+const mine = `mine AS MATERIALIZED (SELECT 1 FROM tenants WHERE tenant_id = $1 AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext($1)) FOR KEY SHARE SKIP LOCKED)`
+const mayGo = `(EXISTS (SELECT FROM mine) OR NOT EXISTS (SELECT FROM tenants WHERE tenant_id = $1))`
+
+// Deleted and counted by one statement: nothing is counted twice or lost, even when a process dies. Of one tenant, whose rows a
+// distributed database has in one place.
+const foldUsage = `WITH ${mine},
+deltas AS (DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 AND ${mayGo} LIMIT ${rowsAtOnce}) RETURNING *),
 counted AS (
   INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${counts})
-  SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${sums} FROM deltas d JOIN mine USING (tenant_id) ${spread} WHERE s.subject IS NOT NULL
-  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+  SELECT $1, s.subject, g.grain, g.bucket, ${sums} FROM deltas d CROSS JOIN mine ${spread} WHERE s.subject IS NOT NULL
+  GROUP BY 2, 3, 4 ORDER BY 2, 3, 4
   ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${additions})
 SELECT count(*) AS folded FROM deltas`
 
 // A file that was deleted meanwhile takes its downloads with it. Locked in the order in which moves lock.
-const foldDownloads = `WITH ${mine}
-deltas AS (DELETE FROM download_deltas WHERE (tenant_id, file_id, delta_id) IN (
-  SELECT d.tenant_id, d.file_id, d.delta_id FROM download_deltas d WHERE d.tenant_id IN (SELECT tenant_id FROM mine UNION ALL SELECT tenant_id FROM gone) LIMIT ${rowsAtOnce}) RETURNING *),
-counted AS (SELECT tenant_id, file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY tenant_id, file_id),
-locked AS (SELECT c.* FROM files f JOIN counted c ON c.tenant_id = f.tenant_id AND c.file_id = f.file_id ORDER BY f.tenant_id, f.file_id FOR NO KEY UPDATE OF f),
+const foldDownloads = `WITH ${mine},
+deltas AS (DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 AND ${mayGo} LIMIT ${rowsAtOnce}) RETURNING *),
+counted AS (SELECT file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY file_id),
+locked AS (SELECT c.* FROM files f JOIN counted c ON c.file_id = f.file_id WHERE f.tenant_id = $1 ORDER BY f.file_id FOR NO KEY UPDATE OF f),
 kept AS (UPDATE files f SET download_count = f.download_count + l.times, last_downloaded_at = greatest(f.last_downloaded_at, l.last_at)
-  FROM locked l WHERE f.tenant_id = l.tenant_id AND f.file_id = l.file_id)
+  FROM locked l WHERE f.tenant_id = $1 AND f.file_id = l.file_id)
 SELECT count(*) AS folded FROM deltas`
 
 /**
@@ -61,7 +62,7 @@ export class Fold {
     this.#timer = setInterval(() => {
       if (running) return
       running = true
-      void this.run({ everyTenant: this.#turns++ % everyTenantEvery === 0 })
+      void this.run({ everyTenant: this.#turns++ % everyTenantEvery === 0, most: tenantsEachTurn })
         .catch(this.#onFailed)
         .finally(() => {
           running = false
@@ -74,9 +75,9 @@ export class Fold {
     this.#tenants.add(tenantId)
   }
 
-  /** Folds what was noted; with `everyTenant`, what any replica added. */
-  run({ everyTenant = false } = {}): Promise<void> {
-    this.#turn = this.#turn.catch(() => {}).then(() => this.#run(everyTenant))
+  /** Folds what was noted, of the `most` tenants that have waited longest; with `everyTenant`, what any replica added. */
+  run({ everyTenant = false, most = Number.POSITIVE_INFINITY } = {}): Promise<void> {
+    this.#turn = this.#turn.catch(() => {}).then(() => this.#run(everyTenant, most))
     return this.#turn
   }
 
@@ -86,14 +87,17 @@ export class Fold {
     await this.run().catch(() => {})
   }
 
-  async #run(everyTenant: boolean): Promise<void> {
+  async #run(everyTenant: boolean, most: number): Promise<void> {
     if (everyTenant) {
       for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
       // What a process that died left pending is never moved any more.
-      await this.#pool.query(`DELETE FROM pending_moves WHERE created_at < now() - interval '1 minute'`)
+      const old = `created_at < now() - interval '1 minute'`
+      const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
+      for (const { tenant_id: tenantId } of rows)
+        await this.#pool.query(`DELETE FROM pending_moves WHERE tenant_id = $1 AND ${old}`, [tenantId])
     }
-    const noted = [...this.#tenants].sort()
-    this.#tenants.clear()
+    const noted = [...this.#tenants].slice(0, most).sort()
+    for (const tenantId of noted) this.#tenants.delete(tenantId)
     for (let from = 0; from < noted.length; from += tenantsAtOnce) {
       const tenants = noted.slice(from, from + tenantsAtOnce)
       try {
@@ -111,15 +115,27 @@ export class Fold {
     }
   }
 
+  /** In one transaction: a commit for each tenant would take longer than all that is folded. */
   async #fold(tenants: string[]): Promise<void> {
-    for (const [name, text] of [
-      ['fold-usage', foldUsage],
-      ['fold-downloads', foldDownloads],
-    ] as const)
-      for (;;) {
-        const { rows } = await this.#pool.query<{ folded: number }>({ name, text, values: [tenants] })
-        if (Number(rows[0]!.folded) < rowsAtOnce) break
-      }
+    const client = await this.#pool.connect()
+    try {
+      await client.query('BEGIN')
+      for (const tenantId of tenants)
+        for (const [name, text] of [
+          ['fold-usage', foldUsage],
+          ['fold-downloads', foldDownloads],
+        ] as const)
+          for (;;) {
+            const { rows } = await client.query<{ folded: number }>({ name, text, values: [tenantId] })
+            if (Number(rows[0]!.folded) < rowsAtOnce) break
+          }
+      await client.query('COMMIT')
+      client.release()
+    } catch (error) {
+      // What was not committed is not folded, and the connection is not used again.
+      client.release(true)
+      throw error
+    }
   }
 
   async #withDeltas(): Promise<string[]> {

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Actor } from '../auth/actor.js'
+import { eachTenant } from '../db/each-tenant.js'
 import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../errors.js'
 import type { IdempotentAnswer } from './entry.js'
 import { Outrun } from './refusals.js'
@@ -86,13 +87,19 @@ export class IdempotencyService {
   /** Drops what is older than 24 hours; gives how many. */
   async sweep(goOn: () => boolean = () => true): Promise<number> {
     for (let dropped = 0; ; ) {
-      const { rowCount } = await this.#pool.query(
-        `DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-           SELECT ctid FROM idempotency_keys WHERE created_at < now() - make_interval(hours => $1) LIMIT ${sweptAtOnce}))`,
-        [replayHours],
+      const { rows } = await this.#pool.query<{ tenant_id: string; actor_id: string; key: string }>(
+        `SELECT tenant_id, actor_id, key FROM idempotency_keys WHERE created_at < now() - make_interval(hours => ${replayHours}) LIMIT ${sweptAtOnce}`,
       )
-      dropped += rowCount ?? 0
-      if ((rowCount ?? 0) < sweptAtOnce || !goOn()) return dropped
+      const counts = await eachTenant(rows, async (tenantId, own) => {
+        const { rowCount } = await this.#pool.query(
+          `DELETE FROM idempotency_keys i USING unnest($2::text[], $3::text[]) AS k(actor_id, key)
+           WHERE i.tenant_id = $1 AND i.actor_id = k.actor_id AND i.key = k.key AND i.created_at < now() - make_interval(hours => ${replayHours})`,
+          [tenantId, own.map((row) => row.actor_id), own.map((row) => row.key)],
+        )
+        return [rowCount ?? 0]
+      })
+      for (const count of counts) dropped += count
+      if (rows.length < sweptAtOnce || !goOn()) return dropped
     }
   }
 

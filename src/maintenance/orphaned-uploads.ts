@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { eachTenant } from '../db/each-tenant.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 
 // Beyond it, what an outage leaves is swept when the journal said from the start.
@@ -43,16 +44,23 @@ export class OrphanedUploads {
     if (this.#noted.size === 0) return
     const noted = [...this.#noted]
     const now = performance.now()
-    const { rows } = await this.#pool.query<{ blob_path: string }>(
-      `WITH noted AS (SELECT split_part(path, '/', 1) AS tenant_id, path AS blob_path, now() + make_interval(secs => ms / 1000) AS due_at FROM unnest($1::text[], $2::float8[]) AS n(path, ms)),
-        free AS (SELECT g.tenant_id, g.blob_path FROM blob_garbage g JOIN noted n ON g.tenant_id = n.tenant_id AND g.blob_path = n.blob_path
-          WHERE NOT g.taken ORDER BY g.blob_path FOR UPDATE OF g SKIP LOCKED),
-        hastened AS (UPDATE blob_garbage g SET due_at = least(g.due_at, n.due_at) FROM noted n JOIN free f ON f.tenant_id = n.tenant_id AND f.blob_path = n.blob_path
-          WHERE g.tenant_id = n.tenant_id AND g.blob_path = n.blob_path RETURNING g.blob_path)
-      SELECT g.blob_path FROM blob_garbage g JOIN noted n ON g.tenant_id = n.tenant_id AND g.blob_path = n.blob_path
-      WHERE NOT g.taken AND g.blob_path NOT IN (SELECT blob_path FROM hastened)`,
-      [noted.map(([path]) => path), noted.map(([, at]) => this.#settleMs - (now - at))],
-    )
+    const places = noted.map(([path, at]) => ({
+      tenant_id: path.slice(0, path.indexOf('/')),
+      path,
+      ms: this.#settleMs - (now - at),
+    }))
+    const rows = await eachTenant(places, async (tenantId, own) => {
+      const answer = await this.#pool.query<{ blob_path: string }>(
+        `WITH noted AS (SELECT path AS blob_path, now() + make_interval(secs => ms / 1000) AS due_at FROM unnest($2::text[], $3::float8[]) AS n(path, ms)),
+          free AS (SELECT g.blob_path FROM blob_garbage g JOIN noted n ON g.blob_path = n.blob_path WHERE g.tenant_id = $1 AND NOT g.taken ORDER BY g.blob_path FOR UPDATE OF g SKIP LOCKED),
+          hastened AS (UPDATE blob_garbage g SET due_at = least(g.due_at, n.due_at) FROM noted n JOIN free f ON f.blob_path = n.blob_path
+            WHERE g.tenant_id = $1 AND g.blob_path = n.blob_path RETURNING g.blob_path)
+        SELECT g.blob_path FROM blob_garbage g JOIN noted n ON g.blob_path = n.blob_path
+        WHERE g.tenant_id = $1 AND NOT g.taken AND g.blob_path NOT IN (SELECT blob_path FROM hastened)`,
+        [tenantId, own.map(({ path }) => path), own.map(({ ms }) => ms)],
+      )
+      return answer.rows
+    })
     const locked = new Set(rows.map((row) => row.blob_path))
     for (const [path] of noted) if (!locked.has(path)) this.#noted.delete(path)
   }

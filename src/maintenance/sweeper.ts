@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { eachTenant } from '../db/each-tenant.js'
 import { faultPoint } from '../fault-points.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 
@@ -73,32 +74,35 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  // Whatever the journal says, never the blob of a file that there is.
+  // Whatever the journal says, never the blob of a file that there is. Another replica may take what was found due.
   async #take(): Promise<Taken[]> {
-    const { rows } = await this.#pool.query<Taken>(
-      `UPDATE blob_garbage g SET taken = true, due_at = now() + interval '10 minutes'
-       FROM (SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now()
-         AND NOT EXISTS (SELECT 1 FROM files f WHERE f.tenant_id = d.tenant_id AND f.blob_path = d.blob_path)
-         ORDER BY d.due_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED) due
-       WHERE g.tenant_id = due.tenant_id AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
+    const { rows: due } = await this.#pool.query<Taken>(
+      `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile} ORDER BY d.due_at LIMIT $1`,
       [batch],
     )
-    return rows
+    return this.#change<Taken>(
+      due,
+      `UPDATE blob_garbage g SET taken = true, due_at = now() + interval '10 minutes'
+       FROM (SELECT d.blob_path FROM blob_garbage d WHERE d.tenant_id = $1 AND d.blob_path = ANY ($2) AND d.due_at <= now() AND ${noFile} FOR UPDATE OF d SKIP LOCKED) due
+       WHERE g.tenant_id = $1 AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
+    )
   }
 
   async #forget(rows: Taken[]): Promise<void> {
-    await this.#pool.query(`DELETE FROM blob_garbage g USING ${places} WHERE ${same}`, arraysOf(rows))
+    await this.#change(rows, `DELETE FROM blob_garbage WHERE ${taken}`)
   }
 
   async #postpone(rows: Taken[]): Promise<void> {
-    if (rows.length > 0)
-      await this.#pool.query(
-        `UPDATE blob_garbage g SET due_at = now() + interval '1 minute' FROM ${places} WHERE ${same}`,
-        arraysOf(rows),
-      )
+    await this.#change(rows, `UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE ${taken}`)
+  }
+
+  #change<Row extends object>(rows: Taken[], statement: string): Promise<Row[]> {
+    return eachTenant(rows, async (tenantId, own) => {
+      const paths = own.map(({ blob_path: path }) => path)
+      return (await this.#pool.query<Row>(statement, [tenantId, paths])).rows
+    })
   }
 }
 
-const places = 'unnest($1::text[], $2::text[]) AS p(tenant_id, blob_path)'
-const same = 'g.tenant_id = p.tenant_id AND g.blob_path = p.blob_path AND g.taken'
-const arraysOf = (rows: Taken[]) => [rows.map((row) => row.tenant_id), rows.map((row) => row.blob_path)]
+const noFile = 'NOT EXISTS (SELECT 1 FROM files f WHERE f.tenant_id = d.tenant_id AND f.blob_path = d.blob_path)'
+const taken = 'tenant_id = $1 AND blob_path = ANY ($2) AND taken'

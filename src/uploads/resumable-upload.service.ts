@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Actor } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
+import { eachTenant } from '../db/each-tenant.js'
 import { notFound, type PublicError, rateLimited } from '../errors.js'
 import { isId } from '../ids.js'
 import { megabyte } from '../units.js'
@@ -209,14 +210,21 @@ export class ResumableUploadService {
   /** Removes what has expired, in batches; gives how many. */
   async sweep(goOn: () => boolean = () => true): Promise<number> {
     for (let swept = 0; ; ) {
-      const { rows } = await this.#db.query<{ tenant_id: string; uploads: string[] }>(
-        `WITH gone AS (DELETE FROM resumable_uploads WHERE (tenant_id, upload_id) IN
-            (SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at <= now() ORDER BY expires_at LIMIT ${sweptAtOnce} FOR UPDATE SKIP LOCKED) RETURNING tenant_id, upload_id),
-          parts AS (DELETE FROM upload_parts p USING gone g WHERE p.tenant_id = g.tenant_id AND p.upload_id = g.upload_id RETURNING p.tenant_id, p.blob_path),
-          freed AS (UPDATE blob_garbage b SET due_at = now() FROM parts p WHERE b.tenant_id = p.tenant_id AND b.blob_path = p.blob_path)
-        SELECT tenant_id, array_agg(upload_id) AS uploads FROM gone GROUP BY tenant_id`,
+      const { rows } = await this.#db.query<{ tenant_id: string; upload_id: string }>(
+        `SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at <= now() ORDER BY expires_at LIMIT ${sweptAtOnce}`,
       )
-      const count = rows.reduce((sum, { uploads }) => sum + uploads.length, 0)
+      const gone = await eachTenant(rows, async (tenantId, own) => {
+        const answer = await this.#db.query<{ upload_id: string }>(
+          `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id IN (SELECT upload_id FROM resumable_uploads
+              WHERE tenant_id = $1 AND upload_id = ANY ($2) AND expires_at <= now() FOR UPDATE SKIP LOCKED) RETURNING upload_id),
+            ${partsOf('gone')},
+            freed AS (${dueNow})
+          SELECT upload_id FROM gone`,
+          [tenantId, own.map((row) => row.upload_id)],
+        )
+        return answer.rows
+      })
+      const count = gone.length
       swept += count
       if (count < sweptAtOnce || !goOn()) return swept
     }
@@ -243,6 +251,7 @@ interface Held {
   ownBytes: number
 }
 
-const freed = (uploads: string) => `
-  parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)
-  UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)`
+const partsOf = (uploads: string) =>
+  `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`
+const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
+const freed = (uploads: string) => `${partsOf(uploads)} ${dueNow}`

@@ -1,11 +1,17 @@
-// Reads statements, as JSON on standard input, with PostgreSQL's own parser; prints what each does to distributed tables without naming one tenant.
-import { loadModule, parseSync } from 'libpg-query'
+// Reads statements and definitions of functions, as JSON on standard input, with PostgreSQL's own parsers; prints what each statement, in a function's
+// body as well, does to distributed tables without naming one tenant.
+import { loadModule, parsePlPgSQLSync, parseSync } from 'libpg-query'
 
 await loadModule()
-const { statements, distributed } = JSON.parse(Buffer.concat(await process.stdin.toArray()).toString())
+const { statements, functions, distributed } = JSON.parse(Buffer.concat(await process.stdin.toArray()).toString())
 const tables = new Set(distributed)
 
-const columnOf = (node) => node?.ColumnRef?.fields.map((field) => field.String?.sval ?? '*')
+/** Of the function whose body is read: to SQL they look like columns. */
+let variables = new Set()
+const columnOf = (node) => {
+  const names = node?.ColumnRef?.fields.map((field) => field.String?.sval ?? '*')
+  return names && variables.has(names[0].toLowerCase()) ? undefined : names
+}
 const isTenant = (node) => columnOf(node)?.at(-1) === 'tenant_id'
 /** The table or alias before a column; Prisma writes the schema before that. */
 const aliasOf = (column) => column?.at(-2)
@@ -58,12 +64,21 @@ function tiesOf(sources, conditions) {
     const operator = value.name?.[0]?.String?.sval
     if (value.kind === 'AEXPR_OP' && operator === '=') compare(value.lexpr, value.rexpr, 'one')
     if (value.kind === 'AEXPR_OP_ANY' || value.kind === 'AEXPR_IN') compare(value.lexpr, value.rexpr, 'many')
+    const [left, right] = [value.lexpr?.RowExpr?.args, value.rexpr?.RowExpr?.args]
+    if (operator === '=' && left && right) for (const [at, each] of left.entries()) compare(each, right[at], 'one')
     // A page of rows beyond (tenant, …): not of one tenant.
-    if (value.lexpr?.RowExpr?.args.some(isTenant))
+    else if (value.lexpr?.RowExpr?.args.some(isTenant))
       for (const alias of sources.tables.keys()) if (!ties.has(alias)) ties.set(alias, 'range')
   }
   if (sources.using) for (const alias of sources.tables.keys()) if (!ties.has(alias)) ties.set(alias, 'other')
   return ties
+}
+
+/** What is asked of a UNION's rows from outside holds for each of its sides. */
+function leaveOutOneTenants({ alias, subquery }, ties) {
+  const tie = ties.get(alias?.aliasname) ?? ties.get(undefined)
+  if (subquery.SelectStmt && (tie === 'one' || tie === 'outer'))
+    Object.assign(subquery.SelectStmt, { larg: undefined, rarg: undefined })
 }
 
 function check(node, ctes, found) {
@@ -75,16 +90,20 @@ function check(node, ctes, found) {
     }
     const known = new Set([...ctes, ...(value.withClause?.ctes ?? []).map(({ CommonTableExpr }) => CommonTableExpr.ctename)])
     const relation = value.relation ? [{ RangeVar: value.relation }] : []
+    let ties = new Map()
     if (kind === 'InsertStmt') {
       const columns = (value.cols ?? []).map(({ ResTarget }) => ResTarget.name)
-      if (tables.has(value.relation.relname) && !columns.includes('tenant_id'))
+      // Without a list of columns it has them all.
+      if (tables.has(value.relation.relname) && columns.length > 0 && !columns.includes('tenant_id'))
         found.push(`inserts into ${value.relation.relname} without a tenant`)
     } else {
       const sources = sourcesOf([relation, value.fromClause, value.usingClause], known)
-      const ties = tiesOf(sources, [value.whereClause, value.fromClause, value.usingClause])
+      ties = tiesOf(sources, [value.whereClause, value.fromClause, value.usingClause])
       const anchored = ['one', 'many', 'outer', 'range'].some((tie) => [...ties.values()].includes(tie))
       for (const [alias, table] of sources.tables) {
         const tie = ties.get(alias)
+        if (value.lockingClause && tie !== 'one' && tie !== 'other' && tie !== 'outer')
+          found.push(`locks ${table} of several tenants`)
         if (tie === undefined || (tie === 'other' && !anchored))
           found.push(`${kind === 'SelectStmt' ? 'reads' : 'changes'} ${table} of any tenant`)
         else if (kind !== 'SelectStmt' && table === value.relation.relname && tie !== 'one' && tie !== 'other' && tie !== 'outer')
@@ -92,17 +111,56 @@ function check(node, ctes, found) {
         else if (tie === 'range') found.push(`reads ${table} across tenants`)
       }
     }
-    check(value, known, found)
+    for (const [kind, from] of within(value.fromClause)) if (kind === 'RangeSubselect') leaveOutOneTenants(from, ties)
+    const { larg, rarg, ...rest } = value
+    // The sides of a UNION, which the parser gives without their kind.
+    for (const side of [larg, rarg]) if (side) check({ SelectStmt: side }, known, found)
+    check(rest, known, found)
   }
 }
 
-const findings = statements.map((statement) => {
+function findingsOf(statement, read = statement) {
   const found = []
   try {
-    check(parseSync(statement), new Set(), found)
+    check(parseSync(read), new Set(), found)
   } catch (error) {
     found.push(`cannot be parsed: ${error.message}`)
   }
   return { statement, found: [...new Set(found)] }
-})
+}
+
+function* partsOf(node, kind) {
+  if (node === null || typeof node !== 'object') return
+  for (const [name, value] of Object.entries(node)) {
+    if (name === kind) yield value
+    yield* partsOf(value, kind)
+  }
+}
+
+// PostgreSQL's RawParseMode: a statement, an expression, assignments.
+const [aStatement, anExpression] = [0, 2]
+const readable = ({ query, parseMode }) => {
+  if (parseMode === aStatement) return query
+  return `SELECT ${parseMode === anExpression ? query : query.slice(query.indexOf(':=') + 2)}`
+}
+
+/** The statements of a function's body, each read with the function's variables known. */
+function inFunction({ name, language, definition, body }) {
+  if (language === 'sql') return [findingsOf(`${name}: ${body}`, body)]
+  const parsed = parsePlPgSQLSync(definition)
+  variables = new Set(
+    ['PLpgSQL_var', 'PLpgSQL_rec', 'PLpgSQL_row'].flatMap((kind) =>
+      [...partsOf(parsed, kind)].map(({ refname }) => refname.toLowerCase()),
+    ),
+  )
+  const dynamic = [...partsOf(parsed, 'PLpgSQL_stmt_dynexecute')].map(() => ({
+    statement: `${name}: EXECUTE`,
+    found: ['cannot be read'],
+  }))
+  const findings = [...partsOf(parsed, 'PLpgSQL_expr')].map((each) => findingsOf(`${name}: ${each.query}`, readable(each)))
+  variables = new Set()
+  return [...findings, ...dynamic]
+}
+
+const findings = [...statements.map((statement) => findingsOf(statement)), ...functions.flatMap(inFunction)]
 console.log(JSON.stringify(findings.filter(({ found }) => found.length > 0)))

@@ -1,0 +1,11 @@
+/** Does something for the rows of each tenant, one after the other: a distributed database changes those of one tenant in a statement. */
+export async function eachTenant<Row extends { tenant_id: string }, Done>(
+  rows: readonly Row[],
+  work: (tenantId: string, rows: Row[]) => Promise<readonly Done[]>,
+): Promise<Done[]> {
+  const byTenant = new Map<string, Row[]>()
+  for (const row of rows) byTenant.set(row.tenant_id, [...(byTenant.get(row.tenant_id) ?? []), row])
+  const done: Done[] = []
+  for (const [tenantId, own] of byTenant) done.push(...(await work(tenantId, own)))
+  return done
+}
