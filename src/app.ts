@@ -97,6 +97,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     onCommitted(entry)
     if (entry.deletion) maintenance.sweepSoon()
   }
+  services.trash.onPurged = services.expiry.onPurged = () => maintenance.sweepSoon()
   const tracing = await openTracing(config.otlpEndpoint)
   const doors = await openDoors({
     ...parts,

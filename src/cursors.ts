@@ -28,4 +28,11 @@ export function numberAt(cursor: string, field = 'after'): number {
   return Number(text)
 }
 
+/** The moment that a cursor stands for, of a list that is sorted by one. */
+export function momentAt(cursor: string, sort: string, field = 'after'): Date {
+  const moment = new Date(keyAt(cursor, sort) ?? '')
+  if (Number.isNaN(moment.getTime())) throw badCursor(field)
+  return moment
+}
+
 export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor that a page of this list gave' }])

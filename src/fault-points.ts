@@ -1,4 +1,4 @@
-/** The steps of an upload and of a delete between which a process may die: what each leaves must mend itself. */
+/** The steps of an upload, of a delete and of what follows between which a process may die: what each leaves must mend itself. */
 export const faultPoints = [
   // An upload, in the order of its steps; `store.` is the local store's part of it, `bucket.` a bucket's, `commit.` the ledger's.
   'upload.spooled',
@@ -20,6 +20,15 @@ export const faultPoints = [
   'part.decided',
   'delete.found',
   'delete.committed',
+  // The trash, and what expires.
+  'restore.moved',
+  'restore.committed',
+  'purge.removed',
+  'purge.committed',
+  'expiry.deleting',
+  'expiry.deleted',
+  'expiry.purging',
+  'expiry.purged',
   'sweep.taken',
   'bucket.removing',
   'bucket.removed',

@@ -6,6 +6,7 @@ import { FileContextResolver } from './file-contexts/file-context.resolver.js'
 import { FileResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
 import { NodeResolver } from './graphql/node.js'
+import { HoldResolver } from './holds/hold.resolver.js'
 import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
 import { ProofResolver } from './proof/proof.resolver.js'
 import { QuarantineResolver } from './quarantine/quarantine.resolver.js'
@@ -13,6 +14,7 @@ import { RescanResolver } from './rescan/rescan.resolver.js'
 import type { Services } from './services.js'
 import { StatsResolver } from './stats/stats.resolver.js'
 import { TenantResolver } from './tenants/tenant.resolver.js'
+import { TrashResolver } from './trash/trash.resolver.js'
 import { SecondFactorResolver } from './users/second-factor.resolver.js'
 import { SessionResolver } from './users/session.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
@@ -29,6 +31,8 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new FileResolver(services.files, services.uploads, services.contexts),
   new RescanResolver(services.rescans),
   new QuarantineResolver(services.quarantine),
+  new TrashResolver(services.trash),
+  new HoldResolver(services.holds),
   new CallLogResolver(services.callLogs),
   new AuditLogResolver(services.auditLogs),
   new EventResolver(services.events),

@@ -15,6 +15,7 @@ import { EventService } from './events/event.service.js'
 import { FileContextService } from './file-contexts/file-context.service.js'
 import { FileService } from './files/file.service.js'
 import { SignedDownloads } from './files/signed-downloads.js'
+import { HoldService } from './holds/hold.service.js'
 import { JournalService } from './journal/journal.service.js'
 import { Fold } from './ledger/fold.js'
 import { IdempotencyService } from './ledger/idempotency.js'
@@ -31,6 +32,8 @@ import { Charts } from './stats/charts.js'
 import { StatsService } from './stats/stats.service.js'
 import { openStorage } from './storage/index.js'
 import { TenantService } from './tenants/tenant.service.js'
+import { ExpiryService } from './trash/expiry.service.js'
+import { TrashService } from './trash/trash.service.js'
 import { ResumableUploadService } from './uploads/resumable-upload.service.js'
 import { SecondFactorService } from './users/second-factor.service.js'
 import { SessionService } from './users/session.service.js'
@@ -127,6 +130,7 @@ function roomsOf(
   const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
   const passwords = new Passwords()
   const contexts = new FileContextService({ ...base, maxUploadMb })
+  const files = new FileService({ ...base, contexts })
   const users = new UserService({ ...base, passwords, forget: forget('user') })
   const secondFactors = new SecondFactorService({ ...base, passwords, forget: forget('user') })
   const { sessions } = identity
@@ -149,11 +153,14 @@ function roomsOf(
     downloads: new SignedDownloads(db.pool),
     rescans: new RescanService({ db, contexts }),
     quarantine: new QuarantineService({ ...base, contexts }),
-    files: new FileService({ ...base, contexts }),
     callLogs,
     log,
     logShares: new LogShareService(base),
     receipts: new ReceiptService({ ...base, log, contexts, callLogs, publicUrl }),
+    files,
+    trash: new TrashService({ ...base, contexts, files }),
+    expiry: new ExpiryService(base),
+    holds: new HoldService({ ...base, contexts }),
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),
     events: new EventService(base),
     stats: new StatsService(db),

@@ -30,6 +30,21 @@ export const storageCommands: Record<string, Command> = {
     },
   },
 
+  expire: {
+    usage: 'expire',
+    options: {},
+    run: async ({ services }) => {
+      const failed: string[] = []
+      const { deleted, purged } = await services.expiry.expire({
+        onFailed: (context, error) => failed.push(`${context}: ${error instanceof Error ? error.message : String(error)}`),
+      })
+      return {
+        result: { deleted, purged },
+        ...(failed.length > 0 && { fault: `Not everything that is due was deleted: ${failed.join('; ')}` }),
+      }
+    },
+  },
+
   verify: {
     usage: 'verify [--deep] [--repair]',
     options: { deep: { type: 'boolean' }, repair: { type: 'boolean' } },

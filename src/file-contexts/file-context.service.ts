@@ -217,7 +217,7 @@ export class FileContextService {
     return previewOf(this.#db.pool, context, rulesOf({ ...context, ...changes, ...extensions, ...given(policy ?? {}) }))
   }
 
-  /** Throws 409 while it holds files. */
+  /** Throws 409 while it holds files, also in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const found = contextKeyShape.test(contextKey)
@@ -231,6 +231,13 @@ export class FileContextService {
       const files = Number(held?.files ?? 0)
       if (files > 0)
         throw conflict(`Context '${contextKey}' holds ${files} files; delete them first.`, { context_key: contextKey, files })
+      const trashed = await tx.trashedFile.count({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      if (trashed > 0)
+        throw conflict(`Context '${contextKey}' has ${trashed} files in the trash; restore or purge them first.`, {
+          context_key: contextKey,
+          files: 0,
+          trashed,
+        })
       const { count } = await tx.fileContext.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       if (count === 0) throw notFound('context', contextKey)
       await tx.fileTotal.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })

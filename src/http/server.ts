@@ -87,7 +87,7 @@ function refuse(error: { code?: string }, socket: Socket): void {
     `X-Request-Id: ${requestId}`,
     'X-Content-Type-Options: nosniff',
     'Cache-Control: no-store',
-    ...(status === 405 ? ['Allow: GET, HEAD, POST, PATCH, DELETE'] : []),
+    ...(status === 405 ? ['Allow: GET, HEAD, POST, PUT, PATCH, DELETE'] : []),
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)

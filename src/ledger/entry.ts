@@ -91,7 +91,8 @@ export interface Entry {
   /** Its verdict, for the journal. */
   rejection?: RejectedUpload | undefined
   upload?: { actor: Actor; file: UploadedFile } | undefined
-  deletion?: { actor: Actor; file: RemovedFile } | undefined
+  /** `details` goes into its audit entry. */
+  deletion?: { actor: Actor; file: RemovedFile; details?: Record<string, unknown> } | undefined
   download?: { tenantId: string; fileId: string; contextId: string; sizeBytes: number } | undefined
   audit?: AuditRow[] | undefined
   answer?: IdempotentAnswer | undefined

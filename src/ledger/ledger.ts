@@ -12,6 +12,8 @@ import { Outrun, type Refusal, refusalOf } from './refusals.js'
 
 export type Transaction = Prisma.TransactionClient
 
+type Work<T> = (tx: Transaction) => Promise<{ result: T; entry: Entry | Entry[] }>
+
 const mostAttempts = 5
 const settledAtOnce = 16
 
@@ -86,9 +88,9 @@ export class Ledger {
 
   /**
    * A change of a tenant, its keys, contexts or users, under the tenant's lock: `work` makes it and gives the entry that goes with
-   * it (its audit rows), written in the same transaction. So it is answered only when nothing that was decided before can still commit.
+   * it (its audit rows), or several, written in the same transaction. So it is answered only when nothing that was decided before can still commit.
    */
-  change<T>(tenantId: string, work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
+  change<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = async () => {
         const result = await this.#change(tenantId, work)
@@ -107,16 +109,19 @@ export class Ledger {
     }
   }
 
-  async #change<T>(tenantId: string, work: (tx: Transaction) => Promise<{ result: T; entry: Entry }>): Promise<T> {
+  async #change<T>(tenantId: string, work: Work<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#prisma.$transaction(
           async (tx) => {
             await tx.$queryRaw`SELECT 1 FROM tenant_heads WHERE tenant_id = ${tenantId} FOR UPDATE`
             const { result, entry } = await work(tx)
-            const { text, values } = moveStatement(tenantId, [entry])
+            const entries = [entry].flat()
+            if (entries.length === 0) return result
+            const { text, values } = moveStatement(tenantId, entries)
             const [moved] = await tx.$queryRawUnsafe<{ refusals: Refusal[] }[]>(text, ...values)
-            if (moved!.refusals[0]) throw refusalOf(moved!.refusals[0], entry)
+            const [refusal] = moved!.refusals
+            if (refusal) throw refusalOf(refusal, entries[refusal.n]!)
             return result
           },
           { maxWait: 5_000, timeout: 10_000 },

@@ -1,5 +1,5 @@
 import { idTime, newId } from '../ids.js'
-import type { AuditRow, CallRow, Entry, RemovedFile, UploadedFile } from './entry.js'
+import type { AuditRow, CallRow, Entry, UploadedFile } from './entry.js'
 
 /** The row of a call, made at the moment that its own id gives. What is absent is null. */
 export function callRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
@@ -78,7 +78,7 @@ const creationOf = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedF
   },
 })
 
-const deletionOf = ({ actor, file }: { actor: AuditRow['actor']; file: RemovedFile }): AuditRow => ({
+const deletionOf = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow => ({
   actor,
   tenantId: actor.tenantId,
   auditType: 'file',
@@ -86,7 +86,7 @@ const deletionOf = ({ actor, file }: { actor: AuditRow['actor']; file: RemovedFi
   entityType: 'file',
   entityId: file.fileId,
   entityName: file.originalFilename,
-  details: { size_bytes: file.sizeBytes },
+  details: { size_bytes: file.sizeBytes, ...details },
   contextKey: file.contextKey,
 })
 

@@ -30,10 +30,14 @@ export async function counterDrift(
   }
 }
 
+/** The files of a context, and what is in its trash: of that the bytes count, the number does not. */
+export const heldFiles = `(SELECT tenant_id, context_id, 1 AS files, size_bytes FROM files
+  UNION ALL SELECT tenant_id, context_id, 0, size_bytes FROM trash)`
+
 const filesStatement = `
 WITH counted AS (
-  SELECT tenant_id, coalesce(context_id, '') AS context_id, count(*) AS files, sum(size_bytes) AS bytes
-  FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, ROLLUP (context_id)),
+  SELECT tenant_id, coalesce(context_id, '') AS context_id, sum(files) AS files, sum(size_bytes) AS bytes
+  FROM ${heldFiles} f WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, ROLLUP (context_id)),
 kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, '', files, bytes FROM tenant_heads) t
   WHERE $1::text IS NULL OR tenant_id = $1)
 SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg'
 import { currentTime } from '../clock.js'
 import { hoursSince, type UsageColumn, usageColumns } from '../ledger/counters.js'
 import { foldLockSpace } from '../ledger/fold.js'
-import { callColumns, counterDrift, loggedCalls, rangesStatement } from './counter-drift.js'
+import { callColumns, counterDrift, heldFiles, loggedCalls, rangesStatement } from './counter-drift.js'
 import { splitFileRanges } from './file-ranges.js'
 
 interface Horizons {
@@ -74,7 +74,7 @@ async function repairTenant(client: ClientBase, tenantId: string, { callsSince, 
 }
 
 const heldByContexts = `
-WITH counted AS (SELECT context_id, count(*) AS files, sum(size_bytes)::bigint AS bytes FROM files WHERE tenant_id = $1 GROUP BY context_id)
+WITH counted AS (SELECT context_id, sum(files) AS files, sum(size_bytes)::bigint AS bytes FROM ${heldFiles} f WHERE tenant_id = $1 GROUP BY context_id)
 INSERT INTO file_totals AS t (tenant_id, context_id, files, bytes)
 SELECT $1, context_id, coalesce(c.files, 0), coalesce(c.bytes, 0) FROM counted c FULL JOIN (SELECT * FROM file_totals WHERE tenant_id = $1) k USING (context_id)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)
@@ -82,7 +82,7 @@ ON CONFLICT (tenant_id, context_id) DO UPDATE SET files = excluded.files, bytes 
 RETURNING 'held by ' || context_id || ': ' || files || ' files, ' || bytes || ' bytes' AS what`
 
 const heldByTenant = `
-UPDATE tenant_heads h SET files = c.files, bytes = c.bytes FROM (SELECT count(*) AS files, coalesce(sum(size_bytes), 0)::bigint AS bytes FROM files WHERE tenant_id = $1) c
+UPDATE tenant_heads h SET files = c.files, bytes = c.bytes FROM (SELECT coalesce(sum(files), 0) AS files, coalesce(sum(size_bytes), 0)::bigint AS bytes FROM ${heldFiles} f WHERE tenant_id = $1) c
 WHERE h.tenant_id = $1 AND (h.files <> c.files OR h.bytes <> c.bytes)
 RETURNING 'held by the tenant: ' || h.files || ' files, ' || h.bytes || ' bytes' AS what`
 

@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger/ledger.js'
 import { ensurePartitions } from '../ledger/partitions.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { TenantService } from '../tenants/tenant.service.js'
+import type { ExpiryService } from '../trash/expiry.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import type { WebhookService } from '../webhooks/webhook.service.js'
@@ -31,6 +32,7 @@ interface Parts {
   resumableUploads: ResumableUploadService
   tenants: TenantService
   webhooks: WebhookService
+  expiry: ExpiryService
   horizons: LogHorizons
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
@@ -46,6 +48,7 @@ export class Maintenance {
   readonly #timers: NodeJS.Timeout[] = []
   readonly #running = { done: Promise.resolve() as Promise<unknown> }
   readonly #reconciling = { done: Promise.resolve() as Promise<unknown> }
+  readonly #expiring = { done: Promise.resolve() as Promise<unknown> }
   readonly #sweeping = { done: Promise.resolve() as Promise<unknown> }
   #sweep: (() => Promise<unknown>) | undefined
   #soon: NodeJS.Timeout | undefined
@@ -90,8 +93,19 @@ export class Maintenance {
     this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
     this.#every(10 * minute, 'deliveries of webhooks', () => this.#parts.webhooks.sweep(() => !this.#closed))
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
+    this.#repeat(this.#expiring, 5 * minute, 'expiry', () => this.#expire())
     if (config.reconcileIntervalHours > 0)
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
+  }
+
+  // A million files take their time: nothing else waits for them.
+  #expire(): Promise<unknown> {
+    const { expiry, logger } = this.#parts
+    return expiry.expire({
+      goOn: () => !this.#closed,
+      onFailed: (context, error) =>
+        logger.warn({ err: error, context }, 'Files that are due were not deleted; it is tried again in five minutes.'),
+    })
   }
 
   /** After a deletion: what was signed for the blob dies with it, within a second. The turn of every half minute is the fallback. */
@@ -111,7 +125,7 @@ export class Maintenance {
     for (const timer of this.#timers) clearInterval(timer)
     this.#reconciler.stop()
     this.#parts.tenants.deletion.stop()
-    await Promise.all([this.#running.done, this.#reconciling.done, this.#sweeping.done])
+    await Promise.all([this.#running.done, this.#reconciling.done, this.#sweeping.done, this.#expiring.done])
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 

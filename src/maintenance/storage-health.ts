@@ -124,7 +124,7 @@ export class StorageHealth {
   async *#rows(start: string, prefix: string): AsyncGenerator<FileRow> {
     for (let after = start; ; ) {
       const { rows } = await this.#database.pool.query<FileRow>(
-        'SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM files WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3',
+        `SELECT * FROM (${rowsOf('files')} UNION ALL ${rowsOf('trash')}) held ORDER BY tenant_id, blob_path LIMIT $3`,
         [tenantOf(after), after, rowsAtOnce],
       )
       for (const row of rows) {
@@ -150,7 +150,7 @@ export class StorageHealth {
 
   async #unowned(blob: StoredBlob): Promise<Finding | undefined> {
     const { rows } = await this.#database.pool.query(
-      'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2',
+      `${keptStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
       [tenantOf(blob.path), blob.path],
     )
     if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
@@ -183,10 +183,16 @@ export class StorageHealth {
 
   async #isKept(blobPath: string): Promise<boolean> {
     const values = [tenantOf(blobPath), blobPath]
-    const { rowCount } = await this.#database.pool.query('SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2', values)
+    const { rowCount } = await this.#database.pool.query(keptStatement, values)
     return (rowCount ?? 0) > 0
   }
 }
+
+/** A file in the trash has its blob still. */
+const rowsOf = (table: 'files' | 'trash') =>
+  `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
+const keptStatement =
+  'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'
 
 /** Every path of ours begins with its tenant: the order of paths is that of tenants and paths. */
 const tenantOf = (path: string): string => path.split('/')[0]!

@@ -74,7 +74,7 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  // Whatever the journal says, never the blob of a file that there is. Another replica may take what was found due.
+  // Whatever the journal says, never the blob of a file that there is, or that can be restored. Another replica may take what was found due.
   async #take(): Promise<Taken[]> {
     const { rows: due } = await this.#pool.query<Taken>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile} ORDER BY d.due_at LIMIT $1`,
@@ -104,5 +104,7 @@ export class Sweeper {
   }
 }
 
-const noFile = 'NOT EXISTS (SELECT 1 FROM files f WHERE f.tenant_id = d.tenant_id AND f.blob_path = d.blob_path)'
+const noFile = ['files', 'trash']
+  .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} f WHERE f.tenant_id = d.tenant_id AND f.blob_path = d.blob_path)`)
+  .join(' AND ')
 const taken = 'tenant_id = $1 AND blob_path = ANY ($2) AND taken'

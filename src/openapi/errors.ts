@@ -39,6 +39,8 @@ const ofOperation: Record<string, ErrorCode[]> = {
   DeleteFile: ['quarantined', 'on_hold'],
   RescanContext: ['scanner_unavailable'],
   PurgeFromQuarantine: ['on_hold'],
+  RestoreFile: ['conflict'],
+  PurgeFile: ['on_hold'],
   UploadFile: [
     ...ofUploads,
     ...blockReasons,

@@ -1,6 +1,6 @@
 /** One REST endpoint: which stored document it runs, and how its answer is wrapped (spec §2, contract §1). */
 export interface Route {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below /api/v1, with `{parameters}` as the specification writes them. */
   path: string
   /** The name of an operation in operations.graphql. */
@@ -153,6 +153,27 @@ export const routes: readonly Route[] = [
     operation: 'PurgeFromQuarantine',
     summary: 'Delete a quarantined file for good',
   },
+
+  { method: 'PUT', path: '/files/{file_id}/hold', operation: 'HoldFile', body: 'json', summary: 'Put a file on hold' },
+  { method: 'DELETE', path: '/files/{file_id}/hold', operation: 'ReleaseHold', summary: 'Lift the hold of a file' },
+  {
+    method: 'GET',
+    path: '/holds',
+    operation: 'ListHolds',
+    listedBy: 'file_id',
+    sortedBy: () => 'held_at',
+    summary: 'List holds',
+  },
+  {
+    method: 'GET',
+    path: '/trash',
+    operation: 'ListTrash',
+    listedBy: 'file_id',
+    sortedBy: () => 'deleted_at',
+    summary: 'List files in the trash',
+  },
+  { method: 'POST', path: '/trash/{file_id}/restore', operation: 'RestoreFile', summary: 'Restore a file from the trash' },
+  { method: 'DELETE', path: '/trash/{file_id}', operation: 'PurgeFile', summary: 'Take a file out of the trash for good' },
 
   { method: 'GET', path: '/stats', operation: 'GetStats', summary: 'Statistics overview' },
   { method: 'GET', path: '/stats/charts/api-calls', operation: 'GetApiCallsChart', summary: 'Chart of calls' },

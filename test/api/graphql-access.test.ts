@@ -56,6 +56,8 @@ const queries: Record<string, Row> = {
   file: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { originalFilename }' },
   fileValidation: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { outcome }' },
   fileValidations: { needs: 'admin', theirs: 'unknown', asks: `(fileId: $file) ${page}` },
+  trash: { needs: 'delete', theirs: 'empty', asks: `(context: $context) ${page}` },
+  holds: { needs: 'admin', theirs: 'empty', asks: `(context: $context) ${page}` },
   callLogs: { needs: 'metadata', theirs: 'empty', asks: `(apiKeyId: $key) ${page}` },
   callLogsConnection: { needs: 'metadata', theirs: 'empty', asks: `(apiKeyId: $key) ${edges}` },
   events: { needs: 'admin', theirs: 'absent', asks: '{ data { sequence type data } lastSequence }' },
@@ -76,6 +78,10 @@ const queries: Record<string, Row> = {
   storageHealth: { needs: 'admin', theirs: 'absent', asks: '{ countersDrift }' },
 }
 const mutations: Record<string, Row> = {
+  restoreFile: { needs: 'delete', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
+  purgeFile: { needs: 'delete', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
+  holdFile: { needs: 'admin', theirs: 'unknown', asks: '(fileId: $file, reason: "x") { fileId }' },
+  releaseHold: { needs: 'admin', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
   signIn: { needs: 'public', theirs: 'absent', asks: '(email: "nobody@example.com", password: "no such password") { token }' },
   signOut: { needs: 'any', theirs: 'absent', asks: '' },
   changePassword: { needs: 'any', theirs: 'absent', asks: '(currentPassword: "x", newPassword: "")' },

@@ -4,8 +4,6 @@
 -- 0, which most files have, is a file that passed every check. Null: kept before there were traits; its report is asked.
 ALTER TABLE "files" ADD COLUMN "traits" SMALLINT;
 ALTER TABLE "files" ALTER COLUMN "traits" SET DEFAULT 0;
-ALTER TABLE "trash" ADD COLUMN "traits" SMALLINT;
-ALTER TABLE "trash" ALTER COLUMN "traits" SET DEFAULT 0;
 
 CREATE FUNCTION report_traits(report jsonb) RETURNS smallint LANGUAGE sql IMMUTABLE AS $$
   SELECT (CASE WHEN report ? 'rulesVersion' THEN 0 ELSE 4 END | coalesce(bit_or(CASE c->>'check'

@@ -548,6 +548,122 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/files/{file_id}/hold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put a file on hold
+         * @description Puts a file on hold: until it is lifted, nothing deletes the file.
+         *
+         *     Requires the scope `admin`.
+         */
+        put: operations["holdFile"];
+        post?: never;
+        /**
+         * Lift the hold of a file
+         * @description Lifts the hold of a file.
+         *
+         *     Requires the scope `admin`.
+         */
+        delete: operations["releaseHold"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/holds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List holds
+         * @description Files that are on hold, the latest first.
+         *
+         *     Requires the scope `admin`.
+         */
+        get: operations["listHolds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trash": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files in the trash
+         * @description Files that were deleted and can be restored, the latest first.
+         *
+         *     Requires the scope `delete`.
+         */
+        get: operations["listTrash"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trash/{file_id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a file from the trash
+         * @description Puts a file of the trash back, as it was.
+         *
+         *     Requires the scope `delete`.
+         */
+        post: operations["restoreFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trash/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Take a file out of the trash for good
+         * @description Takes a file out of the trash for good, at once.
+         *
+         *     Requires the scope `delete`.
+         */
+        delete: operations["purgeFile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/stats": {
         parameters: {
             query?: never;
@@ -2368,6 +2484,72 @@ export interface components {
         };
         /** @description A file that is out of the quarantine. */
         OutOfQuarantine: {
+            /** @description Shape file_…. */
+            file_id: string;
+        };
+        HoldFileBody: {
+            /** @description Why it is held: 1 to 1024 characters. */
+            reason: string;
+        };
+        /** @description What keeps a file from being deleted, from expiring and from being purged. */
+        Hold: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /** @description Why it is held. */
+            reason: string;
+            /** @description Who holds it: usr_…, key_… or system. */
+            held_by: string;
+            /**
+             * Format: date-time
+             * @description Since when.
+             */
+            held_at: string;
+        };
+        /** @description A hold that was lifted. */
+        LiftedHold: {
+            /** @description Shape file_…. */
+            file_id: string;
+        };
+        /** @description A page of a list of Hold items. */
+        HoldPage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["Hold"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** @description A file that was deleted and can be restored. */
+        TrashedFile: {
+            /** @description Shape file_…. */
+            file_id: string;
+            /** @description The client’s name for it, cleaned. */
+            original_filename: string;
+            /**
+             * Format: int64
+             * @description Bytes: they still count.
+             */
+            size_bytes: number;
+            /** @description The context that it was uploaded into. */
+            context_key: string;
+            /**
+             * Format: date-time
+             * @description When it was deleted.
+             */
+            deleted_at: string;
+            /**
+             * Format: date-time
+             * @description From when on it is gone for good, by the context’s policy as it is now.
+             */
+            purge_at: string;
+        };
+        /** @description A page of a list of TrashedFile items. */
+        TrashedFilePage: {
+            /** @description The items, newest first unless said otherwise. */
+            data: components["schemas"]["TrashedFile"][];
+            /** @description Where this page stands. */
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** @description A file that is gone for good. */
+        PurgedFile: {
             /** @description Shape file_…. */
             file_id: string;
         };
@@ -6139,6 +6321,368 @@ export interface operations {
                         /** @constant */
                         status: "SUCCESS";
                         data: components["schemas"]["OutOfQuarantine"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["on_hold"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    holdFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": null
+                 *     }
+                 */
+                "application/json": components["schemas"]["HoldFileBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "reason": null,
+                     *         "held_by": "text",
+                     *         "held_at": "text"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["Hold"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    releaseHold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["LiftedHold"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listHolds: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only files of the context with this key.
+                 * @example invoices
+                 */
+                context?: string;
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "reason": null,
+                     *             "held_by": "text",
+                     *             "held_at": "text"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["HoldPage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    listTrash: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only files of the context with this key.
+                 * @example invoices
+                 */
+                context?: string;
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description Items on a page: 1 to 100. */
+                page_size?: number;
+                /** @description The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "data": [
+                     *           {
+                     *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "original_filename": "invoice-4711.pdf",
+                     *             "size_bytes": 48213,
+                     *             "context_key": "invoices",
+                     *             "deleted_at": "text",
+                     *             "purge_at": "text"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "page": 1,
+                     *           "page_size": 1,
+                     *           "total_items": 1,
+                     *           "total_pages": 1,
+                     *           "has_next": true,
+                     *           "has_previous": true
+                     *         }
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["TrashedFilePage"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            400: components["responses"]["bad_user_input"];
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    restoreFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "original_filename": "invoice-4711.pdf",
+                     *         "content_type": "application/pdf",
+                     *         "size_bytes": 48213,
+                     *         "context_key": "invoices",
+                     *         "checksum": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *         "metadata": {
+                     *           "order": 4711
+                     *         },
+                     *         "download_count": 3,
+                     *         "last_downloaded_at": "2026-11-20T10:00:00.000Z",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["FileMetadata"];
+                        /** Format: date-time */
+                        timestamp: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthenticated"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_server_error"];
+            503: components["responses"]["database_unavailable.overloaded"];
+        };
+    };
+    purgeFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Shape file_…. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "SUCCESS",
+                     *       "data": {
+                     *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0"
+                     *       },
+                     *       "timestamp": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "SUCCESS";
+                        data: components["schemas"]["PurgedFile"];
                         /** Format: date-time */
                         timestamp: string;
                     };

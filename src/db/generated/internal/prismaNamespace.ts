@@ -3571,7 +3571,6 @@ export const TrashedFileScalarFieldEnum = {
   createdAt: 'createdAt',
   updatedAt: 'updatedAt',
   quarantinedAt: 'quarantinedAt',
-  traits: 'traits',
   deletedAt: 'deletedAt',
   deletedBy: 'deletedBy',
   deletedByType: 'deletedByType'

@@ -29,13 +29,11 @@ export type AggregateTrashedFile = {
 export type TrashedFileAvgAggregateOutputType = {
   sizeBytes: number | null
   downloadCount: number | null
-  traits: number | null
 }
 
 export type TrashedFileSumAggregateOutputType = {
   sizeBytes: bigint | null
   downloadCount: bigint | null
-  traits: number | null
 }
 
 export type TrashedFileMinAggregateOutputType = {
@@ -54,7 +52,6 @@ export type TrashedFileMinAggregateOutputType = {
   createdAt: Date | null
   updatedAt: Date | null
   quarantinedAt: Date | null
-  traits: number | null
   deletedAt: Date | null
   deletedBy: string | null
   deletedByType: string | null
@@ -76,7 +73,6 @@ export type TrashedFileMaxAggregateOutputType = {
   createdAt: Date | null
   updatedAt: Date | null
   quarantinedAt: Date | null
-  traits: number | null
   deletedAt: Date | null
   deletedBy: string | null
   deletedByType: string | null
@@ -99,7 +95,6 @@ export type TrashedFileCountAggregateOutputType = {
   createdAt: number
   updatedAt: number
   quarantinedAt: number
-  traits: number
   deletedAt: number
   deletedBy: number
   deletedByType: number
@@ -110,13 +105,11 @@ export type TrashedFileCountAggregateOutputType = {
 export type TrashedFileAvgAggregateInputType = {
   sizeBytes?: true
   downloadCount?: true
-  traits?: true
 }
 
 export type TrashedFileSumAggregateInputType = {
   sizeBytes?: true
   downloadCount?: true
-  traits?: true
 }
 
 export type TrashedFileMinAggregateInputType = {
@@ -135,7 +128,6 @@ export type TrashedFileMinAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
-  traits?: true
   deletedAt?: true
   deletedBy?: true
   deletedByType?: true
@@ -157,7 +149,6 @@ export type TrashedFileMaxAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
-  traits?: true
   deletedAt?: true
   deletedBy?: true
   deletedByType?: true
@@ -180,7 +171,6 @@ export type TrashedFileCountAggregateInputType = {
   createdAt?: true
   updatedAt?: true
   quarantinedAt?: true
-  traits?: true
   deletedAt?: true
   deletedBy?: true
   deletedByType?: true
@@ -290,7 +280,6 @@ export type TrashedFileGroupByOutputType = {
   createdAt: Date
   updatedAt: Date
   quarantinedAt: Date | null
-  traits: number | null
   deletedAt: Date
   deletedBy: string
   deletedByType: string
@@ -336,7 +325,6 @@ export type TrashedFileWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"TrashedFile"> | Date | string | null
-  traits?: Prisma.IntNullableFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringFilter<"TrashedFile"> | string
@@ -360,7 +348,6 @@ export type TrashedFileOrderByWithRelationInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
-  traits?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -389,7 +376,6 @@ export type TrashedFileWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"TrashedFile"> | Date | string | null
-  traits?: Prisma.IntNullableFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringFilter<"TrashedFile"> | string
@@ -413,7 +399,6 @@ export type TrashedFileOrderByWithAggregationInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrderInput | Prisma.SortOrder
-  traits?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -444,7 +429,6 @@ export type TrashedFileScalarWhereWithAggregatesInput = {
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"TrashedFile"> | Date | string | null
-  traits?: Prisma.IntNullableWithAggregatesFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeWithAggregatesFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringWithAggregatesFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringWithAggregatesFilter<"TrashedFile"> | string
@@ -465,7 +449,6 @@ export type TrashedFileCreateInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
-  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -489,7 +472,6 @@ export type TrashedFileUncheckedCreateInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
-  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -510,7 +492,6 @@ export type TrashedFileUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -534,7 +515,6 @@ export type TrashedFileUncheckedUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -557,7 +537,6 @@ export type TrashedFileCreateManyInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
-  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -578,7 +557,6 @@ export type TrashedFileUpdateManyMutationInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -601,7 +579,6 @@ export type TrashedFileUncheckedUpdateManyInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -644,7 +621,6 @@ export type TrashedFileCountOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
-  traits?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -653,7 +629,6 @@ export type TrashedFileCountOrderByAggregateInput = {
 export type TrashedFileAvgOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
-  traits?: Prisma.SortOrder
 }
 
 export type TrashedFileMaxOrderByAggregateInput = {
@@ -672,7 +647,6 @@ export type TrashedFileMaxOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
-  traits?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -694,7 +668,6 @@ export type TrashedFileMinOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   quarantinedAt?: Prisma.SortOrder
-  traits?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   deletedBy?: Prisma.SortOrder
   deletedByType?: Prisma.SortOrder
@@ -703,7 +676,6 @@ export type TrashedFileMinOrderByAggregateInput = {
 export type TrashedFileSumOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   downloadCount?: Prisma.SortOrder
-  traits?: Prisma.SortOrder
 }
 
 export type TrashedFileCreateNestedManyWithoutContextInput = {
@@ -763,7 +735,6 @@ export type TrashedFileCreateWithoutContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
-  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -784,7 +755,6 @@ export type TrashedFileUncheckedCreateWithoutContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
-  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -836,7 +806,6 @@ export type TrashedFileScalarWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   quarantinedAt?: Prisma.DateTimeNullableFilter<"TrashedFile"> | Date | string | null
-  traits?: Prisma.IntNullableFilter<"TrashedFile"> | number | null
   deletedAt?: Prisma.DateTimeFilter<"TrashedFile"> | Date | string
   deletedBy?: Prisma.StringFilter<"TrashedFile"> | string
   deletedByType?: Prisma.StringFilter<"TrashedFile"> | string
@@ -857,7 +826,6 @@ export type TrashedFileCreateManyContextInput = {
   createdAt: Date | string
   updatedAt: Date | string
   quarantinedAt?: Date | string | null
-  traits?: number | null
   deletedAt: Date | string
   deletedBy: string
   deletedByType: string
@@ -878,7 +846,6 @@ export type TrashedFileUpdateWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -899,7 +866,6 @@ export type TrashedFileUncheckedUpdateWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -920,7 +886,6 @@ export type TrashedFileUncheckedUpdateManyWithoutContextInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   quarantinedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  traits?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   deletedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deletedBy?: Prisma.StringFieldUpdateOperationsInput | string
   deletedByType?: Prisma.StringFieldUpdateOperationsInput | string
@@ -945,7 +910,6 @@ export type TrashedFileSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
-  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
@@ -969,7 +933,6 @@ export type TrashedFileSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
-  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
@@ -993,7 +956,6 @@ export type TrashedFileSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
-  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
@@ -1017,13 +979,12 @@ export type TrashedFileSelectScalar = {
   createdAt?: boolean
   updatedAt?: boolean
   quarantinedAt?: boolean
-  traits?: boolean
   deletedAt?: boolean
   deletedBy?: boolean
   deletedByType?: boolean
 }
 
-export type TrashedFileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt" | "quarantinedAt" | "traits" | "deletedAt" | "deletedBy" | "deletedByType", ExtArgs["result"]["trashedFile"]>
+export type TrashedFileOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"fileId" | "tenantId" | "contextId" | "originalFilename" | "contentType" | "sizeBytes" | "checksum" | "blobPath" | "metadata" | "uploadedBy" | "uploadedByName" | "downloadCount" | "lastDownloadedAt" | "createdAt" | "updatedAt" | "quarantinedAt" | "deletedAt" | "deletedBy" | "deletedByType", ExtArgs["result"]["trashedFile"]>
 export type TrashedFileInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   context?: boolean | Prisma.FileContextDefaultArgs<ExtArgs>
 }
@@ -1056,7 +1017,6 @@ export type $TrashedFilePayload<ExtArgs extends runtime.Types.Extensions.Interna
     createdAt: Date
     updatedAt: Date
     quarantinedAt: Date | null
-    traits: number | null
     deletedAt: Date
     deletedBy: string
     deletedByType: string
@@ -1500,7 +1460,6 @@ export interface TrashedFileFieldRefs {
   readonly createdAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
   readonly quarantinedAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
-  readonly traits: Prisma.FieldRef<"TrashedFile", 'Int'>
   readonly deletedAt: Prisma.FieldRef<"TrashedFile", 'DateTime'>
   readonly deletedBy: Prisma.FieldRef<"TrashedFile", 'String'>
   readonly deletedByType: Prisma.FieldRef<"TrashedFile", 'String'>

@@ -1,0 +1,111 @@
+import type { Actor } from '../auth/actor.js'
+import { momentAt } from '../cursors.js'
+import type { Database } from '../db/client.js'
+import { notFound } from '../errors.js'
+import type { FileContextService } from '../file-contexts/file-context.service.js'
+import { type Page, pageOf, placeOf } from '../graphql/page.js'
+import { isId } from '../ids.js'
+import type { AuditRow } from '../ledger/entry.js'
+import type { Ledger, Transaction } from '../ledger/ledger.js'
+import type { Hold, HoldsArgs } from './hold.type.js'
+
+interface HeldFile {
+  original_filename: string
+  context_key: string
+  reason: string | null
+}
+
+const columns = `h.file_id AS "fileId", h.reason, h.held_by AS "heldBy", h.held_at AS "heldAt"`
+
+/** Files that nothing may delete. A hold is a row that every deletion looks at under the tenant's lock, which a hold takes too. */
+export class HoldService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #contexts: FileContextService
+
+  constructor(parts: { db: Database; ledger: Ledger; contexts: FileContextService }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#contexts = parts.contexts
+  }
+
+  /** Latest first. */
+  async list(actor: Actor, { context, ...args }: HoldsArgs): Promise<Page<Hold>> {
+    const place = placeOf('file', args)
+    const found = typeof context === 'string' ? await this.#contexts.find(actor, context) : undefined
+    if (typeof context === 'string' && !found) return pageOf<Hold>([], 0, place)
+    const contextIds = found && [found.contextId]
+    const held = `FROM holds h JOIN files f ON f.tenant_id = h.tenant_id AND f.file_id = h.file_id WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`
+    const since = place.afterId === undefined ? null : momentAt(args.after!, 'held_at')
+    const { rows } = await this.#db.pool.query<Hold>(
+      `SELECT ${columns} ${held} AND ($3::timestamptz IS NULL OR (h.held_at, h.file_id) < ($3, $4)) ORDER BY h.held_at DESC, h.file_id DESC OFFSET $5 LIMIT $6`,
+      [
+        actor.tenantId,
+        contextIds,
+        since,
+        place.afterId ?? '',
+        since ? 0 : (place.page - 1) * place.pageSize,
+        place.pageSize + (since ? 1 : 0),
+      ],
+    )
+    const counted = await this.#db.pool.query<{ total: number }>(`SELECT count(*) AS total ${held}`, [actor.tenantId, contextIds])
+    return pageOf(rows, Number(counted.rows[0]!.total), place)
+  }
+
+  /** Several at once, by file, for relations. */
+  async byFile(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
+    const { rows } = await this.#db.pool.query<Hold>(
+      `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,
+      [tenantId, fileIds],
+    )
+    return new Map(rows.map((hold) => [hold.fileId, hold]))
+  }
+
+  /** One that is there already has the reason given last. Throws 404, also for a file in the trash. */
+  put(actor: Actor, fileId: string, reason: string): Promise<Hold> {
+    const { tenantId } = actor
+    return this.#ledger.change(tenantId, async (tx) => {
+      const file = await fileOf(tx, actor, fileId)
+      const isNew = file.reason !== reason
+      if (isNew)
+        await tx.$executeRaw`INSERT INTO holds (tenant_id, file_id, reason, held_by, held_by_type, held_at)
+          VALUES (${tenantId}, ${fileId}, ${reason}, ${actor.id}, ${actor.kind}, clock_timestamp())
+          ON CONFLICT (tenant_id, file_id) DO UPDATE SET reason = excluded.reason, held_by = excluded.held_by, held_by_type = excluded.held_by_type, held_at = excluded.held_at`
+      const hold = await tx.hold.findUniqueOrThrow({ where: { tenantId_fileId: { tenantId, fileId } } })
+      return { result: hold, entry: isNew ? { audit: [auditOf(actor, fileId, file, { change: 'held', reason })] } : [] }
+    })
+  }
+
+  /** Throws 404 where there is none. */
+  lift(actor: Actor, fileId: string): Promise<{ fileId: string }> {
+    const { tenantId } = actor
+    return this.#ledger.change(tenantId, async (tx) => {
+      const file = await fileOf(tx, actor, fileId)
+      const { count } = await tx.hold.deleteMany({ where: { tenantId, fileId } })
+      if (count === 0) throw notFound('hold', fileId)
+      return { result: { fileId }, entry: { audit: [auditOf(actor, fileId, file, { change: 'unheld', reason: file.reason })] } }
+    })
+  }
+}
+
+async function fileOf(tx: Transaction, actor: Actor, fileId: string): Promise<HeldFile> {
+  if (!isId('file', fileId)) throw notFound('file', fileId)
+  const [file] = await tx.$queryRaw<HeldFile[]>`
+    SELECT f.original_filename, c.context_key, h.reason FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+      LEFT JOIN holds h ON h.tenant_id = f.tenant_id AND h.file_id = f.file_id
+    WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId}`
+  if (!file) throw notFound('file', fileId)
+  return file
+}
+
+const auditOf = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'file',
+  action: 'updated',
+  entityType: 'file',
+  entityId: fileId,
+  entityName: file.original_filename,
+  details,
+  contextKey: file.context_key,
+})

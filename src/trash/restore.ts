@@ -1,0 +1,56 @@
+import type { Actor } from '../auth/actor.js'
+import { conflict, notFound } from '../errors.js'
+import type { AuditRow } from '../ledger/entry.js'
+import type { Transaction } from '../ledger/ledger.js'
+
+interface TrashedRow {
+  original_filename: string
+  context_id: string
+  context_key: string
+  status: string
+}
+
+/** Puts a file back as it was, under the tenant's lock. Gives its context and the audit entry. */
+export async function restore(
+  tx: Transaction,
+  actor: Actor,
+  fileId: string,
+): Promise<{ context: { contextId: string; contextKey: string }; audit: AuditRow[] }> {
+  const [row] = await tx.$queryRawUnsafe<TrashedRow[]>(
+    `SELECT t.original_filename, t.context_id, c.context_key, c.status FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
+     WHERE t.tenant_id = $1 AND t.file_id = $2 AND ($3::text[] IS NULL OR t.context_id = ANY ($3))`,
+    actor.tenantId,
+    fileId,
+    actor.contexts,
+  )
+  if (!row) throw notFound('file', fileId)
+  const { context_id: contextId, context_key: contextKey, status } = row
+  if (status !== 'active') throw conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status })
+  await tx.$executeRawUnsafe(statement, actor.tenantId, fileId, actor.kind === 'api_key' ? actor.id : null)
+  const audit: AuditRow = {
+    actor,
+    tenantId: actor.tenantId,
+    auditType: 'file',
+    action: 'updated',
+    entityType: 'file',
+    entityId: fileId,
+    entityName: row.original_filename,
+    details: { change: 'restored' },
+    contextKey,
+  }
+  return { context: { contextId, contextKey }, audit: [audit] }
+}
+
+// Its bytes never stopped counting. The deletion is taken back in the statistics too, so that what came less what went is what is held.
+// It waits to be scanned where other files were meanwhile.
+const statement = `
+WITH back AS (DELETE FROM trash WHERE tenant_id = $1 AND file_id = $2 RETURNING *),
+filed AS (INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
+    download_count, last_downloaded_at, created_at, updated_at, quarantined_at, traits)
+  SELECT file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
+    download_count, last_downloaded_at, created_at, now(), quarantined_at,
+    (SELECT report_traits(r.report) FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = $2 ORDER BY r.validated_at DESC LIMIT 1) FROM back),
+totals AS (UPDATE file_totals t SET files = t.files + 1 FROM back b WHERE t.tenant_id = $1 AND t.context_id = b.context_id),
+head AS (UPDATE tenant_heads SET files = files + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM back)),
+scan AS (INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until) SELECT tenant_id, file_id, context_id, now() FROM back ON CONFLICT DO NOTHING)
+INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, files_deleted) SELECT $1, $3, context_id, date_trunc('hour', now(), 'UTC'), -1 FROM back`

@@ -1,0 +1,34 @@
+import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
+import type { Attempt } from '../admission/attempt.js'
+import type { Actor } from '../auth/actor.js'
+import { File } from '../files/file.type.js'
+import { By, CurrentAttempt, Requires } from '../graphql/requires.js'
+import type { TrashService } from './trash.service.js'
+import { PurgedFile, TrashArgs, TrashedFilePage } from './trash.type.js'
+
+@Resolver()
+export class TrashResolver {
+  readonly #trash: TrashService
+
+  constructor(trash: TrashService) {
+    this.#trash = trash
+  }
+
+  @Requires('delete')
+  @Query(() => TrashedFilePage, { description: 'Files that were deleted and can be restored, the latest first.' })
+  trash(@By() actor: Actor, @Args(() => TrashArgs) args: TrashArgs) {
+    return this.#trash.list(actor, args)
+  }
+
+  @Requires('delete')
+  @Mutation(() => File, { description: 'Puts a file of the trash back, as it was.' })
+  restoreFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+    return this.#trash.restore(attempt, fileId)
+  }
+
+  @Requires('delete')
+  @Mutation(() => PurgedFile, { description: 'Takes a file out of the trash for good, at once.' })
+  purgeFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+    return this.#trash.purge(attempt, fileId)
+  }
+}

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { aTime, dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { aged, expire, healthy } from '../support/life.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+})
+afterAll(() => world.close())
+
+const upload = async (contextKey: string): Promise<string> =>
+  (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id
+const hold = (fileId: string, reason: unknown = 'Case 7') => tenant.admin.rest('PUT', `/files/${fileId}/hold`, { reason })
+const context = (contextKey: string) => tenant.context(contextKey, { scan_for_viruses: false })
+
+test('a file on hold cannot be deleted, alone or with others, until the hold is lifted', async () => {
+  await context('held')
+  const [held, free] = [await upload('held'), await upload('held')]
+  expect(dataOf(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: aTime })
+  expect(refusal(await tenant.admin.delete(`/files/${held}`))).toEqual([409, 'on_hold'])
+  expect(dataOf(await tenant.admin.post('/files/delete', { file_ids: [held, free] }))).toEqual([
+    { file_id: held, deleted: false, error: { code: 'on_hold', message: expect.stringContaining(held) } },
+    { file_id: free, deleted: true, error: null },
+  ])
+  expect(dataOf(await tenant.admin.delete(`/files/${held}/hold`))).toEqual({ file_id: held })
+  expect(refusal(await tenant.admin.delete(`/files/${held}/hold`))).toEqual([404, 'not_found'])
+  dataOf(await tenant.admin.delete(`/files/${held}`))
+  expect(await world.app.services.storageHealth.verify()).toEqual(healthy)
+})
+
+test('a file on hold does not expire, and does so when the hold is lifted', async () => {
+  await context('aging')
+  dataOf(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
+  const fileId = await aged(world, await upload('aging'), 2)
+  dataOf(await hold(fileId))
+  await expire(world)
+  dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))
+  dataOf(await tenant.admin.delete(`/files/${fileId}/hold`))
+  await expire(world)
+  expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
+})
+
+test('another reason takes the place of the first; the same again changes nothing', async () => {
+  await context('again')
+  const fileId = await upload('again')
+  const first = dataOf(await hold(fileId, 'One'))
+  expect(dataOf(await hold(fileId, 'One'))).toEqual(first)
+  expect(dataOf(await hold(fileId, 'Two'))).toMatchObject({ reason: 'Two' })
+  dataOf(await tenant.admin.delete(`/files/${fileId}/hold`))
+  const entries = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${fileId}&action=updated`))
+  expect(entries.map(({ details }: { details: object }) => details)).toEqual([
+    { change: 'unheld', reason: 'Two' },
+    { change: 'held', reason: 'Two' },
+    { change: 'held', reason: 'One' },
+  ])
+  const { rows } = await world.database.pool.query(
+    `SELECT type FROM journal WHERE subject = $1 AND type LIKE 'file.h%' ORDER BY sequence`,
+    [fileId],
+  )
+  expect(rows.map(({ type }) => type)).toEqual(['file.held', 'file.held', 'file.hold_released'])
+})
+
+test('a hold needs a reason, and a file that is there', async () => {
+  await context('needy')
+  const fileId = await upload('needy')
+  expect(faultyFields(await hold(fileId, ''))).toEqual(['reason'])
+  expect(faultyFields(await hold(fileId, 'x'.repeat(1025)))).toEqual(['reason'])
+  expect(faultyFields(await tenant.admin.rest('PUT', `/files/${fileId}/hold`, {}))).toEqual(['reason'])
+  expect(refusal(await hold('file_00000000000000000000000000'))).toEqual([404, 'not_found'])
+  expect(refusal(await tenant.admin.delete(`/files/${fileId}/hold`))).toEqual([404, 'not_found'])
+})
+
+test('holds are listed, the latest first, and followed by their link', async () => {
+  await context('listed')
+  const ids = [await upload('listed'), await upload('listed'), await upload('listed')]
+  for (const fileId of ids) dataOf(await hold(fileId))
+  const first = await tenant.admin.get('/holds?context=listed&page_size=2')
+  const [, next] = /<\/api\/v1([^>]+)>/.exec(first.headers.get('link')!)!
+  const seen = [...itemsOf(first), ...itemsOf(await tenant.admin.get(next!))]
+  expect(seen.map(({ file_id }: { file_id: string }) => file_id)).toEqual(ids.reverse())
+})
+
+test('GraphQL has the same, and tells it with the file', async () => {
+  await context('queried')
+  const fileId = await upload('queried')
+  const put = await tenant.admin.graphql(`mutation { holdFile(fileId: "${fileId}", reason: "Case 8") { fileId reason } }`)
+  expect(put.body.data.holdFile).toEqual({ fileId, reason: 'Case 8' })
+  const read = await tenant.admin.graphql(
+    `{ file(fileId: "${fileId}") { hold { reason heldBy } } holds(context: "queried") { data { fileId } } }`,
+  )
+  expect(read.body.data).toEqual({ file: { hold: { reason: 'Case 8', heldBy: tenant.admin.id } }, holds: { data: [{ fileId }] } })
+  expect(graphqlCode(await tenant.admin.graphql(`mutation { deleteFile(fileId: "${fileId}") { fileId } }`))).toBe('ON_HOLD')
+  const lifted = await tenant.admin.graphql(`mutation { releaseHold(fileId: "${fileId}") { fileId } }`)
+  expect(lifted.body.data.releaseHold).toEqual({ fileId })
+})

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { dataOf, itemsOf, refusal } from '../support/answers.js'
+import { aged, expire, healthy, trashedFor } from '../support/life.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let other: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  other = await World.open({ SCANNER_URL: 'none:' }, world)
+  tenant = await world.tenant()
+})
+afterAll(async () => {
+  await other.close()
+  await world.close()
+})
+
+const upload = async (contextKey: string): Promise<string> =>
+  (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id
+const keeping = async (contextKey: string, policy: object) => {
+  await tenant.context(contextKey, { scan_for_viruses: false })
+  dataOf(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
+}
+const statusOf = async (fileId: string) => (await tenant.admin.get(`/files/${fileId}/metadata`)).status
+const idsIn = async (path: string) => itemsOf(await tenant.admin.get(path)).map(({ file_id }: { file_id: string }) => file_id)
+
+/** So many files of ten bytes, uploaded two days ago. */
+const seed = async (contextKey: string, files: number) => {
+  const template = await aged(world, await upload(contextKey), 2)
+  await world.database.pool.query(
+    `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+     SELECT left(file_id, 21) || lpad(i::text, 10, '0'), tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path || i, uploaded_by, created_at, updated_at
+     FROM files, generate_series(2, $2::int) i WHERE file_id = $1`,
+    [template, files],
+  )
+  await world.app.services.storageHealth.repairCounters()
+}
+
+test('files that are older than their context keeps them are deleted by the system, others are not', async () => {
+  await keeping('short', { retention_days: 30 })
+  await keeping('endless', { trash_days: 3 })
+  const [young, almost, old] = [
+    await upload('short'),
+    await aged(world, await upload('short'), 29.9),
+    await aged(world, await upload('short'), 30.1),
+  ]
+  const kept = await aged(world, await upload('endless'), 400)
+  expect(await expire(world)).toEqual({ deleted: 1, purged: 0 })
+  expect(await Promise.all([young, almost, old, kept].map(statusOf))).toEqual([200, 200, 404, 200])
+  const [entry] = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${old}`))
+  expect(entry).toMatchObject({ action: 'deleted', performed_by_type: 'system', details: { size_bytes: 10, retention_days: 30 } })
+  expect(await idsIn('/trash')).toEqual([])
+})
+
+test('what expires goes to the trash where there is one, and from there for good', async () => {
+  await keeping('both', { retention_days: 30, trash_days: 5 })
+  const fileId = await aged(world, await upload('both'), 31)
+  await expire(world)
+  expect(await idsIn('/trash?context=both')).toEqual([fileId])
+  await trashedFor(world, fileId, 5)
+  expect(await expire(world)).toEqual({ deleted: 0, purged: 1 })
+  const { rows } = await world.database.pool.query(
+    `SELECT type, entry FROM journal WHERE subject = $1 AND type <> 'file.accepted' ORDER BY sequence`,
+    [fileId],
+  )
+  expect(rows.map(({ type }) => type)).toEqual(['file.deleted', 'file.purged'])
+  for (const { entry } of rows) expect(JSON.parse(entry).data).toMatchObject({ file_id: fileId, performed_by_id: 'system' })
+})
+
+test('a restored file that is due expires again: restoring is no way around a retention', async () => {
+  await keeping('again', { retention_days: 30, trash_days: 5 })
+  const fileId = await aged(world, await upload('again'), 31)
+  await expire(world)
+  dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+  await expire(world)
+  expect(await idsIn('/trash?context=again')).toEqual([fileId])
+})
+
+test('many files go in batches, beside uploads, by two replicas, each file once', async () => {
+  await keeping('many', { retention_days: 1 })
+  await seed('many', 450)
+  const uploads = (async () => {
+    const kept: string[] = []
+    for (let at = 0; at < 20; at++) kept.push(await upload('many'))
+    return kept
+  })()
+  const turns = await Promise.all([expire(world), expire(other)])
+  expect(turns.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(450)
+  const kept = await uploads
+  expect((await idsIn('/files?context=many&page_size=100')).sort()).toEqual(kept.sort())
+  const { rows } = await world.database.pool.query(
+    `SELECT count(*)::int AS events, count(DISTINCT subject)::int AS files FROM journal WHERE type = 'file.deleted' AND context_key = 'many'`,
+  )
+  expect(rows).toEqual([{ events: 450, files: 450 }])
+  expect((await world.app.services.storageHealth.verify()).countersDrift).toBe(0)
+})
+
+test('what was cut off is gone on with, and what is kept on the way is passed over', async () => {
+  await keeping('resumed', { retention_days: 1 })
+  await seed('resumed', 250)
+  const ids = (
+    await world.database.pool.query<{ file_id: string }>(
+      'SELECT file_id FROM files WHERE tenant_id = $1 ORDER BY file_id LIMIT 120',
+      [tenant.tenantId],
+    )
+  ).rows
+  for (const { file_id } of ids.slice(0, 3)) dataOf(await tenant.admin.rest('PUT', `/files/${file_id}/hold`, { reason: 'x' }))
+  let batches = 0
+  await world.app.services.expiry.expire({
+    goOn: () => ++batches <= 2,
+    onFailed: (_, error) => {
+      throw error
+    },
+  })
+  expect(dataOf(await tenant.admin.get('/files?context=resumed')).pagination.total_items).toBeGreaterThan(100)
+  await expire(world)
+  expect((await idsIn('/files?context=resumed&page_size=100')).length).toBe(
+    (
+      await world.database.pool.query(
+        'SELECT 1 FROM holds h JOIN files f USING (tenant_id, file_id) WHERE f.original_filename = $1 AND f.context_id = (SELECT context_id FROM file_contexts WHERE tenant_id = $2 AND context_key = $3)',
+        ['a.txt', tenant.tenantId, 'resumed'],
+      )
+    ).rowCount,
+  )
+})
+
+test('a retention that is switched off before its turn deletes nothing', async () => {
+  await keeping('off', { retention_days: 30 })
+  const fileId = await aged(world, await upload('off'), 60)
+  dataOf(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
+  await expire(world)
+  expect(await statusOf(fileId)).toBe(200)
+  dataOf(await tenant.admin.patch('/contexts/off/policy', { retention_days: 30 }))
+  await expire(world)
+  expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
+})
+
+test('what fails in one context keeps no other', async () => {
+  await keeping('broken', { retention_days: 30 })
+  await keeping('sound', { retention_days: 30 })
+  const [stuck, gone] = [await aged(world, await upload('broken'), 60), await aged(world, await upload('sound'), 60)]
+  await world.database.pool.query(
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not this one'; END $$;
+     CREATE TRIGGER refused BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.file_id = '${stuck}') EXECUTE FUNCTION refuse()`,
+  )
+  const failed: string[] = []
+  await world.app.services.expiry.expire({ onFailed: (context) => failed.push(context) })
+  await world.database.pool.query('DROP FUNCTION refuse CASCADE')
+  expect(failed).toHaveLength(1)
+  expect([await statusOf(stuck), await statusOf(gone)]).toEqual([200, 404])
+  await expire(world)
+  expect(await statusOf(stuck)).toBe(404)
+  expect(healthy.countersDrift).toBe((await world.app.services.storageHealth.verify()).countersDrift)
+})

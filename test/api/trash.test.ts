@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { aTime, dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { expire, healthy, trashedFor } from '../support/life.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+})
+afterAll(() => world.close())
+
+const created = { status: 201, message: true, timestamp: false }
+const bin = { allowed_extensions: ['txt'], scan_for_viruses: false }
+
+/** A context with a trash, and a file in it of ten bytes. */
+async function withTrash(contextKey: string, policy: object = { trash_days: 7 }): Promise<() => Promise<string>> {
+  await tenant.context(contextKey, bin)
+  dataOf(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
+  return async () => dataOf(await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.'), created).file_id
+}
+
+const verified = () => world.app.services.storageHealth.verify({ deep: true })
+const usedBytes = async (contextKey: string) => dataOf(await tenant.admin.get(`/contexts/${contextKey}`)).storage_used_bytes
+const filesIn = async (contextKey: string) =>
+  dataOf(await tenant.admin.get(`/files?context=${contextKey}`)).pagination.total_items
+const trashOf = async (contextKey: string) => itemsOf(await tenant.admin.get(`/trash?context=${contextKey}`))
+const auditOf = async (fileId: string) =>
+  itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${fileId}`)).map(
+    ({ action, performed_by_type, details }: Record<string, never>) => [action, performed_by_type, details],
+  )
+
+test('a deleted file is gone for every other endpoint, and in the trash', async () => {
+  const upload = await withTrash('gone')
+  const fileId = await upload()
+  const { download_url: url } = dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
+  expect(dataOf(await tenant.admin.delete(`/files/${fileId}`))).toEqual({ file_id: fileId })
+  for (const path of ['', '/metadata', '/validation'])
+    expect(refusal(await tenant.admin.get(`/files/${fileId}${path}`))).toEqual([404, 'not_found'])
+  expect(refusal(await tenant.admin.delete(`/files/${fileId}`))).toEqual([404, 'not_found'])
+  expect(refusal(await tenant.admin.rest('PUT', `/files/${fileId}/hold`, { reason: 'late' }))).toEqual([404, 'not_found'])
+  expect((await fetch(url)).status).toBe(404)
+  expect(await filesIn('gone')).toBe(0)
+  const [item, ...others] = await trashOf('gone')
+  expect(others).toEqual([])
+  expect(item).toEqual({
+    file_id: fileId,
+    original_filename: 'a.txt',
+    size_bytes: 10,
+    context_key: 'gone',
+    deleted_at: aTime,
+    purge_at: aTime,
+  })
+  expect(Date.parse(item.purge_at) - Date.parse(item.deleted_at)).toBe(7 * 86_400_000)
+})
+
+test('its bytes still count, its number does not, and all counters agree', async () => {
+  const upload = await withTrash('counted')
+  const [kept, fileId] = [await upload(), await upload()]
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  expect(await usedBytes('counted')).toBe(20)
+  expect(await filesIn('counted')).toBe(1)
+  expect(await verified()).toEqual(healthy)
+  dataOf(await tenant.admin.delete(`/trash/${fileId}`))
+  expect(await usedBytes('counted')).toBe(10)
+  expect(await verified()).toEqual(healthy)
+  dataOf(await tenant.admin.delete(`/files/${kept}`))
+  dataOf(await tenant.admin.post(`/trash/${kept}/restore`))
+  expect(await verified()).toEqual(healthy)
+})
+
+test('repaired counters know the trash', async () => {
+  const upload = await withTrash('repaired')
+  dataOf(await tenant.admin.delete(`/files/${await upload()}`))
+  await world.database.pool.query('UPDATE file_totals SET bytes = bytes + 7, files = files + 1 WHERE tenant_id = $1', [
+    tenant.tenantId,
+  ])
+  await world.database.pool.query('UPDATE tenant_heads SET bytes = bytes + 7 WHERE tenant_id = $1', [tenant.tenantId])
+  await world.app.services.storageHealth.repairCounters()
+  expect(await verified()).toEqual(healthy)
+  expect(await usedBytes('repaired')).toBe(10)
+})
+
+test('a restored file is as it was, and can be read', async () => {
+  const upload = await withTrash('back')
+  const fileId = await upload()
+  const { updated_at: _, ...before } = dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  const { updated_at: _now, ...after } = dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+  expect(after).toEqual(before)
+  const { download_url: url } = dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
+  expect(await (await fetch(url)).text()).toBe('ten bytes.')
+  expect(dataOf(await tenant.admin.get(`/files/${fileId}/validation`)).outcome).toBe('accepted')
+  expect(await trashOf('back')).toEqual([])
+  expect(await filesIn('back')).toBe(1)
+  expect(refusal(await tenant.admin.post(`/trash/${fileId}/restore`))).toEqual([404, 'not_found'])
+  expect(dataOf(await tenant.admin.post('/contexts/back/preview', {}))).toMatchObject({ files: 1, undecided: 0 })
+})
+
+test('a file is restored into an active context only', async () => {
+  const upload = await withTrash('closed')
+  const fileId = await upload()
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  dataOf(await tenant.admin.patch('/contexts/closed', { status: 'disabled' }))
+  expect(refusal(await tenant.admin.post(`/trash/${fileId}/restore`))).toEqual([409, 'conflict'])
+  dataOf(await tenant.admin.patch('/contexts/closed', { status: 'active' }))
+  dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+})
+
+test('nothing is purged before its time, everything after it; lowering the days holds for what is there', async () => {
+  const upload = await withTrash('timed')
+  const [early, late] = [await upload(), await upload()]
+  for (const fileId of [early, late]) dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  await trashedFor(world, late, 6)
+  await expire(world)
+  expect(await trashOf('timed')).toHaveLength(2)
+  dataOf(await tenant.admin.patch('/contexts/timed/policy', { trash_days: 6 }))
+  await expire(world)
+  expect((await trashOf('timed')).map(({ file_id }: { file_id: string }) => file_id)).toEqual([early])
+  expect(await auditOf(late)).toEqual([
+    ['deleted', 'system', { change: 'purged', size_bytes: 10 }],
+    ['deleted', 'api_key', { size_bytes: 10 }],
+    ['created', 'api_key', expect.any(Object)],
+  ])
+  dataOf(await tenant.admin.patch('/contexts/timed/policy', { trash_days: 0 }))
+  await expire(world)
+  expect(await trashOf('timed')).toEqual([])
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+  expect(await verified()).toEqual(healthy)
+  expect(
+    (await world.database.pool.query('SELECT 1 FROM validation_reports WHERE file_id = ANY ($1)', [[early, late]])).rowCount,
+  ).toBe(0)
+})
+
+test('a sweep leaves the blobs of the trash alone, whatever the journal says', async () => {
+  const upload = await withTrash('swept')
+  const fileId = await upload()
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  await world.database.pool.query(
+    `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant_id, blob_path, now() - interval '1 day' FROM trash WHERE file_id = $1`,
+    [fileId],
+  )
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+  dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+  await world.database.pool.query('DELETE FROM blob_garbage WHERE tenant_id = $1 AND NOT taken', [tenant.tenantId])
+  expect(await verified()).toEqual(healthy)
+})
+
+test('restoring and purging are audited, and are events', async () => {
+  const upload = await withTrash('told')
+  const fileId = await upload()
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  dataOf(await tenant.admin.delete(`/trash/${fileId}`))
+  expect(await auditOf(fileId)).toEqual([
+    ['deleted', 'api_key', { change: 'purged', size_bytes: 10 }],
+    ['deleted', 'api_key', { size_bytes: 10 }],
+    ['updated', 'api_key', { change: 'restored' }],
+    ['deleted', 'api_key', { size_bytes: 10 }],
+    ['created', 'api_key', expect.any(Object)],
+  ])
+  const { rows } = await world.database.pool.query('SELECT type FROM journal WHERE subject = $1 ORDER BY sequence', [fileId])
+  expect(rows.map(({ type }) => type)).toEqual(['file.accepted', 'file.deleted', 'file.restored', 'file.deleted', 'file.purged'])
+})
+
+test('where there is no trash, a deletion is for good at once', async () => {
+  const upload = await withTrash('plain', { trash_days: 0 })
+  const fileId = await upload()
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  expect(await trashOf('plain')).toEqual([])
+  expect(refusal(await tenant.admin.post(`/trash/${fileId}/restore`))).toEqual([404, 'not_found'])
+  expect((await auditOf(fileId)).map(([action]: [string]) => action)).toEqual(['deleted', 'created'])
+})
+
+test('a context with files in the trash cannot be deleted', async () => {
+  const upload = await withTrash('clinging')
+  const fileId = await upload()
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  const answer = await tenant.admin.delete('/contexts/clinging')
+  expect(refusal(answer)).toEqual([409, 'conflict'])
+  expect(answer.body.error.details).toEqual({ context_key: 'clinging', files: 0, trashed: 1 })
+  dataOf(await tenant.admin.delete(`/trash/${fileId}`))
+  dataOf(await tenant.admin.delete('/contexts/clinging'))
+})
+
+test('several files at once go to the trash too, and the list is followed by its link', async () => {
+  const upload = await withTrash('many')
+  const ids = [await upload(), await upload(), await upload()]
+  dataOf(await tenant.admin.post('/files/delete', { file_ids: ids }))
+  const seen: string[] = []
+  for (let path: string | undefined = '/trash?context=many&page_size=2'; path; ) {
+    const answer = await tenant.admin.get(path)
+    seen.push(...itemsOf(answer).map(({ file_id }: { file_id: string }) => file_id))
+    path = /<\/api\/v1([^>]+)>/.exec(answer.headers.get('link') ?? '')?.[1]
+  }
+  expect(seen.sort()).toEqual([...ids].sort())
+  expect(itemsOf(await tenant.admin.get('/trash?context=nobodys'))).toEqual([])
+  expect(faultyFields(await tenant.admin.get('/trash?after=nonsense'))).toEqual(['after'])
+})
+
+test('a key that is restricted to other contexts sees nothing of it', async () => {
+  const upload = await withTrash('hidden')
+  await tenant.context('elsewhere', bin)
+  const fileId = await upload()
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  const key = await tenant.key(['delete'], { contexts: ['elsewhere'] })
+  expect(itemsOf(await key.get('/trash'))).toEqual([])
+  expect(refusal(await key.post(`/trash/${fileId}/restore`))).toEqual([404, 'not_found'])
+  expect(refusal(await key.delete(`/trash/${fileId}`))).toEqual([404, 'not_found'])
+  expect(await trashOf('hidden')).toHaveLength(1)
+})
+
+test('GraphQL has the same', async () => {
+  const upload = await withTrash('queried')
+  const fileId = await upload()
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  const { body } = await tenant.admin.graphql(
+    '{ trash(context: "queried") { data { fileId sizeBytes contextKey } pagination { totalItems } } }',
+  )
+  expect(body.data.trash).toEqual({ data: [{ fileId, sizeBytes: 10, contextKey: 'queried' }], pagination: { totalItems: 1 } })
+  const back = await tenant.admin.graphql(`mutation { restoreFile(fileId: "${fileId}") { fileId originalFilename } }`)
+  expect(back.body.data.restoreFile).toEqual({ fileId, originalFilename: 'a.txt' })
+  expect(graphqlCode(await tenant.admin.graphql(`mutation { purgeFile(fileId: "${fileId}") { fileId } }`))).toBe('NOT_FOUND')
+})

@@ -1,0 +1,30 @@
+import { firstIdAt } from '../../src/ids.js'
+import type { World } from './world.js'
+
+const day = 86_400_000
+
+/** As if a file had been uploaded so many days before: its id and its time, wherever they stand. Gives its id as it is now. */
+export async function aged({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number): Promise<string> {
+  const moment = new Date(Date.now() - days * day)
+  const older = firstIdAt('file', moment).slice(0, 15) + fileId.slice(15)
+  await pool.query('UPDATE files SET file_id = $2, created_at = $3 WHERE file_id = $1', [fileId, older, moment])
+  for (const table of ['validation_reports', 'holds'])
+    await pool.query(`UPDATE ${table} SET file_id = $2 WHERE file_id = $1`, [fileId, older])
+  // Ranges are counted by id.
+  await pool.query('DELETE FROM file_ranges WHERE from_id > $1', [older])
+  return older
+}
+
+/** As if a file had been in the trash for so many days. */
+export const trashedFor = ({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number) =>
+  pool.query('UPDATE trash SET deleted_at = deleted_at - make_interval(days => $2) WHERE file_id = $1', [fileId, days])
+
+/** What is due, now and not in five minutes. Throws what failed. */
+export const expire = ({ app }: Pick<World, 'app'>) =>
+  app.services.expiry.expire({
+    onFailed: (context, error) => {
+      throw new Error(`${context} failed`, { cause: error })
+    },
+  })
+
+export const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
