@@ -95,7 +95,7 @@ export class Admission {
     if (attempt.settled) return
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage?.(attempt.call, error)
     this.#noteRefusal(attempt.call, told)
-    const entry = { ...attempt.fail(told), blocked: blockedBy(attempt, endpoint, told) }
+    const entry = { ...attempt.fail(told), ...refusedBy(attempt, endpoint, told) }
     if (entry.call || entry.blocked) await this.#parts.record(entry).catch(() => {})
   }
 
@@ -130,14 +130,22 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')
 }
 
-/** Too large before its context was known: counted for the tenant and the key. */
-function blockedBy(attempt: Attempt, { dryRun }: Endpoint, { code }: PublicError): Entry['blocked'] {
-  if (code !== 'size_exceeded' || dryRun || attempt.operation !== 'upload') return undefined
+/** Too large before its context was known: counted for the tenant and the key, and a verdict like any other. */
+function refusedBy(attempt: Attempt, { dryRun }: Endpoint, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
+  if (code !== 'size_exceeded' || dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt
+  const { tenantId } = actor
+  const apiKeyId = actor.kind === 'api_key' ? actor.id : null
+  const unknown = {
+    contextKey: null,
+    rulesVersion: null,
+    originalFilename: null,
+    sizeBytes: null,
+    checksum: null,
+    validation: null,
+  }
   return {
-    tenantId: actor.tenantId,
-    contextId: null,
-    apiKeyId: actor.kind === 'api_key' ? actor.id : null,
-    reason: 'size_exceeded',
+    blocked: { tenantId, contextId: null, apiKeyId, reason: 'size_exceeded' },
+    rejection: { ...unknown, actor, reason: 'size_exceeded', message },
   }
 }

@@ -50,12 +50,13 @@ export const storageCommands: Record<string, Command> = {
     options: { deep: { type: 'boolean' }, repair: { type: 'boolean' } },
     run: async ({ services }, { deep, repair }) => {
       const repaired = repair ? await services.storageHealth.repairCounters() : undefined
-      const counts = await services.storageHealth.verify({ deep: deep === true })
+      const counts = await services.storageHealth.verify({ deep: deep === true, whole: true })
       const result = {
         counters_drift: counts.countersDrift,
         files_without_blob: counts.filesWithoutBlob,
         blobs_without_file: counts.blobsWithoutFile,
         corrupted: counts.corrupted,
+        journal_drift: counts.journalDrift,
       }
       const told = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
       const wrong = Object.entries(result).filter(([, count]) => count > 0)

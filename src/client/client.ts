@@ -1,3 +1,4 @@
+import { type EventsOptions, followEvents } from './follow-events.js'
 import type { components, operations } from './generated/openapi.js'
 import { resumableFrom, uploadResumable } from './resumable.js'
 import { type OpenedSource, openSource, type UploadSource } from './source.js'
@@ -98,6 +99,16 @@ export class AssayClient {
     eachCall: (query: Query<'listCallLogs'> = {}) => this.#each<Schemas['CallLog']>('/stats/logs', query),
     audit: (query: Query<'listAuditLogs'> = {}) => this.#get<Page<Schemas['AuditLog']>>('/audit-logs', query),
     eachAudit: (query: Query<'listAuditLogs'> = {}) => this.#each<Schemas['AuditLog']>('/audit-logs', query),
+  }
+
+  /** Every change and every verdict, in order and once each; goes on as they come, and where it was after a connection is lost. */
+  events(options: EventsOptions = {}): AsyncGenerator<Schemas['Event']> {
+    return followEvents(this.#transport, options)
+  }
+
+  /** How many events there are by now. */
+  async lastEvent(): Promise<number> {
+    return (await this.#get<{ last_sequence: number }>('/events', { limit: 1 })).last_sequence
   }
 
   readonly tenant = {

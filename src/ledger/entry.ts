@@ -55,13 +55,17 @@ export interface UploadedFile {
   createdAt: Date
 }
 
-/** An upload that the checks refused, and their report. */
-export interface RejectedUpload
-  extends Pick<UploadedFile, 'contextKey' | 'rulesVersion' | 'originalFilename' | 'sizeBytes' | 'validation'> {
+/** An upload that the checks refused, and their report; null is what was not known by then. */
+export interface RejectedUpload {
   actor: Actor
+  contextKey: string | null
+  rulesVersion: number | null
+  originalFilename: string | null
+  sizeBytes: number | null
   checksum: string | null
   reason: string
   message: string
+  validation: unknown
 }
 
 /** A file that is to go: what never changes of it, as it was read. */

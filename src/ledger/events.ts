@@ -98,7 +98,7 @@ const hashOf = (text: string) => ({ sha256: createHash('sha256').update(text).di
 
 /** Which checks were made for a verdict, and by what. */
 function looksOf(validation: unknown): object {
-  const { checks = [], engine = null } = validation as { checks?: { check: string; outcome: string }[]; engine?: unknown }
+  const { checks = [], engine = null } = (validation ?? {}) as { checks?: { check: string; outcome: string }[]; engine?: unknown }
   return { checks: checks.map(({ check, outcome }) => ({ check, outcome })), engine }
 }
 

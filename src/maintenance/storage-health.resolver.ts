@@ -6,7 +6,7 @@ import { LongScalar } from '../graphql/scalars.js'
 import type { StorageHealth } from './storage-health.js'
 
 @ObjectType('StorageHealth', {
-  description: 'Whether the tenant’s counters, rows and blobs agree: all 0 in health.',
+  description: 'Whether the tenant’s counters, rows, blobs and journal agree: all 0 in health.',
 })
 export class StorageHealthType {
   @Field(() => LongScalar, { description: 'Counters that differ from a recount.' })
@@ -17,6 +17,10 @@ export class StorageHealthType {
   blobsWithoutFile!: number
   @Field(() => LongScalar, { description: 'Files whose blob has another size than was uploaded.' })
   corrupted!: number
+  @Field(() => LongScalar, {
+    description: 'Places where the journal’s end is not what its hashes say; the operator’s verify recomputes all of it.',
+  })
+  journalDrift!: number
 }
 
 @Resolver(() => StorageHealthType)

@@ -5,6 +5,7 @@ import { AssayError } from '../errors.js'
 import type { BlobStorage, StoredBlob } from '../storage/blob-storage.js'
 import { counterDrift } from './counter-drift.js'
 import { type Repair, repairCounters } from './counter-repair.js'
+import { journalDrift } from './journal-drift.js'
 import type { LogHorizons } from './log-horizons.js'
 
 /** What does not agree (contract §8): all 0 in health. */
@@ -13,6 +14,7 @@ export interface HealthCounts {
   filesWithoutBlob: number
   blobsWithoutFile: number
   corrupted: number
+  journalDrift: number
 }
 
 export interface Finding {
@@ -44,12 +46,22 @@ export class StorageHealth {
     this.#horizons = parts.horizons
   }
 
-  async verify({ tenantId, deep = false }: { tenantId?: string; deep?: boolean } = {}): Promise<HealthCounts> {
+  /** `deep` reads every blob; `whole` recomputes the journals from their first entry. */
+  async verify({
+    tenantId,
+    deep = false,
+    whole = false,
+  }: {
+    tenantId?: string
+    deep?: boolean
+    whole?: boolean
+  } = {}): Promise<HealthCounts> {
     const counts: HealthCounts = {
       countersDrift: await this.#countersDrift(tenantId ?? null),
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
+      journalDrift: await this.#apart((client) => journalDrift(client, { tenantId: tenantId ?? null, whole })),
     }
     for await (const { kind } of this.findings({ ...(tenantId && { prefix: `${tenantId}/` }), deep })) {
       if (kind === 'file_without_blob') counts.filesWithoutBlob++

@@ -217,7 +217,7 @@ describe('beside a running service', () => {
     expect(await admin(env, 'verify')).toEqual({
       status: 0,
       stderr: '',
-      result: { counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0 },
+      result: { counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0, journal_drift: 0 },
     })
     const { rows } = await world.database.pool.query('SELECT blob_path FROM files WHERE file_id = $1', [fileId])
     await world.app.services.storage.remove(rows[0].blob_path)

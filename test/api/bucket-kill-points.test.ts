@@ -45,7 +45,7 @@ async function start(more: NodeJS.ProcessEnv = {}): Promise<{ service: Service; 
 const upload = (caller: Caller, content: Buffer, key: string) =>
   caller.upload('raw', 'a.bin', content, { headers: { 'idempotency-key': key } })
 const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 /** As if an hour had passed. */
 async function sweepLater(): Promise<void> {
@@ -163,7 +163,13 @@ test('afterwards every acknowledged file is there byte for byte, the journal is 
   expect(blobs).toHaveLength(await filesHeld())
   const verified = await runCommand(['admin', 'verify', '--deep'], env)
   expect(verified).toMatchObject({ status: 0 })
-  expect(JSON.parse(verified.stdout)).toEqual({ counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0 })
+  expect(JSON.parse(verified.stdout)).toEqual({
+    counters_drift: 0,
+    files_without_blob: 0,
+    blobs_without_file: 0,
+    corrupted: 0,
+    journal_drift: 0,
+  })
 })
 
 test('every point of a bucket has its test', () => {

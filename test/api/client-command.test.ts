@@ -118,3 +118,20 @@ test('wrong words are told with the right ones, and what does not answer is stat
   expect([gone.status, gone.err]).toEqual([2, expect.stringContaining('did not answer')])
   expect((await assay(['help'])).out).toContain('Exit status: 0 done, 1 refused, 2 could not be asked.')
 })
+
+test('events tells what was from a place on, and ends where it is told to', async () => {
+  const { last_sequence } = (await tenant.admin.get('/events?limit=1')).body.data
+  await tenant.admin.upload('notes', 'told.txt', 'told')
+  await tenant.admin.upload('notes', 'told.exe', 'MZ')
+  const { status, rows } = await json(['events', '--after', String(last_sequence), '--types', 'file.*', '--limit', '2'])
+  expect([status, rows.map(({ type, sequence }) => [type, sequence - last_sequence])]).toEqual([
+    0,
+    [
+      ['file.accepted', 1],
+      ['file.rejected', 2],
+    ],
+  ])
+  const line = await assay(['events', '--after', String(last_sequence), '--limit', '1'])
+  expect(line.out).toMatch(/^\d+\t.*\tfile\.accepted\tfile_[0-9a-z]{26} told\.txt\n$/)
+  expect((await assay(['events', '--after', 'now'])).status).toBe(2)
+})

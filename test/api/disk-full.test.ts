@@ -14,7 +14,7 @@ import { type Answer, Caller, type TestTenant, World } from '../support/world.js
 const kilobyte = 1024
 const megabyte = 1024 * kilobyte
 const diskSize = 8 * megabyte
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
 const signingSecrets = { current: async () => secret, find: async () => secret }
 

@@ -35,7 +35,13 @@ test('the embedded PostgreSQL killed under uploads: 503 for a while, then all is
   const held = (await caller.get('/files?page_size=100')).body.data.data.map((file: { file_id: string }) => file.file_id)
   expect(held).toEqual(expect.arrayContaining(accepted))
   const verified = await runCommand(['admin', 'verify', '--deep'], env)
-  expect(JSON.parse(verified.stdout)).toEqual({ counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0 })
+  expect(JSON.parse(verified.stdout)).toEqual({
+    counters_drift: 0,
+    files_without_blob: 0,
+    blobs_without_file: 0,
+    corrupted: 0,
+    journal_drift: 0,
+  })
   expect((await service.stop()).status).toBe(0)
   expect(service.faults).toEqual([])
 })

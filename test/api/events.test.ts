@@ -8,7 +8,7 @@ import { type Caller, type TestTenant, World } from '../support/world.js'
 let world: World
 let tenant: TestTenant
 beforeAll(async () => {
-  world = await World.open()
+  world = await World.open({ MAX_UPLOAD_MB: '20' })
   tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
 })
@@ -74,6 +74,10 @@ describe('GET /events', () => {
     expect(byUser.map(({ type, data }) => [type, data.call_id])).toEqual([['file.rejected', null]])
     const tooLarge = await eventsOf(() => tenant.admin.upload('notes', 'large.txt', 'x'.repeat(5 * 1_048_576 + 1)))
     expect(tooLarge.map(({ type, data }) => [type, data.reason, data.checksum])).toEqual([
+      ['file.rejected', 'size_exceeded', null],
+    ])
+    const beyondAll = await eventsOf(() => tenant.admin.upload('notes', 'larger.txt', 'x'.repeat(21 * 1_048_576)))
+    expect(beyondAll.map(({ type, data }) => [type, data.reason, data.original_filename])).toEqual([
       ['file.rejected', 'size_exceeded', null],
     ])
     expect(await eventsOf(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])

@@ -180,8 +180,8 @@ describe('mutations', () => {
   })
 
   test('storage is healthy', async () => {
-    expect(await ask('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }')).toEqual({
-      storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 },
+    expect(await ask('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }')).toEqual({
+      storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 },
     })
   })
 })

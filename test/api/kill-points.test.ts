@@ -33,7 +33,7 @@ afterAll(async () => {
 const upload = (caller: Caller, content: Buffer, key: string) =>
   caller.upload('raw', 'a.bin', content, { headers: { 'idempotency-key': key } })
 const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 const steps = (...rooms: string[]) => faultPoints.filter((point) => rooms.includes(point.split('.')[0]!))
 const uploadSteps = steps('upload', 'store', 'commit')

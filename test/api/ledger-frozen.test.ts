@@ -37,7 +37,7 @@ const query = (text: string, values: unknown[] = []) => world.database.pool.quer
 const named = async (text: string): Promise<number> =>
   (await query('SELECT 1 FROM files WHERE tenant_id = $1 AND original_filename = $2', [tenant.tenantId, `${text}.txt`])).rowCount!
 const facts = ({ status, body }: Answer) => [status, body.data?.file_id]
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 /** A transaction that has run `statement` for the tenant, until it is ended. */
 async function holding(statement: string): Promise<() => Promise<void>> {

@@ -19,7 +19,7 @@ const newTenant = async () => {
 const upload = (tenant: TestTenant, headers: Record<string, string> = {}) =>
   tenant.admin.upload('notes', 'a.txt', 'some text', { headers })
 const filesOf = async (tenant: TestTenant): Promise<number> => (await tenant.admin.get('/files')).body.data.pagination.total_items
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 
 /** A transaction of someone else's, which holds what `lock` locks until `release`. */

@@ -9,7 +9,7 @@ import { DatabaseProxy } from '../support/database-proxy.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const minute = 60_000
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 let bucketWorld: BucketWorld
 let proxy: DatabaseProxy

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const storage = () => world.app.services.storage as LocalStorage
 
 /** One that is not to be waited for, unless a test wants just that. */
@@ -56,8 +56,8 @@ async function newTenant(): Promise<TestTenant> {
 }
 
 const graphqlHealth = async (tenant: TestTenant) =>
-  (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }')).body.data
-    .storageHealth
+  (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }'))
+    .body.data.storageHealth
 
 describe('what does not agree', () => {
   let tenant: TestTenant
@@ -83,7 +83,7 @@ describe('what does not agree', () => {
       ['file_without_blob', lost!.fileId],
     ]
     expect(await findings()).toEqual(expected)
-    const health = { countersDrift: 0, filesWithoutBlob: 1, blobsWithoutFile: 1, corrupted: 2 }
+    const health = { countersDrift: 0, filesWithoutBlob: 1, blobsWithoutFile: 1, corrupted: 2, journalDrift: 0 }
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(health)
     // Without reading every blob the one of another size is seen, and the one of other bytes is not.
     expect(await graphqlHealth(tenant)).toEqual({ ...health, corrupted: 1 })

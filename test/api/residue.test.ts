@@ -170,5 +170,6 @@ test('told to end, it closes every connection, takes its folder away, and says n
     filesWithoutBlob: 0,
     blobsWithoutFile: 0,
     corrupted: 0,
+    journalDrift: 0,
   })
 })

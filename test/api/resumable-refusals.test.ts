@@ -211,6 +211,7 @@ describe('an end', () => {
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
+      journalDrift: 0,
     })
     await world.database.pool.query(
       `UPDATE resumable_uploads SET expires_at = now() - interval '1 second' WHERE tenant_id = $1`,

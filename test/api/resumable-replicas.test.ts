@@ -12,7 +12,7 @@ import { Tus } from '../support/tus.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 const megabyte = 1_048_576
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const seed = Number(process.env.SEED ?? 20_261_122)
 
 /** The same cuts for the same seed. */

@@ -24,7 +24,7 @@ async function newTenant(): Promise<TestTenant> {
 const fileId = (answer: Answer) => answer.headers.get('assay-file-id')
 const idOf = (path: string) => path.split('/').at(-1)!
 const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operation=upload')).body.data
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 /** The file's bytes, as they are downloaded. */
 async function bytesOf(id: string, of = tenant): Promise<Buffer> {

@@ -199,6 +199,7 @@ test('after a random mix every count equals its recount', async () => {
     filesWithoutBlob: 0,
     blobsWithoutFile: 0,
     corrupted: 0,
+    journalDrift: 0,
   })
   const reader = keys[2]!
   const { api_calls, storage, overview, files_uploaded, security } = await stats(reader)

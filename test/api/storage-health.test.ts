@@ -7,8 +7,8 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const fields = '{ countersDrift filesWithoutBlob blobsWithoutFile corrupted }'
-const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+const fields = '{ countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift }'
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 test('a request that asks for it under several names is refused by its price', async () => {
   const { admin } = await world.tenant()

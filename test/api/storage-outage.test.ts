@@ -101,9 +101,10 @@ describe('the bucket', () => {
     expect(await download()).toEqual([200, true])
     await readinessBecomes(world, { status: 200, down: [] })
     expect(
-      (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }')).body,
+      (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }'))
+        .body,
     ).toEqual({
-      data: { storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 } },
+      data: { storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 } },
     })
   })
 
@@ -116,7 +117,7 @@ describe('the bucket', () => {
     bucket.faults.clear()
     expect([201, 503]).toContain(answer.status)
     const health = await world.app.services.storageHealth.verify({ deep: true })
-    expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 })
+    expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 })
   })
 
   test('a delete takes effect while the bucket is away; the blob follows when it is back', async () => {
@@ -267,6 +268,7 @@ describe('the database', () => {
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
+      journalDrift: 0,
     })
   })
 })

@@ -134,7 +134,9 @@ async function callEverything(): Promise<string[]> {
   for (const log of ['/stats/logs/export', '/audit-logs/export']) await admin.get(log)
   for (const filter of ['context=notes', 'sort=size_bytes', 'name_prefix=a', `uploaded_by=${key.id}`])
     await admin.get(`/files?${filter}`)
-  await admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } mySessions { id } }')
+  await admin.graphql(
+    '{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } mySessions { id } }',
+  )
   return failed
 }
 

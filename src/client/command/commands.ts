@@ -158,6 +158,30 @@ export const commands: Record<string, Command> = {
       ])
     },
   },
+  events: {
+    usage: 'events [--types file.*,context.updated] [--after N] [--limit N]',
+    does: 'tells what changes and what is judged, as it happens; with --after, from that place in the journal on (0: from the first)',
+    options: ['types', 'after', 'limit'],
+    words: [0, 0],
+    async run(run) {
+      const client = await run.client()
+      const after = run.options.after === undefined ? await client.lastEvent() : place(run.options.after)
+      const types = run.options.types?.split(',')
+      const events = client.events({ after, ...(types && { types }) })
+      return list(run, events, ({ sequence, occurred_at, type, data }) => [sequence, occurred_at, type, subjectOf(data)])
+    },
+  },
+}
+
+function place(after: string): number {
+  if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is a place in the journal, from 0; given: ${after}`)
+  return Number(after)
+}
+
+/** The id of what changed, and its name where it has one. */
+const subjectOf = (data: Record<string, unknown>): string => {
+  const id = Object.entries(data).find(([name]) => name.endsWith('_id') && name !== 'performed_by_id')?.[1]
+  return [id, data.original_filename ?? data.context_key ?? data.name].filter((known) => known != null).join(' ')
 }
 
 async function keys(run: Run): Promise<boolean> {
@@ -214,8 +238,8 @@ async function each(run: Run, work: (word: string) => Promise<void>): Promise<bo
 async function list<T extends object>(run: Run, items: AsyncIterable<T>, columns: (item: T) => unknown[]): Promise<boolean> {
   let left = run.options.limit === undefined ? Number.POSITIVE_INFINITY : whole('limit', run.options.limit)
   for await (const item of items) {
-    if (left-- <= 0) break
     run.output.row(item, ...columns(item))
+    if (--left <= 0) break
   }
   return done
 }

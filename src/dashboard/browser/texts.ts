@@ -480,14 +480,16 @@ export const texts = {
       findings: 'Findings',
       reason: 'Reason',
     },
-    storage: 'Counters, rows and blobs',
-    storageAbout: 'Compares what is counted, what is in the database and what is in the store. In health every line is 0.',
+    storage: 'Counters, rows, blobs and journal',
+    storageAbout:
+      'Compares what is counted, what is in the database and what is in the store, and the journal with its hashes. In health every line is 0.',
     compare: 'Compare now',
     findings: {
       countersDrift: 'Counters that differ from a recount',
       filesWithoutBlob: 'Files whose content is missing',
       blobsWithoutFile: 'Contents that belong to no file',
       corrupted: 'Files whose content has another size',
+      journalDrift: 'Places where the journal is not what its hashes say',
     },
   },
   account: {

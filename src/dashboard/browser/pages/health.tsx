@@ -21,7 +21,7 @@ interface Ready {
 }
 
 const healthDocument = graphql(
-  `query StorageHealth { storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted } }`,
+  `query StorageHealth { storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }`,
 )
 
 const everyMs = 10_000

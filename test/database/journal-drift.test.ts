@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { journalDrift } from '../../src/maintenance/journal-drift.js'
+import { Books } from '../support/accounting.js'
+
+let books: Books
+const entries = 600
+beforeAll(async () => {
+  books = await Books.open()
+  const context = await books.context('notes')
+  const uploads = await Promise.all(Array.from({ length: entries }, () => books.upload(context, 1)))
+  const ledger = books.ledger()
+  await Promise.all(uploads.map((upload) => ledger.commit(upload)))
+  await books.rows('CREATE TABLE sound AS SELECT * FROM journal')
+  await books.rows('CREATE TABLE sound_heads AS SELECT * FROM tenant_heads')
+})
+beforeEach(async () => {
+  await books.rows('DELETE FROM journal')
+  await books.rows('INSERT INTO journal SELECT * FROM sound')
+  await books.rows(
+    'UPDATE tenant_heads h SET journal_length = s.journal_length, journal_frontier = s.journal_frontier FROM sound_heads s',
+  )
+})
+afterAll(() => books.close())
+
+async function drift(whole: boolean): Promise<number> {
+  const client = await books.database.dedicated('test')
+  try {
+    return await journalDrift(client, { tenantId: null, whole })
+  } finally {
+    await client.end()
+  }
+}
+
+test('a sound journal has none, recomputed or by its end', async () => {
+  expect([await drift(true), await drift(false)]).toEqual([0, 0])
+})
+
+const changes: [string, string][] = [
+  [
+    'one byte of an old entry',
+    `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = 7`,
+  ],
+  [
+    'one byte of an old entry, and its leaf with it',
+    `UPDATE journal SET entry = e.new, leaf = sha256('\\x00'::bytea || convert_to(e.new, 'UTF8'))
+     FROM (SELECT replace(entry, '"size_bytes":1,', '"size_bytes":2,') AS new FROM journal WHERE sequence = 7) e WHERE sequence = 7`,
+  ],
+  ['an entry that is removed', 'DELETE FROM journal WHERE sequence = 300'],
+  [
+    'two that are swapped',
+    `UPDATE journal j SET entry = o.entry, leaf = o.leaf, event_id = o.event_id FROM sound o
+     WHERE j.sequence IN (20, 21) AND o.sequence = 41 - j.sequence`,
+  ],
+  ['the last one, cut off', `DELETE FROM journal WHERE sequence = ${entries}`],
+  ['a length that is not that of its entries', 'UPDATE tenant_heads SET journal_length = journal_length + 1'],
+  ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
+]
+test.each(changes)('%s is found', async (_what, statement) => {
+  await books.rows(statement)
+  expect(await drift(true)).toBeGreaterThan(0)
+})
+
+test('what is wrong at the end is found without recomputing the whole', async () => {
+  await books.rows(
+    `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = ${entries - 1}`,
+  )
+  expect(await drift(false)).toBeGreaterThan(0)
+})
+
+test('a node that is not that of its leaves is found', async () => {
+  await books.rows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
+  expect([await drift(true), await drift(false)]).toEqual([1, 1])
+})
