@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withLock } from './lock.mjs'
+import { otherEngines } from './prune.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const inRoot = (...path) => join(root, ...path)
@@ -77,7 +78,15 @@ async function install({ tools, say }) {
   const flags = ['--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
   await run([...npm, ...command, tools ? '--include=dev' : '--omit=dev', ...flags], { what: `npm ${command[0]}` })
+  if (!tools) leaveOutEngines()
   markInstalled({ tools })
+}
+
+// A sixth of all that is installed, for databases that are not used here.
+function leaveOutEngines() {
+  const folder = '@prisma/client/runtime'
+  for (const name of readdirSync(inRoot('node_modules', folder)))
+    if (otherEngines.test(`${folder}/${name}`)) rmSync(inRoot('node_modules', folder, name))
 }
 
 // -- Prisma's client: committed, since the command line that makes it is larger than all that the service runs on
