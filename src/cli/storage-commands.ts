@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { isSweepPaused, pauseSweep, resumeSweep } from '../maintenance/sweep-pause.js'
 import { Sweeper } from '../maintenance/sweeper.js'
 import { type Command, UsageFault } from './command.js'
@@ -46,9 +47,10 @@ export const storageCommands: Record<string, Command> = {
   },
 
   verify: {
-    usage: 'verify [--deep] [--repair]',
-    options: { deep: { type: 'boolean' }, repair: { type: 'boolean' } },
-    run: async ({ services }, { deep, repair }) => {
+    usage: 'verify [--deep] [--repair] [--checkpoint FILE]',
+    options: { deep: { type: 'boolean' }, repair: { type: 'boolean' }, checkpoint: { type: 'string' } },
+    run: async ({ services }, { deep, repair, checkpoint }) => {
+      const against = typeof checkpoint === 'string' ? await services.log.faultAgainst(await noteIn(checkpoint)) : undefined
       const repaired = repair ? await services.storageHealth.repairCounters() : undefined
       const counts = await services.storageHealth.verify({ deep: deep === true, whole: true })
       const result = {
@@ -60,8 +62,14 @@ export const storageCommands: Record<string, Command> = {
       }
       const told = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
       const wrong = Object.entries(result).filter(([, count]) => count > 0)
-      if (wrong.length === 0) return { result: told }
-      return { result: told, fault: `Not everything agrees: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.` }
+      const drift = `Not everything agrees: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
+      const faults = [...(wrong.length > 0 ? [drift] : []), ...(against === undefined ? [] : [against])]
+      return { result: told, ...(faults.length > 0 && { fault: faults.join(' ') }) }
     },
   },
 }
+
+const noteIn = (path: string): Promise<string> =>
+  readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    throw new UsageFault(`--checkpoint: ${path} cannot be read (${code}).`)
+  })

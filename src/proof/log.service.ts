@@ -1,10 +1,11 @@
 import { keyPairOf } from '../auth/ed25519.js'
 import type { Identity } from '../auth/identity.js'
 import type { Database } from '../db/client.js'
-import { type Checkpoint, writeCheckpoint } from '../transparency/checkpoint.js'
-import { rootOf, rootOfComplete, siblingsOf, storedHashesOf } from '../transparency/merkle.js'
+import { shown } from '../errors.js'
+import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../transparency/checkpoint.js'
+import { type Range, rootOf, rootOfComplete, type StoredHashes, siblingsOf, storedHashesOf } from '../transparency/merkle.js'
 import { originOf } from '../transparency/receipt.js'
-import { signNote, verifierKey } from '../transparency/signed-note.js'
+import { isSignedBy, readNote, signNote, verifierKey } from '../transparency/signed-note.js'
 import { entryBundle, type TilePath, tileWidth } from '../transparency/tiles.js'
 
 /** A checkpoint, and the note that it stands in. */
@@ -51,11 +52,35 @@ export class LogService {
   }
 
   /** RFC 6962: the hashes from the leaf up to the root of the log's first `size` entries. Reads one tile or less for each level. */
-  async proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
-    const siblings = siblingsOf(index, size).map(storedHashesOf)
-    const runs = siblings.flat()
+  proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
+    return this.#roots(tenantId, siblingsOf(index, size))
+  }
+
+  /** What speaks against a checkpoint that was kept, as a sentence; undefined where the log has grown from it. */
+  async faultAgainst(note: string): Promise<string | undefined> {
+    const kept = readNote(note)
+    const checkpoint = kept && readCheckpoint(kept.text)
+    if (!kept || !checkpoint) return 'This is no checkpoint of a log; keep what GET /log/checkpoint answers, byte for byte.'
+    const { origin, size, root } = checkpoint
+    const keys = await this.#keys.all()
+    if (!keys.some((key) => isSignedBy(kept, origin, keyPairOf(key).publicKey)))
+      return `The checkpoint of ${shown(origin)} was signed by no key of this service, or was changed.`
+    const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
+    const { size: length } = await this.checkpoint(tenantId)
+    if (length < size)
+      return `The log ${shown(origin)} has ${length} entries, and had ${size} when the checkpoint was kept: its end was cut off.`
+    const [found] = await this.#roots(tenantId, [{ from: 0, to: size }])
+    return found!.equals(root)
+      ? undefined
+      : `The first ${size} entries of the log ${shown(origin)} are not those of the checkpoint.`
+  }
+
+  /** The roots of ranges of leaves, from what is stored of them. */
+  async #roots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
+    const wanted = ranges.map(storedHashesOf)
+    const runs = wanted.flat()
     const { rows } = await this.#pool.query<{ level: number; place: number; hash: Buffer }>({
-      name: 'log-proof',
+      name: 'log-hashes',
       text: `SELECT w.level, found.place, found.hash FROM unnest($2::int[], $3::bigint[], $4::bigint[]) AS w(level, first, beyond)
         CROSS JOIN LATERAL (
           SELECT sequence - 1 AS place, leaf AS hash FROM journal
@@ -76,13 +101,9 @@ export class LogService {
       if (!hash) throw new Error(`The journal of ${tenantId} lacks the hash ${place} of level ${level}; run admin verify.`)
       return hash
     }
-    return siblings.map((parts) =>
-      rootOf(
-        parts.map(({ level, place, count }) =>
-          rootOfComplete(Array.from({ length: count }, (_, at) => stored(level, place + at))),
-        ),
-      ),
-    )
+    const rootOfRun = ({ level, place, count }: StoredHashes) =>
+      rootOfComplete(Array.from({ length: count }, (_, at) => stored(level, place + at)))
+    return wanted.map((parts) => rootOf(parts.map(rootOfRun)))
   }
 
   async #entries(tenantId: string, from: number, width: number): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /** Leaves `from` up to and without `to`. */
-interface Range {
+export interface Range {
   from: number
   to: number
 }

@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { runCommand, understand } from '../../src/cli/run-command.js'
+import { readConfig } from '../../src/config/config.js'
+import { Lifecycle } from '../../src/lifecycle.js'
+import { growJournal } from '../support/journal.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-checkpoint-'))
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+})
+beforeEach(async () => {
+  tenant = await world.tenant()
+  await growJournal(world.database.pool, tenant.tenantId, 300)
+})
+afterAll(async () => {
+  await world.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const query = (text: string, ...values: unknown[]) => world.database.pool.query(text, [tenant.tenantId, ...values])
+const keptCheckpoint = async (): Promise<string> => (await tenant.admin.get('/log/checkpoint')).body
+
+/** `admin verify --checkpoint`: what is wrong, or nothing. */
+async function verify(note: string): Promise<string | undefined> {
+  const path = join(folder, 'checkpoint')
+  writeFileSync(path, note)
+  return verifyFile(path)
+}
+async function verifyFile(path: string): Promise<string | undefined> {
+  const lifecycle = new Lifecycle()
+  const config = readConfig({
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: world.dataDir,
+    STORAGE_URL: `file://${world.dataDir}/blobs`,
+  })
+  try {
+    return (await runCommand(understand(['verify', '--checkpoint', path]), { config, lifecycle, say: () => {} })).fault
+  } finally {
+    await lifecycle.close()
+  }
+}
+
+test('a log that has grown since, or not at all, agrees with a checkpoint that was kept, also after its key was rotated', async () => {
+  const kept = await keptCheckpoint()
+  expect(await verify(kept)).toBeUndefined()
+  await growJournal(world.database.pool, tenant.tenantId, 700)
+  await world.app.services.identity.signing.log.rotate()
+  expect(await verify(kept)).toBeUndefined()
+})
+
+test('an end that was cut off without a trace in the database is found', async () => {
+  const { rows } = await query('SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1')
+  await growJournal(world.database.pool, tenant.tenantId, 700)
+  const kept = await keptCheckpoint()
+  await query('DELETE FROM journal WHERE tenant_id = $1 AND sequence > 300')
+  await query('DELETE FROM journal_nodes WHERE tenant_id = $1 AND place > 0')
+  await query(
+    'UPDATE tenant_heads SET journal_length = 300, journal_frontier = $2 WHERE tenant_id = $1',
+    rows[0].journal_frontier,
+  )
+  expect(await verify(kept)).toContain('has 300 entries, and had 700 when the checkpoint was kept: its end was cut off.')
+})
+
+test('a history that was written anew, and agrees with itself, is found', async () => {
+  const kept = await keptCheckpoint()
+  await query('DELETE FROM journal WHERE tenant_id = $1')
+  await query('DELETE FROM journal_nodes WHERE tenant_id = $1')
+  await growJournal(world.database.pool, tenant.tenantId, 400)
+  expect(await verify(kept)).toContain('The first 300 entries of the log')
+})
+
+test('what is no checkpoint, or none of ours, is told in a sentence', async () => {
+  const kept = await keptCheckpoint()
+  for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is no checkpoint of a log')
+  const changed = kept.replace('\n300\n', '\n299\n')
+  expect(changed).not.toBe(kept)
+  expect(await verify(changed)).toContain('was signed by no key of this service, or was changed.')
+  await expect(verifyFile(join(folder, 'nowhere'))).rejects.toThrow(/--checkpoint: .*nowhere cannot be read \(ENOENT\)\./)
+})
