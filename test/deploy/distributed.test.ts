@@ -80,6 +80,8 @@ async function callEverything(): Promise<string[]> {
     entity_type: 'file',
     entity_id: files[0]!,
     webhook_id: webhook,
+    call_id: (await admin.get('/stats/logs?operation=upload&page_size=1')).body.data.data[0].call_id,
+    share_id: (await admin.post('/log/share', {})).body.data.share_id,
   }
   const infected: Record<string, string> = {}
   for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}']) {
