@@ -21,8 +21,12 @@ import { limitsFor } from './limits.js'
 export type ReaderOverrides = Record<string, FormatReader>
 
 /** Looks at one file, in the order of the checks, and no further than the first that will fail. */
-export async function examine(source: RandomAccessSource, job: Job, overrides: ReaderOverrides = {}): Promise<Findings> {
-  const limits = limitsFor(job.deadlineMs)
+export async function examine(
+  source: RandomAccessSource,
+  job: Job,
+  overrides: ReaderOverrides = {},
+  limits = limitsFor(job.deadlineMs),
+): Promise<Findings> {
   const findings = await beforeReading(source, job, limits)
   if (isDecided(findings)) return findings
   return withSoundness(findings, () => judge(source, findings.recognition.recognised, limits, overrides))

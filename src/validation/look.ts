@@ -1,5 +1,6 @@
 import type { Content } from '../body/content.js'
 import { overloaded } from '../errors.js'
+import { isSmallArchive, smallLimits } from '../formats/archive/small.js'
 import { binaryTypeFor, textTypeFor } from '../formats/extensions.js'
 import { MemorySource, type RandomAccessSource } from '../formats/random-access-source.js'
 import { compiled } from '../workers/compiled.js'
@@ -8,7 +9,7 @@ import type { WorkerPool } from '../workers/worker-pool.js'
 import type { Submission, ValidationRules } from './checks/check.js'
 import { examine, examineUnread, unreadBy } from './examine.js'
 import type { FailedLook, Findings, Job } from './findings.js'
-import { deadlineFor } from './limits.js'
+import { deadlineFor, limitsFor } from './limits.js'
 
 export interface LookOptions {
   deadlineMs: number
@@ -69,6 +70,8 @@ export class Look {
 
   /** Undefined for what needs a worker. */
   #here(source: RandomAccessSource, job: Job, rules: ValidationRules): Promise<Findings | undefined> | undefined {
+    if (archives.has(binaryTypeFor(job.extension) ?? '') && !this.#options.readerModule && isSmallArchive(source))
+      return examineSmall(source, job)
     if (hasManySteps(source) || (source.size > alwaysQuick && startsBlank(source))) return undefined
     if (isQuick(job)) return examine(source, job)
     const isUnread = unreadBy({ extension: job.extension, lenient: isLenient(rules) })
@@ -93,6 +96,14 @@ const quickBytes: Record<string, number> = {
 
 const isQuick = ({ size, extension }: Job): boolean => size <= (quickBytes[textTypeFor(extension) ?? ''] ?? -1)
 
+const archives = new Set(['zip', 'jar', 'gz', 'tar'])
+
+async function examineSmall(source: RandomAccessSource, job: Job): Promise<Findings | undefined> {
+  const findings = await examine(source, job, {}, { ...limitsFor(job.deadlineMs), ...smallLimits })
+  const verdict = findings.soundness?.verdict
+  return verdict?.sound === false && verdict.trap ? undefined : findings
+}
+
 // Containers, pictures, sound and films, whatever they are called: of them it is not the first bytes alone that are looked at.
 const stepwise =
   /^(PK|\x1f\x8b|\xd0\xcf\x11\xe0|\x89PNG|ID3|OggS|RIFF|FORM|\{\\rtf|\x1a\x45\xdf\xa3|\x30\x26\xb2\x75|.{4}(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx))/s
@@ -106,7 +117,8 @@ const startsBlank = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(sou
 
 const isLenient = (rules: ValidationRules): boolean =>
   !rules.rejectCorruptFiles && !rules.rejectEncryptedFiles && !rules.rejectActiveContent
-const images = new Set(['png', 'jpg', 'gif', 'webp', 'tif', 'bmp', 'heic', 'avif'])
+// What libvips decodes.
+const images = new Set(['png', 'jpg', 'webp', 'tif', 'heic', 'avif'])
 
 function failedLook(error: unknown): FailedLook {
   if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }

@@ -8,7 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { FileUnderTest, ValidationReport } from '../../src/validation/checks/check.js'
 import { corrupt } from '../../src/validation/checks/corrupt.js'
 import { createValidator, type ValidatorOptions } from '../../src/validation/validator.js'
-import { gif } from '../support/samples/basic.js'
+import { zipOf } from '../support/eicar.js'
+import { gif, png } from '../support/samples/basic.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
 // Workers are real threads that run the compiled engine; only their readers go wrong.
@@ -203,9 +204,24 @@ describe('the pool is bounded', () => {
   test('what only a reader opens is a worker’s, also where damage is accepted: a trap is refused all the same', async () => {
     const validator = start({ readerModule: undefined })
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
+    expect(await validator.validate(submission('a.png', png(), accepting))).toMatchObject({ outcome: 'accepted' })
     expect(await validator.validate(submission('a.gif', gif(), accepting))).toMatchObject({ outcome: 'accepted' })
-    expect(await validator.validate(submission('a.gz', gzipSync('words'), accepting))).toMatchObject({ outcome: 'accepted' })
     expect([validator.pool.processes.length, validator.pool.threads]).toEqual([1, 1])
+  })
+
+  test('a small archive is looked at where it is; what goes beyond its bounds is a worker’s', async () => {
+    const validator = start({ readerModule: undefined })
+    const accepted = async (name: string, bytes: Buffer) =>
+      expect(await validator.validate(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
+    await accepted('a.gz', gzipSync('words'))
+    await accepted('a.zip', zipOf({ name: 'a', bytes: Buffer.from('words') }))
+    expect(await validator.validate(submission('a.gz', gzipSync('words').subarray(0, 20)))).toMatchObject({
+      reason: 'corrupt_file',
+    })
+    expect(validator.pool.threads).toBe(0)
+    await accepted('a.gz', gzipSync(gzipSync('words')))
+    await accepted('a.gz', gzipSync(Buffer.alloc(400_000, 'words')))
+    expect(validator.pool.threads).toBeGreaterThan(0)
   })
 
   test.each([

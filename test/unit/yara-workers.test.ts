@@ -7,10 +7,12 @@ import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.
 import { type YaraOptions, YaraScanner } from '../../src/scanner/yara/yara.js'
 import { clean, eicar, inMemory, zipOf } from '../support/eicar.js'
 import { describeWhere } from '../support/real-parts.js'
+import { noise } from '../support/samples/archive.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
-const archive = zipOf({ name: 'a', bytes: text })
+// Too large to be looked at without a worker.
+const archive = zipOf({ name: 'a', bytes: text }, { name: 'b', bytes: noise(20_000) })
 const unavailable = { code: 'scanner_unavailable' }
 
 const opened: YaraScanner[] = []

@@ -103,10 +103,14 @@ async function lookAtLocal(look: Looker, local: LocalMember, source: RandomAcces
   try {
     if (method === stored) {
       again.read(dataEnd - dataStart)
-      await look.part(new WindowSource(source, dataStart, dataEnd - dataStart))
-    } else {
-      await look.stream(inflated('raw', again.chunks(source, dataStart, dataEnd)))
+      return await look.part(new WindowSource(source, dataStart, dataEnd - dataStart))
     }
+    // A stream for each of some hundred small ones would take most of the time.
+    const packed = source.read(dataStart, Math.min(dataEnd - dataStart, chunkBytes))
+    const bytes = inflatedAtOnce('raw', packed, mostAtOnce)
+    again.read(packed.length)
+    if (bytes) await look.part(new MemorySource(bytes))
+    else await look.stream(inflated('raw', again.chunks(source, dataStart, dataEnd)))
   } catch (error) {
     // It may have been no member at all, but bytes that look like one's beginning.
     if (endsAll(error)) throw error
@@ -114,6 +118,7 @@ async function lookAtLocal(look: Looker, local: LocalMember, source: RandomAcces
 }
 
 const chunkBytes = 16 * 1024
+const mostAtOnce = 16 * chunkBytes
 const most = { bytes: 64 * 1024 * 1024, times: 16 }
 
 /** Members that no directory bounds may overlap as they like: how often the same bytes are read is limited. */

@@ -3,9 +3,12 @@ import { availableParallelism } from 'node:os'
 import type { Content } from '../../body/content.js'
 import { scannerUnavailable } from '../../errors.js'
 import { mayHold } from '../../formats/archive/containers.js'
+import { isSmallArchive, smallLimits } from '../../formats/archive/small.js'
+import { MemorySource } from '../../formats/random-access-source.js'
 import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import { memoryContent } from '../memory-content.js'
+import { lookAt } from '../unpack.js'
 import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from '../virus-scanner.js'
 import { directoryOf, localHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
@@ -47,6 +50,8 @@ export class YaraScanner implements VirusScanner {
   readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
   readonly #identity: EngineIdentity
+  /** Of archives that are looked at on the event loop; undefined where none are. */
+  readonly #smallLimits: UnpackLimits | undefined
   #provedUntil = 0
   #closed = false
 
@@ -54,11 +59,13 @@ export class YaraScanner implements VirusScanner {
     work: ScanWork
     ownPool: WorkerPool | undefined
     inline: YaraEngine | undefined
+    smallLimits: UnpackLimits | undefined
     identity: EngineIdentity
   }) {
     this.#work = parts.work
     this.#ownPool = parts.ownPool
     this.#inline = parts.inline
+    this.#smallLimits = parts.smallLimits
     this.#identity = parts.identity
   }
 
@@ -67,17 +74,21 @@ export class YaraScanner implements VirusScanner {
     const operators = options.operators?.sources ?? []
     const shared = kind === 'native' ? options.pool : undefined
     const ownPool = shared ? undefined : poolFor(kind, options)
+    const limits = { ...unpackLimits, ...options.limits }
     const work = new ScanWork(shared ?? ownPool!, {
       kind,
       operators,
-      limits: { ...unpackLimits, ...options.limits },
+      limits,
       deadlineOf: options.deadlineOf ?? patience,
       module: options.module,
     })
     try {
       const identity = identityOf(await work.describe(), options.operators)
       const inline = kind === 'native' && operators.length === 0 ? await openEngine(kind, []) : undefined
-      return new YaraScanner({ work, ownPool, inline, identity })
+      const maxMembers = Math.min(limits.maxMembers, smallLimits.maxEntries)
+      const maxUnpackedBytes = Math.min(limits.maxUnpackedBytes, smallLimits.maxUnpackedBytes)
+      const small = { ...limits, maxMembers, maxUnpackedBytes, maxNesting: 1 }
+      return new YaraScanner({ work, ownPool, inline, identity, smallLimits: options.module ? undefined : small })
     } catch (error) {
       await ownPool?.close()
       throw error
@@ -86,14 +97,13 @@ export class YaraScanner implements VirusScanner {
 
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     options.signal.throwIfAborted()
-    return this.#look(content) ?? this.#scan(content, options)
+    return this.#look(content) ?? (await this.#lookInside(content)) ?? this.#scan(content, options)
   }
 
   async identity(): Promise<EngineIdentity> {
     return this.#identity
   }
 
-  /** Both ways that an upload may go: the string as it is, and in an archive, which is always a worker's. */
   /** What it does not look into has made the scan incomplete already, wherever it lay. */
   async passesOver(): Promise<string[]> {
     return []
@@ -101,10 +111,12 @@ export class YaraScanner implements VirusScanner {
 
   async prove(): Promise<void> {
     if (Date.now() < this.#provedUntil) return
-    const signal = AbortSignal.timeout(10_000)
-    for (const probe of [eicar, zippedEicar()]) {
-      const { verdict } = await this.scan(memoryContent(probe), { signal }).catch((error) => {
-        throw signal.aborted ? scannerUnavailable('YARA-X did not answer within 10 s.', error) : error
+    const options = { signal: AbortSignal.timeout(10_000) }
+    // Both ways that an upload may go: here, and to a worker.
+    const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(zippedEicar()), options)]
+    for (const probe of probes) {
+      const { verdict } = await probe().catch((error) => {
+        throw options.signal.aborted ? scannerUnavailable('YARA-X did not answer within 10 s.', error) : error
       })
       if (verdict !== 'infected') throw scannerUnavailable('YARA-X does not find the EICAR test string.')
     }
@@ -132,6 +144,15 @@ export class YaraScanner implements VirusScanner {
     const provedAt = this.#inline.prove()
     if (signature !== undefined) return { verdict: 'infected', signature, provedAt }
     return { verdict: 'clean', provedAt }
+  }
+
+  /** The verdict on a small archive; undefined where it takes more than may be done here. */
+  async #lookInside({ bytes }: Content): Promise<ScanVerdict | undefined> {
+    const limits = this.#smallLimits
+    const source = limits && this.#inline && bytes && new MemorySource(bytes)
+    if (!source || !isSmallArchive(source)) return undefined
+    const looked = await lookAt(source, { find: this.#inline!.find, limits, cancelled: () => false })
+    return looked.verdict === 'incomplete' ? undefined : { ...looked, provedAt: this.#inline!.prove() }
   }
 }
 
