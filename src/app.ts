@@ -146,7 +146,11 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-function metricsOf({ database, siblings }: AppParts, { ledger, security, rescans }: Services, slots: UploadSlots): Metrics {
+function metricsOf(
+  { database, siblings }: AppParts,
+  { ledger, security, rescans, webhookSender }: Services,
+  slots: UploadSlots,
+): Metrics {
   const { pool, writes, prisma } = database
   const metrics = new Metrics({
     poolSize: () => ({
@@ -160,6 +164,7 @@ function metricsOf({ database, siblings }: AppParts, { ledger, security, rescans
     rescans: () => rescans.counts(),
   })
   ledger.onCommitted = (entry) => metrics.recorded(entry)
+  webhookSender.onTried = (outcome) => metrics.webhookAttempts.inc({ outcome })
   security.onEvent = (reason) => metrics.securityEvents.inc({ reason })
   if (siblings) metrics.shareWith(siblings)
   return metrics

@@ -15,6 +15,7 @@ export class Metrics {
   readonly refusedCredentials: Counter<'reason'>
   readonly downloads: Counter<'outcome'>
   readonly securityEvents: Counter<'reason'>
+  readonly webhookAttempts: Counter<'outcome'>
   readonly bytesIn: Counter
   readonly bytesOut: Counter
   readonly scan: Histogram
@@ -67,6 +68,12 @@ export class Metrics {
       name: 'assay_security_events_total',
       help: 'Refusals of a known caller, by reason: sign_in_failed, credential_refused, scope_refused, limit_reached.',
       labelNames: ['reason'],
+      registers,
+    })
+    this.webhookAttempts = new Counter({
+      name: 'assay_webhook_attempts_total',
+      help: 'Requests to webhooks, by what came of them: delivered, pending (tried again), failed.',
+      labelNames: ['outcome'],
       registers,
     })
     this.bytesIn = new Counter({ name: 'assay_upload_bytes_total', help: 'Bytes of the files that were kept.', registers })

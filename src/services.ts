@@ -56,6 +56,11 @@ interface ServiceParts {
 export async function openServices(parts: ServiceParts) {
   const base = await openBase(parts)
   const rooms = roomsOf({ ...base, db: parts.database }, parts.config)
+  const { onMoved } = base.ledger
+  base.ledger.onMoved = (tenantId) => {
+    onMoved(tenantId)
+    rooms.webhookSender.committed(tenantId)
+  }
   const close = async () => {
     await rooms.webhookSender.close()
     await base.close()

@@ -66,7 +66,7 @@ const rooms: Record<string, string[]> = {
   exports: ['audit-logs', 'call-logs'],
   proof: ['call-logs', 'file-contexts'],
   uploads: ['files'],
-  webhooks: [],
+  webhooks: ['events'],
   maintenance: ['tenants', 'trash', 'uploads', 'users', 'webhooks'],
   cli: ['users'],
   dashboard: ['users'],

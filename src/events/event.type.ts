@@ -38,7 +38,7 @@ export const typesOf = (names: readonly string[] | null | undefined): EventType[
     : known.filter((type) => names.includes(type) || names.includes(`${type.slice(0, type.indexOf('.'))}.*`))
 
 /** A list of types of events: names, kinds such as `file.*`, or `*`. */
-const EventTypes = () =>
+export const EventTypes = () =>
   Rule(
     (value) => Array.isArray(value) && value.length > 0 && value.length <= mostTypes && value.every(isType),
     `must name types of events, each one of *, ${[...kinds, ...known].join(', ')}`,

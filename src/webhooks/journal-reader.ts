@@ -1,14 +1,15 @@
-import type { Queries } from '../db/client.js'
+import { typesOf } from '../events/event.type.js'
+import type { JournalService } from '../journal/journal.service.js'
 
 /** An event of the journal as it is sent. */
-export interface Event {
+export interface OutgoingEvent {
   sequence: number
   eventId: string
   type: string
   body: Buffer
 }
 
-interface Wanted {
+interface Reader {
   tenantId: string
   webhookId: string
   types: readonly string[]
@@ -16,42 +17,32 @@ interface Wanted {
   after: number
 }
 
+// Each webhook that is being delivered to holds so many of at most 64 KiB.
 const eventsAtOnce = 20
-// So many are looked through in one statement for those that are wanted.
-const stretch = 10_000
 
-/** The next events that a webhook wants, and how far the journal was looked through for them; `atEnd`: to its end. */
+/** The next events for a webhook, how far the journal was looked through for them, and whether that is its end. */
 export async function readEvents(
-  pool: Queries,
-  { tenantId, webhookId, types, contexts, after }: Wanted,
-): Promise<{ events: Event[]; through: number; atEnd: boolean }> {
-  const { rows } = await pool.query<{ length: number; sequence: number | null; eventId: string; type: string; entry: string }>({
-    name: 'webhook-events',
-    text: `SELECT h.journal_length AS length, j.sequence, j.event_id AS "eventId", j.type, j.entry FROM tenant_heads h
-      LEFT JOIN LATERAL (SELECT sequence, event_id, type, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $2 + ${stretch}
-        AND ($3 OR type = ANY($4) OR split_part(type, '.', 1) = ANY($5)) AND (cardinality($6::text[]) = 0 OR context_key IS NULL OR context_key = ANY($6))
-        AND NOT (type = 'webhook.created' AND subject = $7) ORDER BY sequence LIMIT ${eventsAtOnce}) j ON true
-      WHERE h.tenant_id = $1 ORDER BY j.sequence`,
-    values: [
-      tenantId,
-      after,
-      types.includes('*'),
-      types.filter((type) => !type.endsWith('.*')),
-      types.flatMap((type) => (type.endsWith('.*') ? [type.slice(0, -2)] : [])),
-      contexts,
-      webhookId,
-    ],
+  journal: JournalService,
+  { tenantId, webhookId, types, contexts, after }: Reader,
+): Promise<{ events: OutgoingEvent[]; through: number; atEnd: boolean }> {
+  const page = await journal.page({
+    tenantId,
+    after,
+    types: typesOf(types),
+    contexts: contexts.length > 0 ? contexts : null,
+    limit: eventsAtOnce,
   })
-  const events = rows.flatMap(({ sequence, eventId, type, entry }) =>
-    sequence === null ? [] : [{ sequence, eventId, type, body: bodyOf(sequence, entry) }],
-  )
-  const length = rows[0]?.length ?? 0
-  const through = events.length === eventsAtOnce ? events.at(-1)!.sequence : Math.min(length, after + stretch)
-  return { events, through, atEnd: through >= length }
+  const events = page.events.map(({ entry }) => outgoing(entry)).filter((event) => !isItsBeginning(event, webhookId))
+  return { events, through: page.through, atEnd: page.through >= page.lastSequence }
 }
 
-/** What is sent of an event: Standard Webhooks' `type`, `timestamp` and `data`. */
-export function bodyOf(sequence: number | null, entry: string): Buffer {
-  const { type, occurred_at, data } = JSON.parse(entry) as { type: string; occurred_at: string; data: Record<string, unknown> }
-  return Buffer.from(JSON.stringify({ type, timestamp: occurred_at, data: { ...data, sequence } }))
+/** What is sent of an event: Standard Webhooks' `type`, `timestamp` and `data`, which has the event's `sequence` too. */
+export function outgoing(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
+  const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)
+  const body = Buffer.from(JSON.stringify({ type, timestamp: occurred_at, data: { ...data, sequence } }))
+  return { sequence, eventId: event_id, type, body, data }
 }
+
+/** A webhook begins with what comes after it. */
+const isItsBeginning = ({ type, data }: ReturnType<typeof outgoing>, webhookId: string): boolean =>
+  type === 'webhook.created' && data.webhook_id === webhookId

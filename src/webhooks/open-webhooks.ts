@@ -1,5 +1,6 @@
 import type { MasterKey } from '../auth/master-key.js'
 import type { Database } from '../db/client.js'
+import type { JournalService } from '../journal/journal.service.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { Outbound, type OutboundOptions } from './outbound.js'
 import { WebhookService } from './webhook.service.js'
@@ -8,6 +9,7 @@ import { WebhookSender } from './webhook-sender.js'
 interface Parts {
   db: Database
   ledger: Ledger
+  journal: JournalService
   masterKey: MasterKey
   onError(error: Error): void
   retrySeconds?: readonly number[]

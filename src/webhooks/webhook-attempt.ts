@@ -1,5 +1,5 @@
 import { now } from '../clock.js'
-import type { Event } from './journal-reader.js'
+import type { OutgoingEvent } from './journal-reader.js'
 import { type Outbound, wordsFor } from './outbound.js'
 import { signatureOf } from './webhook-secrets.js'
 
@@ -21,7 +21,7 @@ export const succeeded = ({ responseStatus }: Attempt): boolean =>
 export async function attempt(
   outbound: Outbound,
   { url, secrets, signal }: { url: string; secrets: readonly string[]; signal?: AbortSignal },
-  { eventId, body }: Pick<Event, 'eventId' | 'body'>,
+  { eventId, body }: Pick<OutgoingEvent, 'eventId' | 'body'>,
 ): Promise<Attempt> {
   const began = performance.now()
   const attemptedAt = new Date(now())

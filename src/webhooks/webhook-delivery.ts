@@ -1,8 +1,8 @@
 import type { MasterKey } from '../auth/master-key.js'
 import { webhookSecretLabel } from '../auth/secrets.js'
-import type { Queries } from '../db/client.js'
 import { newId } from '../ids.js'
-import { type Event, readEvents } from './journal-reader.js'
+import type { JournalService } from '../journal/journal.service.js'
+import { type OutgoingEvent, readEvents } from './journal-reader.js'
 import type { Outbound } from './outbound.js'
 import { type Attempt, attempt, succeeded } from './webhook-attempt.js'
 import type { Claimed, Delivery, WebhookPositions } from './webhook-positions.js'
@@ -22,10 +22,12 @@ export type Outcome = 'nothing waits' | { afterSeconds: number }
 export type DisabledReason = 'gone' | 'failing'
 
 export interface DeliveryParts {
-  pool: Queries
+  journal: JournalService
   positions: WebhookPositions
   masterKey: MasterKey
   outbound: Outbound
+  /** Called after each attempt with how the delivery stands. */
+  onTried(status: Delivery['status']): void
   disable(turn: Turn, reason: DisabledReason): Promise<unknown>
   /** Of the process: no further attempt begins. */
   stopping: AbortSignal
@@ -62,7 +64,7 @@ class DeliveryTurn {
 
   async run(): Promise<Outcome> {
     for (;;) {
-      const { events, through, atEnd } = await readEvents(this.#parts.pool, { ...this.#webhook, after: this.#sequence })
+      const { events, through, atEnd } = await readEvents(this.#parts.journal, { ...this.#webhook, after: this.#sequence })
       for (const event of events) {
         if (this.#isOver()) return this.#leave()
         const outcome = await this.#deliver(event)
@@ -80,7 +82,7 @@ class DeliveryTurn {
   }
 
   /** `next` where the turn goes on behind this event. */
-  async #deliver(event: Event): Promise<Outcome | 'next'> {
+  async #deliver(event: OutgoingEvent): Promise<Outcome | 'next'> {
     const { outbound, stopping } = this.#parts
     const { url } = this.#webhook
     const tried = await attempt(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
@@ -88,13 +90,14 @@ class DeliveryTurn {
     if (stopping.aborted && tried.responseStatus === null) return this.#leave()
     const delivery = await this.#deliveryOf(event, tried)
     if (!succeeded(tried)) return this.#fail(event, delivery)
+    this.#parts.onTried('delivered')
     this.#unwritten.push(delivery)
     this.#sequence = event.sequence
     this.#attempts = 0
     return this.#isDue() && !(await this.#write()) ? { afterSeconds: 0 } : 'next'
   }
 
-  async #deliveryOf({ eventId, type, sequence }: Event, tried: Attempt): Promise<Delivery> {
+  async #deliveryOf({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
     const known = this.#attempts > 0 ? await this.#parts.positions.pending(this.#webhook) : undefined
     return {
       deliveryId: known ?? newId('dlv'),
@@ -108,7 +111,7 @@ class DeliveryTurn {
     }
   }
 
-  async #fail(event: Event, delivery: Delivery): Promise<Outcome> {
+  async #fail(event: OutgoingEvent, delivery: Delivery): Promise<Outcome> {
     if (!(await this.#write())) return { afterSeconds: 0 }
     const { positions, disable, retrySeconds: schedule = retrySeconds } = this.#parts
     const isGone = delivery.responseStatus === 410
@@ -120,6 +123,7 @@ class DeliveryTurn {
       seconds: wait ?? null,
     }
     const failed: Delivery = { ...delivery, status: wait === undefined ? 'failed' : 'pending', nextSeconds: next.seconds }
+    this.#parts.onTried(failed.status)
     const days = await positions.fail(this.#webhook, next, failed)
     if (days === undefined) return { afterSeconds: 0 }
     if (isGone || days >= mostFailingDays) {

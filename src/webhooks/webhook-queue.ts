@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import type PgBoss from 'pg-boss'
+import type { FewConnections } from './few-connections.js'
 
 /** A webhook whose turn it is. */
 export interface Turn {
@@ -19,18 +19,18 @@ export const expirySeconds = 30
  */
 export class WebhookQueue {
   readonly #boss: PgBoss
-  readonly #pool: Pool
+  readonly #pool: FewConnections
 
-  private constructor(boss: PgBoss, pool: Pool) {
+  private constructor(boss: PgBoss, pool: FewConnections) {
     this.#boss = boss
     this.#pool = pool
   }
 
-  static async open(pool: Pool, onError: (error: Error) => void): Promise<WebhookQueue> {
+  static async open(pool: FewConnections, onError: (error: Error) => void): Promise<WebhookQueue> {
     // Loaded where it is used: its calendar alone has 4 MB.
     const { default: Boss } = await import('pg-boss')
     const boss = new Boss({
-      db: { executeSql: (text: string, values?: unknown[]) => execute(pool, text, values) },
+      db: { executeSql: (text: string, values?: unknown[]) => pool.queryAlone(text, values) },
       schema,
       migrate: false,
       schedule: false,
@@ -70,19 +70,6 @@ export class WebhookQueue {
 
   close(): Promise<void> {
     return this.#boss.stop({ graceful: false })
-  }
-}
-
-/** Several statements at once have a transaction of their own: where one fails, the connection must not go back into the pool with it. */
-async function execute(pool: Pool, text: string, values?: unknown[]): Promise<{ rows: unknown[] }> {
-  const client = await pool.connect()
-  try {
-    const answer = await client.query(text, values)
-    client.release()
-    return answer
-  } catch (error) {
-    client.release(true)
-    throw error
   }
 }
 

@@ -1,24 +1,33 @@
 import { setMaxListeners } from 'node:events'
 import type { Pool } from 'pg'
+import { FewConnections } from './few-connections.js'
 import { type DeliveryParts, deliver } from './webhook-delivery.js'
 import { WebhookPositions } from './webhook-positions.js'
 import { expirySeconds, type Turn, WebhookQueue } from './webhook-queue.js'
 
 const lookEveryMs = 500
 const tenantsEveryMs = 2_000
+// A busy tenant's commits share a look.
+const sharedLookMs = 50
 // A webhook has one delivery under way at a time, and a tenant few webhooks: that bounds what one tenant has of them.
 const mostAtOnce = 256
+const mostConnections = 2
 const closeMs = 3_000
 const errorSeconds = 5
+// While the database is away there is nothing to find.
+const restMs = 2_000
 
-export type SenderParts = Omit<DeliveryParts, 'pool' | 'positions' | 'stopping'> & { pool: Pool; onError(error: Error): void }
+export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping' | 'onTried'> & { pool: Pool; onError(error: Error): void }
 
 /**
  * Delivers events to webhooks, on every replica. What is to be delivered is what the journal has beyond a webhook's position, so that
  * nothing has to be handed over when an event is committed, and a process that dies leaves it as it was.
  */
 export class WebhookSender {
+  /** For the metrics. */
+  onTried: DeliveryParts['onTried'] = () => {}
   readonly #parts: SenderParts
+  readonly #pool: FewConnections
   readonly #positions: WebhookPositions
   readonly #running = new Map<string, Promise<void>>()
   readonly #stopping = new AbortController()
@@ -28,10 +37,13 @@ export class WebhookSender {
   #again = false
   #closed = false
   #timer: NodeJS.Timeout | undefined
+  #soon: NodeJS.Timeout | undefined
+  #restsUntil = 0
 
   constructor(parts: SenderParts) {
     this.#parts = parts
-    this.#positions = new WebhookPositions(parts.pool)
+    this.#pool = new FewConnections(parts.pool, mostConnections)
+    this.#positions = new WebhookPositions(this.#pool)
     setMaxListeners(mostAtOnce, this.#stopping.signal)
   }
 
@@ -43,11 +55,20 @@ export class WebhookSender {
   /** Events were committed, or a webhook was changed: looks now instead of in a moment. */
   wake(options: { changed?: boolean } = {}): void {
     if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
-    if (!this.#timer || this.#closed) return
+    if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
     this.#again = true
     this.#looking ??= this.#lookAround().finally(() => {
       this.#looking = undefined
     })
+  }
+
+  /** A transaction of this process that may have written events of the tenant is committed. */
+  committed(tenantId: string): void {
+    if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
+    this.#soon = setTimeout(() => {
+      this.#soon = undefined
+      this.wake()
+    }, sharedLookMs).unref()
   }
 
   /** A webhook need not wait for its next attempt any more. */
@@ -59,6 +80,7 @@ export class WebhookSender {
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)
+    clearTimeout(this.#soon)
     await this.#looking
     const timer = setTimeout(() => this.#stopping.abort(), closeMs)
     await Promise.all(this.#running.values())
@@ -73,7 +95,9 @@ export class WebhookSender {
       try {
         await this.#look()
       } catch (error) {
+        this.#restsUntil = performance.now() + restMs
         this.#parts.onError(error as Error)
+        return
       }
     }
   }
@@ -95,7 +119,7 @@ export class WebhookSender {
   }
 
   #opened(): Promise<WebhookQueue> {
-    this.#queue ??= WebhookQueue.open(this.#parts.pool, this.#parts.onError).catch((error) => {
+    this.#queue ??= WebhookQueue.open(this.#pool, this.#parts.onError).catch((error) => {
       this.#queue = undefined
       throw error
     })
@@ -115,12 +139,13 @@ export class WebhookSender {
 
   async #deliver(queue: WebhookQueue, turn: Turn): Promise<void> {
     const takenAt = performance.now()
-    const outcome = await deliver({ ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal }, turn).catch(
-      (error) => {
-        this.#parts.onError(error)
-        return { afterSeconds: errorSeconds }
-      },
-    )
+    const outcome = await deliver(
+      { ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal, onTried: (status) => this.onTried(status) },
+      turn,
+    ).catch((error) => {
+      this.#parts.onError(error)
+      return { afterSeconds: errorSeconds }
+    })
     // After that it may be another's already.
     if (performance.now() - takenAt > (expirySeconds - 1) * 1000) return
     if (outcome === 'nothing waits' || outcome.afterSeconds === 0) await queue.done(turn)

@@ -1,4 +1,5 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { EventTypes } from '../events/event.type.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
 import { NotNull, Optional, Prose, Rule, Text, Whole } from '../graphql/rules.js'
@@ -132,7 +133,7 @@ export class DeletedWebhook {
   deleted!: boolean
 }
 
-const isList = (least: number) => (value: unknown) => Array.isArray(value) && value.length >= least && value.length <= 100
+const isList = (value: unknown) => Array.isArray(value) && value.length >= 1 && value.length <= 100
 
 @InputType({ description: 'A new webhook.' })
 export class CreateWebhookInput {
@@ -140,11 +141,11 @@ export class CreateWebhookInput {
   @Text(1, 2048)
   url!: string
   @Field(() => [String], { defaultValue: ['*'], description: 'Types of events; file.* stands for all of a kind, * for all.' })
-  @Rule(isList(1), 'must be 1 to 100 types of events', { minItems: 1, maxItems: 100 })
+  @EventTypes()
   types!: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the only contexts whose events are sent; null: of all.' })
   @Optional()
-  @Rule(isList(1), 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
+  @Rule(isList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
   @Field(() => String, { defaultValue: '', description: 'What it is for: at most 1,000 characters.' })
   @Prose(0, 1000)
@@ -159,11 +160,11 @@ export class UpdateWebhookInput {
   url?: string
   @Field(() => [String], { nullable: true, description: 'Types of events; file.* stands for all of a kind, * for all.' })
   @NotNull()
-  @Rule(isList(1), 'must be 1 to 100 types of events', { minItems: 1, maxItems: 100 })
+  @EventTypes()
   types?: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the only contexts whose events are sent; null: of all.' })
   @Optional()
-  @Rule(isList(1), 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
+  @Rule(isList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
   @Field(() => String, { nullable: true, description: 'What it is for: at most 1,000 characters.' })
   @NotNull()

@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { freePort } from '../support/free-port.js'
+import { describeWith, partPath } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
+const blockOf = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(page)![1]!
+// Within the repository, so that the program finds the package that it imports.
+const folder = mkdtempSync(fileURLToPath(new URL('../../.guide-', import.meta.url)))
+
+let world: World
+let tenant: TestTenant
+const started: ChildProcess[] = []
+beforeAll(async () => {
+  world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
+  tenant = await world.tenant()
+  await tenant.context('invoices')
+})
+afterAll(async () => {
+  for (const child of started) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+  await world.close()
+})
+
+/** Runs a receiver, and gives what it prints of an upload. */
+async function received(command: string, args: string[]): Promise<string> {
+  const port = await freePort()
+  const { body } = await tenant.admin.post('/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })
+  const env = { PATH: process.env.PATH, PORT: port, WEBHOOK_SECRET: body.data.secret as string }
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  started.push(child)
+  while (!(await isListening(Number(port)))) await sleep(20)
+  const forged = await fetch(`http://127.0.0.1:${port}/`, {
+    method: 'POST',
+    body: '{}',
+    headers: {
+      'webhook-id': 'evt_x',
+      'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+      'webhook-signature': 'v1,AAAA',
+    },
+  })
+  expect(forged.status).toBe(400)
+  await tenant.admin.upload('invoices', 'a.txt', 'text')
+  world.app.services.webhookSender.start()
+  const [printed] = await once(child.stdout!, 'data')
+  return String(printed)
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  return new Promise((resolve) => {
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', () => resolve(false))
+  })
+}
+
+test('the receiver in Node.js verifies what it is sent, and refuses what is forged', async () => {
+  const program = join(folder, 'receiver.mjs')
+  writeFileSync(program, blockOf('js'))
+  expect(await received(process.execPath, [program])).toMatch(/^\d+ file\.accepted\n/)
+})
+
+describeWith('python3')('the receiver in Python', () => {
+  test('verifies what it is sent, and refuses what is forged', async () => {
+    expect(await received(partPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
+  })
+})

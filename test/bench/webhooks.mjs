@@ -1,0 +1,145 @@
+// npm run bench:webhooks [-- --events N]: webhooks per second from the journal to a receiver on this machine, by 1, 8 and 20 webhooks of one tenant, by one
+// service and by two, with TLS left out; beside a bare loop that posts the same bodies over kept connections; and how long an event takes from its commit to
+// its arrival while little happens.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { startServer } from '../../dist/db/embedded/server.js'
+import { startService } from './support/service.mjs'
+
+const { values } = parseArgs({ options: { events: { type: 'string', default: '3000' } } })
+const count = Number(values.events)
+
+// The receiver is a process of its own, as receivers are.
+if (process.env.RECEIVER) await receive()
+else await bench()
+
+async function receive() {
+  let received = 0
+  const server = http.createServer((request, response) => {
+    request.resume().on('end', () => {
+      received++
+      process.send({ received, at: Date.now() })
+      response.writeHead(204).end()
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  process.send({ port: server.address().port })
+}
+
+async function bench() {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-bench-'))
+  mkdirSync(join(folder, 'data'))
+  const server = await startServer({ folder: join(folder, 'data') })
+  const db = new pg.Client({ connectionString: server.url })
+  const receiver = spawn(process.execPath, [new URL(import.meta.url).pathname], {
+    env: { ...process.env, RECEIVER: '1' },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const [{ port }] = await once(receiver, 'message')
+  let received = 0
+  let lastAt = 0
+  receiver.on('message', (message) => {
+    received = message.received
+    lastAt = message.at
+  })
+  const env = {
+    DATABASE_URL: server.url,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    WEBHOOK_ALLOW_PRIVATE: 'true',
+    SHUTDOWN_DELAY_SECONDS: '0',
+  }
+  const services = [await startService(env)]
+  try {
+    await db.connect()
+    const { tenant_id: tenantId } = (await db.query('SELECT tenant_id FROM tenants')).rows[0]
+    const call = async (method, path, body) => {
+      const [{ url, key }] = services
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      const answer = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+      return (await answer.json()).data
+    }
+    const arrive = async (wanted) => {
+      while (received < wanted) await once(receiver, 'message')
+    }
+    const run = async (hooks) => {
+      const made = []
+      for (let n = 0; n < hooks; n++)
+        made.push((await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })).webhook_id)
+      const [before, began] = [received, performance.now()]
+      await append(db, tenantId, count)
+      await arrive(before + count * hooks)
+      const rate = (count * hooks * 1000) / (performance.now() - began)
+      for (const id of made) await call('DELETE', `/webhooks/${id}`)
+      return Math.round(rate)
+    }
+    console.log(`${count} events, webhooks/s`)
+    console.log(
+      `  a bare loop over 1, 8, 20 connections: ${[await bare(port, 1), await bare(port, 8), await bare(port, 20)].join(', ')}`,
+    )
+    for (const replicas of [1, 2]) {
+      // The key of the first start is the first service's.
+      while (services.length < replicas) services.push(await startService(env))
+      await run(1)
+      console.log(
+        `  ${replicas} service${replicas > 1 ? 's' : ''}, 1, 8, 20 webhooks: ${[await run(1), await run(8), await run(20)].join(', ')}`,
+      )
+    }
+    await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })
+    const waits = []
+    for (let n = 0; n < 20; n++) {
+      const committed = Date.now()
+      const before = received
+      await append(db, tenantId, 1)
+      await arrive(before + 1)
+      waits.push(lastAt - committed)
+    }
+    waits.sort((a, b) => a - b)
+    console.log(`  from a commit of another process to arrival, ms: median ${waits[10]}, most ${waits[19]}`)
+  } finally {
+    receiver.kill()
+    for (const service of services) await service.stop()
+    await db.end()
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function bare(port, connections) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
+  const body = Buffer.from(
+    JSON.stringify({ type: 'file.deleted', timestamp: new Date().toISOString(), data: { file_id: 'file_x', sequence: 1 } }),
+  )
+  const began = performance.now()
+  let left = count
+  const loop = async () => {
+    while (left-- > 0)
+      await new Promise((resolve, reject) => {
+        const options = { port, host: '127.0.0.1', method: 'POST', agent, headers: { 'content-length': body.length } }
+        http
+          .request(options, (response) => response.resume().on('end', resolve))
+          .on('error', reject)
+          .end(body)
+      })
+  }
+  await Promise.all(Array.from({ length: connections }, loop))
+  agent.destroy()
+  return Math.round((count * 1000) / (performance.now() - began))
+}
+
+/** As the ledger does, in one statement. */
+const append = (db, tenantId, events) =>
+  db.query(
+    `WITH head AS (UPDATE tenant_heads SET journal_length = journal_length + $2 WHERE tenant_id = $1 RETURNING journal_length)
+     INSERT INTO journal (tenant_id, sequence, event_id, type, subject, context_key, occurred_at, entry, leaf)
+     SELECT $1, s.sequence, 'evt_' || s.sequence, 'file.deleted', 'x', NULL, now(),
+       jsonb_build_object('type', 'file.deleted', 'occurred_at', '2026-11-22T10:00:00.000Z', 'event_id', 'evt_' || s.sequence, 'sequence', s.sequence, 'data', '{"file_id": "file_x"}'::jsonb)::text, ''
+     FROM head, generate_series(journal_length - $2 + 1, journal_length) AS s(sequence)`,
+    [tenantId, events],
+  )
