@@ -53,6 +53,7 @@ export interface App {
   descriptions: { storage: string; scanner: string }
   services: Services
   slots: UploadSlots
+  scanner: VirusScanner
   rescanner: Rescanner
   /** Before it listens: the first GraphQL documents take ten times as long as later ones. Tests need not wait for it. */
   warm(): Promise<void>
@@ -121,6 +122,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     descriptions: { storage: await describeStorage(services.storage, logger), scanner: await describeScanner(scanner) },
     services,
     slots,
+    scanner,
     rescanner,
     startMaintenance: () => {
       maintenance.start()

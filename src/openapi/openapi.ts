@@ -60,6 +60,7 @@ const tags: Record<string, string> = {
   contexts: 'Sets of upload rules.',
   files: 'Upload, test, find, hand out and delete files.',
   stats: 'Statistics, charts and the call log.',
+  quarantine: 'Files in which a virus was found after they were uploaded.',
   'audit-logs': 'Who changed what.',
   events: 'What changed and what was judged, in order, as it happens.',
   webhooks: 'Where events are sent, signed as Standard Webhooks says.',

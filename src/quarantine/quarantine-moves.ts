@@ -5,6 +5,7 @@ import type { PathLeases } from '../ledger/path-leases.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 
 const mostAtOnce = 100
+const mostPaths = 3
 
 interface Place {
   tenantId: string
@@ -48,26 +49,36 @@ export class QuarantineMoves {
       [tenantId, fileId],
     )
     if (!rows[0]) return false
-    const from = rows[0].path
-    const to = await this.#paths.take(tenantId, `${tenantId}/quarantine`)
+    for (let paths = 1; paths <= mostPaths; paths++) if (await this.#moveFrom(rows[0].path, { tenantId, fileId })) return true
+    throw new Error(`File '${fileId}' was not moved: the sweep took ${mostPaths} paths that were leased for it.`)
+  }
+
+  /** False where the lease of the new path ran out: what was copied there is due for the sweep. */
+  async #moveFrom(from: string, { tenantId, fileId }: Place): Promise<boolean> {
+    const place = `${tenantId}/quarantine`
+    const to = await this.#paths.take(tenantId, place)
     await this.#storage.copy(from, to)
     faultPoint('quarantine.copied')
-    await this.#ledger.change(tenantId, async (tx) => {
+    const isLeased = await this.#ledger.change(tenantId, async (tx) => {
       const leased = await tx.$queryRaw<
         object[]
       >`SELECT 1 FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to} AND NOT taken FOR UPDATE`
-      const renamed =
-        leased.length > 0 &&
-        (await tx.$executeRaw`UPDATE files SET blob_path = ${to} WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND blob_path = ${from}`) >
-          0
-      if (renamed) {
-        await tx.$executeRaw`DELETE FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to}`
-        await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${from}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
-        await tx.$executeRaw`UPDATE quarantine SET move_due_at = NULL WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
+      if (leased.length === 0) {
+        await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${to}, now())
+          ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now(), taken = false`
+        return { result: false, entry: {} }
       }
-      return { result: undefined, entry: {} }
+      const renamed =
+        await tx.$executeRaw`UPDATE files SET blob_path = ${to} WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND blob_path = ${from}`
+      // Purged meanwhile: the journal has the copy, and sweeps it.
+      if (renamed === 0) return { result: true, entry: {} }
+      await tx.$executeRaw`DELETE FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to}`
+      await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${from}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
+      await tx.$executeRaw`UPDATE quarantine SET move_due_at = NULL WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
+      return { result: true, entry: {} }
     })
     faultPoint('quarantine.moved')
-    return true
+    if (!isLeased) this.#paths.forget(place)
+    return isLeased
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Documented, type DocumentedOperation } from '../support/documented.js'
 import { eicar } from '../support/eicar.js'
+import { hold, quarantinedFile } from '../support/quarantined.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
@@ -62,7 +63,7 @@ function call(
   )
 }
 
-const bodies: Record<string, object> = { replayWebhook: { from_sequence: 1 } }
+const bodies: Record<string, object> = { replayWebhook: { from_sequence: 1 }, releaseFromQuarantine: { reason: 'Known to us.' } }
 
 /** Every route once, in an order in which each can succeed: created first, deleted last. */
 async function everySuccess(): Promise<[string, Answer][]> {
@@ -90,9 +91,11 @@ async function everySuccess(): Promise<[string, Answer][]> {
     const doomed: Record<string, string> =
       operationId === 'deleteFile'
         ? { file_id: uploaded.body.data.file_id }
-        : operationId === 'deleteWebhook'
-          ? { webhook_id: webhook.body.data.webhook_id }
-          : {}
+        : /FromQuarantine$/.test(operationId)
+          ? { file_id: await quarantinedFile(world, tenant, 'notes') }
+          : operationId === 'deleteWebhook'
+            ? { webhook_id: webhook.body.data.webhook_id }
+            : {}
     answers.push([operationId, known[operationId] ?? (await call(admin, operation, { values: { ...values, ...doomed } }))])
   }
   return answers
@@ -110,6 +113,7 @@ test('every success is as described', async () => {
     expect([operationId, answer.status < 300, answer.body.status]).toEqual([operationId, true, 'SUCCESS'])
     expect(api.faultsOf(operationId, answer)).toEqual([])
   }
+  await quarantinedFile(world, tenant, 'notes')
   // Not only empty lists.
   for (const path of [
     '/files',
@@ -118,6 +122,8 @@ test('every success is as described', async () => {
     '/stats/logs',
     '/audit-logs',
     '/webhooks',
+    '/quarantine',
+    `/files/${fileId}/validations`,
     `/webhooks/${webhookId}/deliveries`,
   ])
     expect((await tenant.admin.get(path)).body.data.data.length).toBeGreaterThan(0)
@@ -289,6 +295,8 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
     const made = await admin.post('/webhooks', { url: nowhere })
     return made.status === 201 ? oneTooMany() : made
   }
+  const infected = await quarantinedFile(world, tenant, 'notes')
+  await hold(world, tenant, infected)
   const conflicts: [string, Answer][] = [
     ['createApiKey', await admin.post('/api-keys', { name: 'Once' }, once)],
     ['createContext', await admin.post('/contexts', contextBody('notes'))],
@@ -299,6 +307,7 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
     ['rotateApiKey', await admin.post(`/api-keys/${key.id}/rotate`)],
     ['createWebhook', await oneTooMany()],
     ['shareLog', await oneShareTooMany()],
+    ['purgeFromQuarantine', await admin.delete(`/quarantine/${infected}`)],
   ]
   for (const [operationId, answer] of conflicts) {
     expect([operationId, answer.status]).toEqual([operationId, 409])

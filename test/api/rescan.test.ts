@@ -1,46 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf } from '../support/answers.js'
-import { closeAll, daemonThat } from '../support/clamd-scanner.js'
-import type { ScriptedClamd } from '../support/scripted-clamd.js'
+import { dataOf, refusal } from '../support/answers.js'
+import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { hold } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
-const bad = 'what is a virus only tomorrow'
-
-let clamd: ScriptedClamd
+let clamd: LearningClamd
 let world: World
 let tenant: TestTenant
 let admin: Caller
-let day = 27_900
 beforeAll(async () => {
-  clamd = await daemonThat({ version: versionOf(day) })
+  clamd = await LearningClamd.start()
   world = await World.open({ SCANNER_URL: clamd.url })
   tenant = await world.tenant()
   admin = tenant.admin
-  await tenant.context('other')
 })
 afterAll(async () => {
   await world.close()
-  await closeAll()
+  await clamd.daemon.close()
 })
-
-const versionOf = (signatures: number) => `ClamAV 1.4.6/${signatures}/Sun Nov 22 09:12:13 2026`
-
-/** New signatures, which find `bad`. Each scan asks for the version, so that the service knows it from the next upload on. */
-async function learn(version = versionOf(++day)): Promise<string> {
-  const answer = (stream: Buffer) => (stream.includes(bad) ? 'stream: Test.Tomorrow FOUND\0' : 'stream: OK\0')
-  clamd.script = { version, answer }
-  await uploaded('other', 'any.txt', 'anything')
-  return String(day)
-}
-
-/** Today's signatures again find nothing in `bad`. */
-const forget = () => {
-  clamd.script = { version: versionOf(day) }
-}
-
-async function rescanAll(of = world): Promise<void> {
-  while (await of.app.rescanner.turn()) {}
-}
 
 async function uploaded(context: string, name: string, content: string): Promise<string> {
   const { status, body } = await admin.upload(context, name, content)
@@ -48,6 +25,14 @@ async function uploaded(context: string, name: string, content: string): Promise
   return body.data.file_id
 }
 
+/** Uploaded while nothing was known of it. */
+function infected(context: string, name: string): Promise<string> {
+  clamd.forget()
+  return uploaded(context, name, `${name} with ${bad} in it`)
+}
+
+const learn = () => clamd.learn(world)
+const progressOf = async (context: string) => dataOf(await admin.get(`/contexts/${context}/rescan`))
 const reportsOf = async (file: string) => dataOf(await admin.get(`/files/${file}/validations`)).data
 
 describe('when the scanner’s signatures change', () => {
@@ -55,15 +40,16 @@ describe('when the scanner’s signatures change', () => {
     await tenant.context('notes')
     const files = []
     for (const name of ['one', 'two', 'three']) files.push(await uploaded('notes', `${name}.txt`, `the words of ${name}`))
-    await rescanAll()
+    await rescanAll(world)
     expect(await reportsOf(files[0]!)).toHaveLength(1)
+    const before = clamd.version
     const version = await learn()
-    await rescanAll()
+    await rescanAll(world)
     for (const file of files) {
       const [latest, first, ...others] = await reportsOf(file)
       expect(others).toEqual([])
       expect(latest).toMatchObject({ outcome: 'accepted', engine: { signatures_version: version } })
-      expect(first).toMatchObject({ outcome: 'accepted', engine: { signatures_version: String(day - 1) } })
+      expect(first).toMatchObject({ outcome: 'accepted', engine: { signatures_version: before } })
       expect(dataOf(await admin.get(`/files/${file}/validation`))).toEqual(latest)
     }
     expect(dataOf(await admin.get('/contexts/notes/rescan'))).toMatchObject({
@@ -77,18 +63,17 @@ describe('when the scanner’s signatures change', () => {
       files_failed: 0,
     })
     // Once for each version, however often there is a turn.
-    await rescanAll()
+    await rescanAll(world)
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })
 
   test('a file that is infected by now is quarantined: nothing reads it, and it counts', async () => {
-    forget()
     await tenant.context('mail')
-    const file = await uploaded('mail', 'letter.txt', `a letter with ${bad} in it`)
+    const file = await infected('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
     expect((await fetch(url)).status).toBe(200)
     const version = await learn()
-    await rescanAll()
+    await rescanAll(world)
     expect((await fetch(url)).status).toBe(403)
     for (const answer of [
       await admin.get(`/files/${file}`),
@@ -116,14 +101,14 @@ describe('when the scanner’s signatures change', () => {
 
     expect(dataOf(await admin.post(`/quarantine/${file}/release`, { reason: 'A false alarm.' }))).toEqual({ file_id: file })
     expect((await fetch(url)).status).toBe(200)
-    await rescanAll()
+    await rescanAll(world)
     dataOf(await admin.post('/contexts/mail/rescan'))
-    await rescanAll()
+    await rescanAll(world)
     expect((await fetch(url)).status).toBe(200)
     expect((await admin.post(`/quarantine/${file}/release`, { reason: 'Again.' })).status).toBe(404)
 
     await learn()
-    await rescanAll()
+    await rescanAll(world)
     expect((await fetch(url)).status).toBe(403)
     expect(dataOf(await admin.delete(`/quarantine/${file}`))).toEqual({ file_id: file })
     expect((await admin.get(`/files/${file}`)).status).toBe(404)
@@ -139,5 +124,207 @@ describe('when the scanner’s signatures change', () => {
       ['updated', 'quarantined'],
       ['created', undefined],
     ])
+  })
+})
+
+describe('what is asked for', () => {
+  test('a context that does not scan is left out', async () => {
+    await tenant.context('unscanned', { scan_for_viruses: false })
+    const file = await infected('unscanned', 'a.txt')
+    expect(dataOf(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
+    await learn()
+    await rescanAll(world)
+    expect(await reportsOf(file)).toHaveLength(1)
+    expect((await admin.get(`/files/${file}/metadata`)).status).toBe(200)
+  })
+
+  test('with rescan off in the policy new signatures begin nothing, and a person still can', async () => {
+    await tenant.context('left_alone')
+    dataOf(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
+    const file = await infected('left_alone', 'a.txt')
+    await learn()
+    await rescanAll(world)
+    expect(await reportsOf(file)).toHaveLength(1)
+    expect(await progressOf('left_alone')).toMatchObject({ status: 'none', signatures: null })
+    expect(dataOf(await admin.post('/contexts/left_alone/rescan'))).toMatchObject({ status: 'running', files: 1, files_done: 0 })
+    await rescanAll(world)
+    expect(await progressOf('left_alone')).toMatchObject({ status: 'finished', files_done: 1, files_quarantined: 1 })
+    expect(await reportsOf(file)).toHaveLength(2)
+  })
+
+  test('asked for again with the same signatures, a file is scanned, and has one report for them', async () => {
+    await tenant.context('again')
+    const [clean, hidden] = [await uploaded('again', 'clean.txt', 'clean'), await infected('again', 'hidden.txt')]
+    const { asked } = clamd.daemon
+    dataOf(await admin.post('/contexts/again/rescan'))
+    await rescanAll(world)
+    expect(clamd.daemon.asked - asked).toBe(2)
+    expect(await reportsOf(clean)).toHaveLength(1)
+    // Signatures beside those that the version tells of.
+    clamd.find()
+    dataOf(await admin.post('/contexts/again/rescan'))
+    await rescanAll(world)
+    expect(await reportsOf(clean)).toHaveLength(1)
+    expect(await reportsOf(hidden)).toHaveLength(2)
+    expect(refusal(await admin.get(`/files/${hidden}`))).toEqual([403, 'quarantined'])
+  })
+
+  test('in GraphQL too', async () => {
+    await tenant.context('by_graphql')
+    const file = await infected('by_graphql', 'a.txt')
+    const fields = 'contextKey status files filesDone filesScanned bytesScanned filesQuarantined filesFailed startedAt finishedAt'
+    clamd.find()
+    const begun = await admin.graphql(`mutation { rescanContext(contextKey: "by_graphql") { ${fields} } }`)
+    expect(begun.body.data.rescanContext).toMatchObject({ status: 'running', files: 1 })
+    await rescanAll(world)
+    const { body } = await admin.graphql(
+      `{ context(contextKey: "by_graphql") { rescanProgress { ${fields} } }
+         fileValidations(fileId: "${file}") { data { outcome } pagination { totalItems } }
+         quarantine(context: "by_graphql") { data { fileId viruses } } }`,
+    )
+    expect(body.data).toMatchObject({
+      context: { rescanProgress: { contextKey: 'by_graphql', status: 'finished', filesDone: 1, filesQuarantined: 1 } },
+      fileValidations: { data: [{ outcome: 'rejected' }, { outcome: 'accepted' }], pagination: { totalItems: 2 } },
+      quarantine: { data: [{ fileId: file, viruses: ['Test.Tomorrow'] }] },
+    })
+    const released = await admin.graphql(
+      `mutation { releaseFromQuarantine(fileId: "${file}", reason: "Known to us.") { fileId } }`,
+    )
+    expect(released.body.data.releaseFromQuarantine).toEqual({ fileId: file })
+    await learn()
+    await rescanAll(world)
+    const purged = await admin.graphql(`mutation { purgeFromQuarantine(fileId: "${file}") { fileId } }`)
+    expect(purged.body.data.purgeFromQuarantine).toEqual({ fileId: file })
+    expect((await admin.get(`/files/${file}`)).status).toBe(404)
+  })
+})
+
+describe('in the background', () => {
+  test('files are scanned newest first', async () => {
+    await tenant.context('ordered')
+    const files = []
+    for (let n = 0; n < 40; n++) files.push(await uploaded('ordered', `${n}.txt`, `the words of number ${n}`))
+    const order: string[] = []
+    await learn()
+    clamd.daemon.script = {
+      version: clamd.daemon.script.version!,
+      answer: (stream) => {
+        const words = /the words of number \d+/.exec(stream.toString('latin1'))?.[0]
+        if (words) order.push(words)
+        return 'stream: OK\0'
+      },
+    }
+    await rescanAll(world)
+    // Two at a time, so that neighbours may change places.
+    const places = order.map((words) => Number(words.split(' ').at(-1)))
+    expect(places).toHaveLength(40)
+    places.forEach((n, place) => expect(Math.abs(n - (39 - place))).toBeLessThan(4))
+  })
+
+  test('it pauses while the scanner is away, and goes on when it is back', async () => {
+    await tenant.context('patient')
+    const file = await infected('patient', 'a.txt')
+    await learn()
+    clamd.daemon.script = { ...clamd.daemon.script, answer: () => 'stream: Can not allocate memory ERROR\0' }
+    while (!['paused'].includes((await progressOf('patient')).status)) await world.app.rescanner.turn().catch(() => {})
+    expect(await reportsOf(file)).toHaveLength(1)
+    clamd.find()
+    await world.database.pool.query('UPDATE rescan_queue SET leased_until = now() WHERE token IS NULL')
+    await rescanAll(world)
+    expect(await progressOf('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
+  })
+
+  test('a file whose content is missing is told of as failed, and the others are scanned', async () => {
+    await tenant.context('damaged')
+    const [lost, kept] = [await uploaded('damaged', 'a.txt', 'lost'), await uploaded('damaged', 'b.txt', 'kept')]
+    const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
+      lost,
+    ])
+    await world.app.services.storage.remove(rows[0]!.path)
+    await learn()
+    await rescanAll(world)
+    expect(await progressOf('damaged')).toMatchObject({ status: 'finished', files_done: 2, files_scanned: 1, files_failed: 1 })
+    expect(await reportsOf(kept)).toHaveLength(2)
+    await admin.delete(`/files/${lost}`)
+  })
+
+  test('a deleted file has no report left behind, whenever it is deleted', async () => {
+    await tenant.context('fleeting')
+    const file = await uploaded('fleeting', 'a.txt', 'soon gone')
+    await learn()
+    let gone: Promise<unknown> | undefined
+    clamd.daemon.script = {
+      ...clamd.daemon.script,
+      answer: (stream) => {
+        if (stream.includes('soon gone')) gone = admin.delete(`/files/${file}`)
+        return 'stream: OK\0'
+      },
+    }
+    await rescanAll(world)
+    await gone
+    const left = await world.database.pool.query(
+      'SELECT file_id FROM validation_reports WHERE file_id = $1 UNION ALL SELECT file_id FROM rescan_queue WHERE file_id = $1',
+      [file],
+    )
+    expect(left.rows).toEqual([])
+  })
+
+  test('the metrics say what was done', async () => {
+    const text = (await world.stranger.raw('/metrics')).body as string
+    for (const line of [
+      /^assay_rescanned_files_total\{outcome="clean"\} [1-9]/m,
+      /^assay_rescanned_files_total\{outcome="infected"\} [1-9]/m,
+      /^assay_rescanned_bytes_total [1-9]/m,
+      /^assay_rescans_under_way 0$/m,
+      /^assay_quarantined_files [1-9]/m,
+    ])
+      expect(text).toMatch(line)
+  })
+})
+
+describe('a quarantined file', () => {
+  test('is cut off within a second where it is being downloaded', async () => {
+    await tenant.context('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
+    clamd.forget()
+    const file = await uploaded('large', 'large.txt', `${bad}${', some text'.repeat(5_000_000)}`)
+    const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
+    const response = await fetch(url)
+    const reader = response.body!.getReader()
+    await reader.read()
+    await learn()
+    await rescanAll(world)
+    expect(refusal(await admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
+    const ranged = await fetch(url, { headers: { range: 'bytes=0-9' } })
+    expect(ranged.status).toBe(403)
+    // It is not read on: what the service still has is more than the sockets between hold.
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const rest = async () => {
+      while (!(await reader.read()).done);
+    }
+    await expect(rest()).rejects.toThrow()
+  })
+
+  test('on hold cannot be purged', async () => {
+    await tenant.context('held')
+    const file = await infected('held', 'a.txt')
+    await learn()
+    await rescanAll(world)
+    await hold(world, tenant, file)
+    expect(refusal(await admin.delete(`/quarantine/${file}`))).toEqual([409, 'on_hold'])
+    expect(dataOf(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
+  })
+
+  test('needs a reason to be released, and a list of them goes on by its cursors', async () => {
+    await tenant.context('many')
+    const files = []
+    for (const n of [1, 2, 3]) files.push(await infected('many', `${n}.txt`))
+    await learn()
+    await rescanAll(world)
+    expect(refusal(await admin.post(`/quarantine/${files[0]}/release`, {}))).toEqual([400, 'bad_user_input'])
+    const first = await admin.get('/quarantine?context=many&page_size=2')
+    const next = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '')![1]!
+    const second = await admin.raw(next)
+    const listed = [...dataOf(first).data, ...dataOf(second).data].map(({ file_id }: { file_id: string }) => file_id)
+    expect(listed.sort()).toEqual(files.sort())
   })
 })

@@ -11,6 +11,7 @@ import { OrphanedUploads } from '../../src/maintenance/orphaned-uploads.js'
 import { dropExpired, dropOldHours } from '../../src/maintenance/retention.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import { routes } from '../../src/rest/routes.js'
+import { quarantinedFile } from '../support/quarantined.js'
 import { describeWhere } from '../support/real-parts.js'
 import { Tus } from '../support/tus.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -84,16 +85,8 @@ async function callEverything(): Promise<string[]> {
     share_id: (await admin.post('/log/share', {})).body.data.share_id,
   }
   const infected: Record<string, string> = {}
-  for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}']) {
-    infected[name] = (await admin.upload('notes', 'bad.txt', name)).body.data.file_id
-    const at = [tenant.tenantId, infected[name]]
-    await world.database.pool.query('UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2', at)
-    await world.database.pool.query(
-      `INSERT INTO quarantine (tenant_id, file_id, context_id, quarantined_at, signatures, viruses)
-       SELECT tenant_id, file_id, context_id, now(), 'old', '["X"]' FROM files WHERE tenant_id = $1 AND file_id = $2`,
-      at,
-    )
-  }
+  for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}'])
+    infected[name] = await quarantinedFile(world, tenant, 'notes')
   const bodies: Record<string, unknown> = {
     'POST /quarantine/{file_id}/release': { reason: 'A false alarm.' },
     'POST /api-keys': { name: 'Another', scopes: ['metadata'] },

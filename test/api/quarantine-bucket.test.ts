@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { QuarantineMoves } from '../../src/quarantine/quarantine-moves.js'
+import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
+import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { freePort, Service } from '../support/service.js'
+import { type TestTenant, World } from '../support/world.js'
+
+// URLs of a bucket lead past the service: a quarantined object is moved.
+let bucketWorld: BucketWorld
+let clamd: LearningClamd
+let world: World
+let tenant: TestTenant
+
+beforeAll(async () => {
+  bucketWorld = await openBucketWorld()
+  clamd = await LearningClamd.start()
+  world = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
+  tenant = await world.tenant()
+  await tenant.context('notes')
+})
+afterAll(async () => {
+  await world.close()
+  await clamd.daemon.close()
+  await bucketWorld.close()
+})
+
+async function infected(): Promise<{ fileId: string; url: string; path: string }> {
+  clamd.forget()
+  const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${bad}`)).body.data.file_id
+  const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
+  expect((await fetch(url)).status).toBe(200)
+  return { fileId, url, path: await pathOf(fileId) }
+}
+
+async function pathOf(fileId: string): Promise<string> {
+  const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
+    fileId,
+  ])
+  return rows[0]!.path
+}
+
+const sweep = () => new Sweeper(world.database.pool, world.app.services.storage).sweep()
+const moves = () => new QuarantineMoves({ ...world.app.services, db: world.database })
+const notFailing = (error: unknown) => {
+  throw error
+}
+
+/** As if a minute had passed for whatever a process that died had in hand. */
+async function later(): Promise<void> {
+  await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
+  await world.database.pool.query(`UPDATE quarantine SET move_due_at = now() - interval '1 second' WHERE move_due_at IS NOT NULL`)
+  await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
+}
+
+async function expectOutOfReach({ fileId, url, path }: { fileId: string; url: string; path: string }): Promise<void> {
+  expect((await fetch(url)).status).toBe(404)
+  expect((await tenant.admin.get(`/files/${fileId}`)).body.error.code).toBe('quarantined')
+  expect(await pathOf(fileId)).not.toBe(path)
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(
+    expect.objectContaining({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }),
+  )
+  const reports = (await tenant.admin.get(`/files/${fileId}/validations`)).body.data
+  expect(reports.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['rejected', 'accepted'])
+}
+
+test('URLs made before die at once, and the file comes back whole when it is released', async () => {
+  const file = await infected()
+  await clamd.learn(world)
+  await rescanAll(world)
+  await sweep()
+  await expectOutOfReach(file)
+  expect((await tenant.admin.post(`/quarantine/${file.fileId}/release`, { reason: 'Known to us.' })).status).toBe(200)
+  const again = (await tenant.admin.get(`/files/${file.fileId}`)).body.data.download_url
+  expect(await (await fetch(again)).text()).toContain(bad)
+})
+
+test('a bucket that is away at that moment is asked again; the file is refused meanwhile', async () => {
+  const file = await infected()
+  await clamd.learn(world)
+  bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })
+  await rescanAll(world)
+  expect((await tenant.admin.get(`/files/${file.fileId}`)).body.error.code).toBe('quarantined')
+  expect((await fetch(file.url)).status).toBe(200)
+  await later()
+  expect(await moves().moveAll(notFailing)).toBe(1)
+  await sweep()
+  await expectOutOfReach(file)
+})
+
+test('an answer to the copy that is lost does no harm', async () => {
+  const file = await infected()
+  await clamd.learn(world)
+  bucketWorld.bucket.faults.plan('copy', { kind: 'lost' })
+  await rescanAll(world)
+  await sweep()
+  await expectOutOfReach(file)
+})
+
+test('purged, it is gone from the bucket', async () => {
+  const file = await infected()
+  await clamd.learn(world)
+  await rescanAll(world)
+  const moved = await pathOf(file.fileId)
+  expect((await tenant.admin.delete(`/quarantine/${file.fileId}`)).status).toBe(200)
+  await sweep()
+  expect(bucketWorld.bucket.objects.names.filter((name) => [file.path, moved].includes(name))).toEqual([])
+})
+
+test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
+  'killed at %s, a replica leaves nothing that another does not finish',
+  async (faultPoint) => {
+    const file = await infected()
+    await clamd.learn(world)
+    const doomed = Service.run({
+      DATABASE_URL: world.databaseUrl,
+      MASTER_KEY: world.config.masterKey!.toString('base64'),
+      DATA_DIR: join(world.dataDir, 'killed'),
+      SCANNER_URL: clamd.url,
+      ...bucketWorld.env,
+      PORT: await freePort(),
+      FAULT_POINT: faultPoint,
+    })
+    await doomed.ended
+    await later()
+    await rescanAll(world)
+    await moves().moveAll(notFailing)
+    await later()
+    await sweep()
+    await expectOutOfReach(file)
+  },
+)
