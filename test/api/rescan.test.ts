@@ -218,7 +218,7 @@ describe('in the background', () => {
     // Two at a time, so that neighbours may change places.
     const places = order.map((words) => Number(words.split(' ').at(-1)))
     expect(places).toHaveLength(40)
-    places.forEach((n, place) => expect(Math.abs(n - (39 - place))).toBeLessThan(4))
+    expect(places.filter((n, place) => Math.abs(n - (39 - place)) >= 4)).toEqual([])
   })
 
   test('it pauses while the scanner is away, and goes on when it is back', async () => {

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { choose, Dashboard } from '../support/dashboard.js'
+import { quarantinedFile } from '../support/quarantined.js'
 import { describeWith } from '../support/real-parts.js'
 import { png } from '../support/samples/basic.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -22,6 +23,7 @@ const views = [
   ['/keys', 'td'],
   ['/calls', 'td'],
   ['/audit', 'td'],
+  ['/quarantine', 'td'],
   ['/webhooks', 'td'],
   ['/webhooks/HOOK', '.facts'],
   ['/users', 'td'],
@@ -44,6 +46,7 @@ describeWith('chromium')('how the dashboard looks', () => {
     fileId = (await tenant.admin.upload('notes', 'a-picture-with-a-rather-long-name-that-nobody-would-type.png', png(40, 40)))
       .body.data.file_id
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
+    await quarantinedFile(world, tenant, 'notes')
     webhookId = (await tenant.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hook' })).body.data.webhook_id
     await tenant.admin.post(`/webhooks/${webhookId}/test`)
   })

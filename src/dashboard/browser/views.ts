@@ -10,6 +10,7 @@ import { Files } from './pages/files.js'
 import { Health } from './pages/health.js'
 import { Keys } from './pages/keys.js'
 import { Overview } from './pages/overview.js'
+import { Quarantine } from './pages/quarantine.js'
 import { TryFile } from './pages/try-file.js'
 import { Users } from './pages/users.js'
 import { WebhookPage } from './pages/webhook.js'
@@ -19,7 +20,19 @@ import { texts } from './texts.js'
 
 interface View {
   /** The first part of its address; the overview has none. */
-  name: '' | 'files' | 'try' | 'contexts' | 'keys' | 'calls' | 'audit' | 'webhooks' | 'users' | 'health' | 'account'
+  name:
+    | ''
+    | 'files'
+    | 'try'
+    | 'contexts'
+    | 'keys'
+    | 'calls'
+    | 'quarantine'
+    | 'audit'
+    | 'webhooks'
+    | 'users'
+    | 'health'
+    | 'account'
   title: string
   icon: IconName
   /** Who has none of them is not shown the way there. */
@@ -36,6 +49,7 @@ const all: readonly View[] = [
   { name: 'contexts', title: texts.nav.contexts, icon: 'contexts', Page: Contexts, Detail: ContextPage },
   { name: 'keys', title: texts.nav.keys, icon: 'keys', scopes: ['admin'], Page: Keys },
   { name: 'calls', title: texts.nav.calls, icon: 'calls', scopes: ['metadata'], Page: Calls },
+  { name: 'quarantine', title: texts.nav.quarantine, icon: 'quarantine', scopes: ['admin'], Page: Quarantine },
   { name: 'audit', title: texts.nav.audit, icon: 'audit', scopes: ['admin'], Page: Audit },
   { name: 'webhooks', title: texts.nav.webhooks, icon: 'webhooks', scopes: ['admin'], Page: Webhooks, Detail: WebhookPage },
   { name: 'users', title: texts.nav.users, icon: 'users', scopes: ['admin'], Page: Users },

@@ -13,6 +13,7 @@ import { may } from '../session.js'
 import { texts } from '../texts.js'
 import { type ContextDraft, ContextForm, rulesOf } from './context-form.js'
 import { ContextPolicyForm } from './context-policy.js'
+import { ContextRescan } from './context-rescan.js'
 import { NewContext } from './new-context.js'
 import { Quota } from './quota.js'
 
@@ -62,6 +63,7 @@ function KnownContext({ contextKey: key }: { contextKey: string }) {
       <FaultNotice fault={answer.fault} />
       <Usage context={context} />
       <Rules context={context} />
+      {may('admin') && <ContextRescan contextKey={key} />}
       {context.policy && <ContextPolicyForm contextKey={key} policy={context.policy} />}
     </Page>
   )

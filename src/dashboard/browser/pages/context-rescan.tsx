@@ -1,0 +1,83 @@
+import { useSignal } from '@preact/signals'
+import { change } from '../api/client.js'
+import type { Fault } from '../api/fault.js'
+import { bytes, number } from '../api/format.js'
+import { graphql } from '../api/graphql.js'
+import { useQuery } from '../api/use-query.js'
+import { Badge } from '../components/badge.js'
+import { Button } from '../components/button.js'
+import { FaultNotice } from '../components/notices.js'
+import { Time } from '../components/time.js'
+import { texts } from '../texts.js'
+
+const t = texts.rescan
+const everyMs = 2_000
+
+const progressDocument = graphql(`
+  query Rescan($key: String!) {
+    contextRescan(contextKey: $key) {
+      status signatures files filesDone filesScanned bytesScanned filesQuarantined filesFailed startedAt finishedAt
+    }
+  }
+`)
+const rescanDocument = graphql(`mutation RescanContext($key: String!) { rescanContext(contextKey: $key) { status } }`)
+
+/** How far a context's files have been scanned again, and the way to have it done now. */
+export function ContextRescan({ contextKey: key }: { contextKey: string }) {
+  const answer = useQuery(progressDocument, { key }, { everyMs })
+  const fault = useSignal<Fault | undefined>(undefined)
+  const progress = answer.data?.contextRescan
+  if (!progress || progress.status === 'off') return null
+  const begin = async () => {
+    fault.value = (await change(rescanDocument, { key })).fault
+    answer.again()
+  }
+  const isUnderWay = progress.status === 'running' || progress.status === 'paused'
+  return (
+    <section class="card">
+      <header>
+        <h2>{t.title}</h2>
+        <Badge tone={tones[progress.status]}>{t.statuses[progress.status]}</Badge>
+      </header>
+      <FaultNotice fault={fault.value ?? answer.fault} />
+      {progress.startedAt && (
+        <>
+          <progress
+            max={Math.max(1, progress.files)}
+            value={progress.files === 0 ? 1 : progress.filesDone}
+            aria-label={t.title}
+          />
+          <dl class="facts">
+            <dt>{t.done}</dt>
+            <dd>{texts.ofTotal(progress.filesDone, progress.files)}</dd>
+            <dt>{t.scanned}</dt>
+            <dd>
+              {number(progress.filesScanned)} ({bytes(progress.bytesScanned)})
+            </dd>
+            <dt>{t.quarantined}</dt>
+            <dd>{progress.filesQuarantined > 0 ? <a href="/quarantine">{number(progress.filesQuarantined)}</a> : number(0)}</dd>
+            {progress.filesFailed > 0 && (
+              <>
+                <dt>{t.failed}</dt>
+                <dd>{number(progress.filesFailed)}</dd>
+              </>
+            )}
+            <dt>{t.signatures}</dt>
+            <dd>{progress.signatures}</dd>
+            <dt>{progress.finishedAt ? t.finished : t.started}</dt>
+            <dd>
+              <Time at={progress.finishedAt ?? progress.startedAt} relative />
+            </dd>
+          </dl>
+        </>
+      )}
+      <div class="row">
+        <Button disabled={isUnderWay} onClick={begin}>
+          {t.begin}
+        </Button>
+      </div>
+    </section>
+  )
+}
+
+const tones = { off: 'plain', none: 'plain', running: 'plain', paused: 'warn', finished: 'good' } as const

@@ -1,0 +1,64 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { Dashboard } from '../support/dashboard.js'
+import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('the pages of quarantine and of scanning again', () => {
+  let clamd: LearningClamd
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+
+  beforeAll(async () => {
+    clamd = await LearningClamd.start()
+    world = await World.open({ SCANNER_URL: clamd.url })
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    for (const name of ['one.txt', 'two.txt']) await tenant.admin.upload('notes', name, `${name}, and ${bad}`)
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await world.close()
+    await clamd.daemon.close()
+  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+
+  test('a context is scanned again, its progress is seen, and what is found is listed', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/contexts/notes' })
+    await page.getByRole('heading', { name: 'Scanning again' }).waitFor()
+    await page.getByText('not begun').waitFor()
+    clamd.find()
+    await button(page, 'Scan again now').click()
+    await page.getByText('running').waitFor()
+    expect(await button(page, 'Scan again now').isDisabled()).toBe(true)
+    await rescanAll(world)
+    await page.getByText('finished', { exact: true }).waitFor()
+    await page.getByText('2 of 2').waitFor()
+    await page.getByRole('link', { name: '2', exact: true }).click()
+    await row(page, 'one.txt').getByText('Test.Tomorrow').waitFor()
+    await row(page, 'two.txt').waitFor()
+  })
+
+  test('a file is released with a reason, another is deleted for good', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/quarantine' })
+    await row(page, 'one.txt').getByRole('button', { name: 'Release' }).click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.getByRole('button', { name: 'Release' }).isDisabled()).toBe(true)
+    await dialog.getByLabel('Reason').fill('Known to us.')
+    await dialog.getByRole('button', { name: 'Release' }).click()
+    await row(page, 'one.txt').waitFor({ state: 'detached' })
+    await row(page, 'two.txt').getByRole('button', { name: 'Delete for good' }).click()
+    await dialog.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByText('Nothing is quarantined').waitFor()
+    const files = (await tenant.admin.get('/files?context=notes')).body.data.data
+    expect(files.map(({ original_filename }: { original_filename: string }) => original_filename)).toEqual(['one.txt'])
+    const [audit] = (await tenant.admin.get(`/audit-logs?entity_id=${files[0].file_id}`)).body.data.data
+    expect(audit.details).toEqual({ change: 'released', reason: 'Known to us.' })
+  })
+})
