@@ -17,7 +17,8 @@ export class ReceiptArgs {
   fileId?: string | null
   @Field(() => ID, {
     nullable: true,
-    description: 'Shape call_…: the receipt of what that upload was answered. One of the two must be given.',
+    description:
+      'Shape call_…: the receipt of what that upload was answered; evt_… of what a user was refused. One of the two must be given.',
   })
   callId?: string | null
 }

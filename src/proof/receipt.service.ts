@@ -60,7 +60,9 @@ export class ReceiptService {
 
   async #issue(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {
     const { tenantId } = attempt.actor
-    const verdict = isId(noun, id) ? await this.#verdict(attempt, noun, id) : undefined
+    // What a user's session was refused is no call of the log, and stands under its event.
+    const isKnown = isId(noun, id) || (noun === 'call' && isId('evt', id))
+    const verdict = isKnown ? await this.#verdict(attempt, noun, id) : undefined
     if (!verdict || !(await this.#involve(attempt, verdict))) throw notFound(noun, id)
     // Read after the entry, so that it is in it.
     const { origin, size, note } = await this.#log.checkpoint(tenantId)

@@ -8,7 +8,7 @@ type Scope = (typeof scopes)[number]
 let world: World
 let mine: TestTenant
 let theirs: TestTenant
-const ids = { key: '', file: '', user: '', webhook: '', context: 'secrets' }
+const ids = { key: '', file: '', user: '', webhook: '', share: '', context: 'secrets' }
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
   mine = await world.tenant({ name: 'Mine' })
@@ -17,6 +17,7 @@ beforeAll(async () => {
   ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
   ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
   ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
+  ids.share = (await theirs.admin.post('/log/share', {})).body.data.share_id
   const user = await theirs.user(['metadata'], 'hidden@example.com')
   ids.user = (await user.graphql('{ me { id } }')).body.data.me.id
 })
@@ -75,6 +76,9 @@ const queries: Record<string, Row> = {
   webhooks: { needs: 'admin', theirs: 'absent', asks: '{ data { webhookId url } }' },
   webhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { url }' },
   webhookDeliveries: { needs: 'admin', theirs: 'unknown', asks: `(webhookId: $webhook) ${page}` },
+  receipt: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { receipt }' },
+  logCheckpoint: { needs: 'admin', theirs: 'absent', asks: '{ origin size checkpoint }' },
+  logShares: { needs: 'admin', theirs: 'absent', asks: '{ data { shareId createdBy } }' },
   storageHealth: { needs: 'admin', theirs: 'absent', asks: '{ countersDrift }' },
 }
 const mutations: Record<string, Row> = {
@@ -132,6 +136,8 @@ const mutations: Record<string, Row> = {
   createDownloadUrl: { needs: 'download', theirs: 'unknown', asks: '(fileId: $file) { downloadUrl }' },
   deleteFile: { needs: 'delete', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
   deleteFiles: { needs: 'delete', theirs: 'absent', asks: '(fileIds: []) { fileId }' },
+  shareLog: { needs: 'admin', theirs: 'absent', asks: '(days: 0) { token }' },
+  revokeLogShare: { needs: 'admin', theirs: 'unknown', asks: '(shareId: $share) { shareId }' },
   updateTenant: { needs: 'admin', theirs: 'absent', asks: '(input: { name: "" }) { name }' },
 }
 const rows = [
@@ -147,7 +153,9 @@ test('the tables have a row for every root field, and no other', async () => {
 })
 
 function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<Answer> {
-  const filled = asks.replace(/\$(key|file|user|webhook|context)/g, (_, name: keyof typeof ids) => JSON.stringify(given[name]))
+  const filled = asks.replace(/\$(key|file|user|webhook|share|context)/g, (_, name: keyof typeof ids) =>
+    JSON.stringify(given[name]),
+  )
   if (!upload) return caller.graphql(`${kind} { ${field}${filled} }`)
   return caller.graphqlUpload(`${kind} ($file: Upload!) { ${field}${filled.replace('$upload', '$file')} }`, {}, 'a.txt', 'text')
 }
@@ -188,6 +196,7 @@ describe('the tenant matrix', () => {
     file: 'file_00000000000000000000000000',
     user: 'usr_00000000000000000000000000',
     webhook: 'whk_00000000000000000000000000',
+    share: 'shr_00000000000000000000000000',
     context: 'nobodys',
   }
   const withoutIds = (answer: Answer, given: typeof ids) =>

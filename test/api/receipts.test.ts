@@ -122,6 +122,18 @@ describe('a receipt', () => {
     expect(status).toBe(0)
   })
 
+  test('of what a user was refused goes by its event, since users leave no calls', async () => {
+    const user = await tenant.user(['upload'])
+    expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
+    const { rows } = await world.database.pool.query<{ id: string }>(
+      "SELECT event_id AS id FROM journal WHERE tenant_id = $1 AND type = 'file.rejected' ORDER BY sequence DESC LIMIT 1",
+      [tenant.tenantId],
+    )
+    const receipt = await receiptOf(`/calls/${rows[0]!.id}/receipt`)
+    expect(claimsOf(receipt)).toMatchObject({ sub: rows[0]!.id, filename: 'by-user.txt', outcome: 'rejected' })
+    expect((await verified(receipt)).status).toBe(0)
+  })
+
   test('is a metadata call, for whoever may see the context', async () => {
     await tenant.context('others')
     const fileId = await upload()

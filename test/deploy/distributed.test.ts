@@ -127,6 +127,9 @@ async function callEverything(): Promise<string[]> {
     }
   }
   for (const log of ['/stats/logs/export', '/audit-logs/export']) await admin.get(log)
+  const auditor = world.as((await admin.post('/log/share', {})).body.data.token)
+  for (const path of ['checkpoint', 'key', 'tile/0/000.p/1', 'tile/1/000.p/1', 'tile/entries/000.p/1'])
+    await auditor.get(`/log/${path}`)
   for (const filter of ['context=notes', 'sort=size_bytes', 'name_prefix=a', `uploaded_by=${key.id}`])
     await admin.get(`/files?${filter}`)
   await admin.graphql(

@@ -8210,7 +8210,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Shape call_…: the receipt of what that upload was answered. One of the two must be given. */
+                /** @description Shape call_…: the receipt of what that upload was answered; evt_… of what a user was refused. One of the two must be given. */
                 call_id: string;
             };
             cookie?: never;
