@@ -5,7 +5,7 @@ import type { Actor } from './actor.js'
 import { addressGroup } from './address-group.js'
 import { SharedCounts } from './shared-counts.js'
 import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
-import { ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
+import { type Count, ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
 
 /** How much is left of the limit that is nearest to its end, for the IETF RateLimit headers. */
 export interface RateState {
@@ -56,7 +56,9 @@ export class RateLimits {
   /** Counts a call of an authenticated actor. */
   async call({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>): Promise<RateState> {
     const { perMinute } = this.#limits
-    const [ofKey, ofTenant] = await Promise.all([this.#counters.key.add(id), this.#counters.tenant.add(tenantId)])
+    const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
+    // Those of the process are there at once.
+    const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)
     const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
     if (ofKey.count > perMinute) {
       // What is refused here was not done: the tenant's other keys must not pay for it.
@@ -130,6 +132,9 @@ const countersBy = (make: (name: string, seconds: number) => WindowCounter): Cou
   account: make('account', signInWindowSeconds),
   address: make('address', signInWindowSeconds),
 })
+
+const isCounted = (counting: readonly (Count | Promise<Count>)[]): counting is [Count, Count] =>
+  counting.every((each) => !(each instanceof Promise))
 
 const stateOf = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
   policy,

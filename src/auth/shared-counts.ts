@@ -84,7 +84,7 @@ export class SharedCounts {
       if (sum === undefined || sum.start !== start) continue
       const others = sum.points - entry.told - points
       entry.told = sum.points
-      await entry.counter.addOthers(entry.key, entry.window, others)
+      entry.counter.addOthers(entry.key, entry.window, others)
     }
   }
 

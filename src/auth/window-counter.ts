@@ -1,4 +1,4 @@
-import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible'
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { now } from '../clock.js'
 import type { SharedCounts } from './shared-counts.js'
 
@@ -14,14 +14,13 @@ const mostKeys = 100_000
 export interface WindowCounter {
   readonly seconds: number
   /** Adds, and gives how many there are now. Negative points take back. */
-  add(key: string, points?: number): Promise<Count>
+  add(key: string, points?: number): Count | Promise<Count>
 }
 
 /** Counts in the process. Windows begin at the same moments everywhere, so that `shared` can add up what replicas counted. */
 export class ProcessCounter implements WindowCounter {
-  readonly #counts: RateLimiterMemory
   #window = 0
-  #keys = new Set<string>()
+  #counts = new Map<string, number>()
   readonly #shared: SharedCounts | undefined
 
   constructor(
@@ -30,35 +29,28 @@ export class ProcessCounter implements WindowCounter {
     shared?: SharedCounts,
   ) {
     this.#shared = shared
-
-    // The library only counts here (`penalty` never refuses): limits are the caller's, since one count serves several.
-    this.#counts = new RateLimiterMemory({ keyPrefix: '', points: Number.MAX_SAFE_INTEGER, duration: seconds })
   }
 
-  async add(key: string, points = 1): Promise<Count> {
+  add(key: string, points = 1): Count {
     const seconds = now() / 1000
     const window = Math.floor(seconds / this.seconds)
     const resetSeconds = Math.max(1, Math.ceil((window + 1) * this.seconds - seconds))
-    if (!this.#isCounted(key, window)) return { count: 0, resetSeconds }
-    const { consumedPoints } = await this.#counts.penalty(`${window}:${key}`, points)
+    if (window !== this.#window) {
+      this.#window = window
+      this.#counts = new Map()
+    }
+    const known = this.#counts.get(key)
+    if (known === undefined && this.#counts.size >= mostKeys) return { count: 0, resetSeconds }
+    const count = (known ?? 0) + points
+    this.#counts.set(key, count)
     this.#shared?.added(this, key, window, points)
-    return { count: consumedPoints, resetSeconds }
+    return { count, resetSeconds }
   }
 
   /** Takes over what all replicas counted together: `others` is what they added since it was last asked. */
-  async addOthers(key: string, window: number, others: number): Promise<void> {
-    if (others !== 0 && window === this.#window) await this.#counts.penalty(`${window}:${key}`, others)
-  }
-
-  #isCounted(key: string, window: number): boolean {
-    if (window !== this.#window) {
-      this.#window = window
-      this.#keys = new Set()
-    }
-    if (this.#keys.has(key)) return true
-    if (this.#keys.size >= mostKeys) return false
-    this.#keys.add(key)
-    return true
+  addOthers(key: string, window: number, others: number): void {
+    const count = this.#counts.get(key)
+    if (window === this.#window && count !== undefined) this.#counts.set(key, count + others)
   }
 }
 

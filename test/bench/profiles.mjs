@@ -1,0 +1,115 @@
+// npm run bench:profiles [-- NAME] [--seconds N] [--connections N]: of each REST route under load, what the main thread does: its five largest
+// functions by their own time, and how much of it the collector and system calls have. A service of its own for each, since a profile ends with it.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { multipart, perSecond, request, startService } from './support/service.mjs'
+
+const { values, positionals } = parseArgs({
+  options: { seconds: { type: 'string', default: '4' }, connections: { type: 'string', default: '8' } },
+  allowPositionals: true,
+})
+const connections = Number(values.connections)
+const agent = new http.Agent({ keepAlive: true })
+const line = 'A line of a text that is uploaded.\n'
+const content = (size) => Buffer.from(line.repeat(Math.ceil(size / line.length)).slice(0, size))
+
+/** Name: what makes the call, of a service and the ids of a file of 10 KiB and of 1 MiB. */
+const routes = {
+  'POST /files/upload, 10 KiB': ({ upload }) => upload(content(10 * 1024)),
+  'POST /files/upload, 1 MiB': ({ upload }) => upload(content(1024 * 1024)),
+  'GET /files/{file_id}': ({ get, small }) => get(`/api/v1/files/${small}`),
+  'GET /files/{file_id}/metadata': ({ get, small }) => get(`/api/v1/files/${small}/metadata`),
+  'GET /files/{file_id}/validation': ({ get, small }) => get(`/api/v1/files/${small}/validation`),
+  'GET /files': ({ get }) => get('/api/v1/files'),
+  'GET /contexts': ({ get }) => get('/api/v1/contexts'),
+  'GET /stats': ({ get }) => get('/api/v1/stats'),
+  'GET /stats/logs': ({ get }) => get('/api/v1/stats/logs'),
+  'GET /audit-logs': ({ get }) => get('/api/v1/audit-logs'),
+  'GET /stats/charts/api-calls, a year by hour': ({ get }) => get('/api/v1/stats/charts/api-calls?period=hourly&days=365'),
+  'GET /download, 10 KiB': ({ get, urlOf, small }) => urlOf(small).then(get),
+  'GET /download, 1 MiB': ({ get, urlOf, large }) => urlOf(large).then(get),
+}
+
+for (const [name, route] of Object.entries(routes)) if (name.includes(positionals[0] ?? '')) await profile(name, route)
+agent.destroy()
+
+async function profile(name, route) {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-profile-'))
+  const options = ['--max-semi-space-size=4', '--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=250']
+  const service = await startService({ LOG_LEVEL: 'info' }, options)
+  try {
+    const call = await route(await clientOf(service))
+    await perSecond(connections, 1.5, call)
+    const rate = await perSecond(connections, Number(values.seconds), call)
+    const endedAt = performance.now()
+    await service.stop()
+    tell(name, rate, folder, performance.now() - endedAt)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function clientOf({ url, key }) {
+  const headers = { authorization: `Bearer ${key}` }
+  const expect = async (status, answer) => {
+    const got = await answer
+    if (got.status !== status) throw new Error(`${got.status}: ${got.text().slice(0, 300)}`)
+    return got
+  }
+  const data = async (answer) => JSON.parse((await answer).text()).data
+  const get = (path) => (with_) => expect(200, request(with_, url + path, { headers }))
+  const rules = {
+    context_key: 'bench',
+    display_name: 'bench',
+    allowed_extensions: ['txt'],
+    max_file_size_mb: 100,
+    storage_quota_mb: 100_000,
+  }
+  const json = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } }
+  await expect(201, request(agent, `${url}/api/v1/contexts`, { ...json, body: [Buffer.from(JSON.stringify(rules))] }))
+  const upload = (file) => {
+    const form = multipart('bench', 'file.txt', file)
+    const post = { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body }
+    return (with_) => expect(201, request(with_, `${url}/api/v1/files/upload`, post))
+  }
+  const urlOf = async (id) => {
+    const { pathname, search } = new URL((await data(get(`/api/v1/files/${id}`)(agent))).download_url)
+    return pathname + search
+  }
+  const tiny = upload(content(10 * 1024))
+  for (let files = 0; files < 40; files++) await tiny(agent)
+  const small = (await data(tiny(agent))).file_id
+  const large = (await data(upload(content(1024 * 1024))(agent))).file_id
+  return { get, upload, urlOf, small, large }
+}
+
+/** Of the seconds that were measured: what comes after them is the service's end. */
+function tell(name, rate, folder, endMs) {
+  const { nodes, samples, timeDeltas, endTime } = JSON.parse(readFileSync(join(folder, readdirSync(folder)[0]), 'utf8'))
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
+  const until = endTime - endMs * 1000
+  const from = until - Number(values.seconds) * 1_000_000
+  const own = new Map()
+  let busy = 0
+  let at = endTime - timeDeltas.reduce((sum, delta) => sum + delta, 0)
+  for (const [index, id] of samples.entries()) {
+    at += timeDeltas[index]
+    const frame = frames.get(id)
+    if (at < from || at > until || frame.functionName === '(idle)') continue
+    busy += timeDeltas[index]
+    const key = nameOf(frame)
+    own.set(key, (own.get(key) ?? 0) + timeDeltas[index])
+  }
+  const largest = [...own].sort((a, b) => b[1] - a[1]).slice(0, 5)
+  const told = largest.map(([key, time]) => `${key} ${((100 * time) / busy).toFixed(1)} %`).join(', ')
+  console.log(`| ${name} | ${rate.toFixed(0)} | ${told} |  (load ${loadavg()[0].toFixed(1)})`)
+}
+
+function nameOf({ functionName, url }) {
+  const of =
+    /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? /\/dist\/(.*)\.js$/.exec(url)?.[1] ?? /^node:(.*)$/.exec(url)?.[1]
+  return of ? `\`${functionName || 'anonymous'}\` (${of.replace('internal/', '')})` : functionName.replace(/[()]/g, '')
+}
