@@ -1,6 +1,7 @@
 // npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and they are killed and frozen, connections are
 // cut, clocks are moved by hours, tenants are deleted, quotas are changed, sweeps run, and unanswered uploads are repeated.
-// Afterwards no answered file is lost, none is there twice, and everything that is counted agrees. Status 1, and what is wrong, otherwise.
+// Files are put on hold, deleted into a trash and taken out of it, and events are followed through all of it. Afterwards no answered file is
+// lost, none is there twice, none on hold is gone, every event was told once, and everything that is counted agrees. Status 1, and what is wrong, otherwise.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -39,11 +40,24 @@ async function chaos({ seed, seconds, clients = 10, say }) {
   const command = (...args) => admin({ ...env, DATA_DIR: mkdtempSync(join(folder, 'admin-')) }, ...args)
   const replicas = []
   const faults = []
-  const counts = { uploads: 0, repeats: 0, deletions: 0, tenants: 0, sweeps: 0, faults: {} }
+  const counts = { uploads: 0, repeats: 0, deletions: 0, restored: 0, held: 0, events: 0, tenants: 0, sweeps: 0, faults: {} }
   try {
     for (let index = 0; index < 2; index++) replicas.push(await startReplica(env, folder))
-    const run = { replicas, faults, counts, command, over: false, files: new Map(), deleted: [], happened: 0, slowest: 0 }
+    const run = {
+      replicas,
+      faults,
+      counts,
+      command,
+      over: false,
+      files: new Map(),
+      deleted: [],
+      trashed: [],
+      happened: 0,
+      slowest: 0,
+    }
     const [busy, other] = [await newTenant(run, 'busy'), await newTenant(run, 'other')]
+    await insist(run, (url) => ask(url, other, '/contexts/notes/policy', json('PATCH', { trash_days: 7 })))
+    other.hasTrash = true
     const work = [
       ...Array.from({ length: clients }, (_, index) => uploader(run, index % 3 === 0 ? other : busy, index)),
       quotas(run, busy),
@@ -51,6 +65,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       tenants(run),
       neighbours(run, database.url, busy, other),
     ]
+    const readers = [busy, other].map((tenant) => reader(run, tenant))
     const until = performance.now() + seconds * 1000
     for (const step of order(random, until)) await step({ database, replicas, random, counts, say, run })
     run.over = true
@@ -58,6 +73,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     say('everything is left alone now')
     await Promise.all(work)
     await prove(run, database.url)
+    await proveEvents(run, database.url, readers)
     return { seed, seconds, ...counts, files: run.files.size, slowestNeighbourMs: Math.round(run.slowest), faults }
   } finally {
     await Promise.allSettled(replicas.map((replica) => replica.stop()))
@@ -153,16 +169,108 @@ async function uploader(run, tenant, index) {
     run.files.set(fileId, { tenant, name, digest: createHash('sha256').update(content).digest('hex') })
     await ask(run.replicas[turn % 2].url, tenant, `/files/${fileId}`).catch(() => {})
     if (turn % 5 === 4) await remove(run, tenant, fileId)
+    if (turn % 7 === 3) await hold(run, tenant, fileId)
   }
 }
 
 async function remove(run, tenant, fileId) {
+  const file = run.files.get(fileId)
   run.files.delete(fileId)
   const answer = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
   // 404: an unanswered attempt did it.
   if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a deletion was answered ${answer.status}`)
+  else if (tenant.hasTrash && file) await restore(run, file, fileId)
   else run.deleted.push({ tenant, fileId })
   run.counts.deletions++
+}
+
+/** Every second file comes out of the trash again; the others stay there, and are no longer files. */
+async function restore(run, file, fileId) {
+  const { tenant } = file
+  if (run.counts.deletions % 2) return void run.trashed.push({ tenant, fileId })
+  const answer = await insist(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
+  // 404: an unanswered attempt did it; whether it did is seen in the end.
+  if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a restore was answered ${answer.status}`)
+  run.files.set(fileId, file)
+  run.counts.restored++
+}
+
+/** A file on hold, which is then tried to be deleted: it is among those that must be there in the end. */
+async function hold(run, tenant, fileId) {
+  const held = await insist(run, (url) => ask(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })))
+  if (held.status >= 400) run.faults.push(`a hold was answered ${held.status}: ${JSON.stringify(held.body)}`)
+  const { status, body } = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
+  if (status !== 409 || body.error.code !== 'on_hold')
+    run.faults.push(`${fileId} is on hold, and its deletion was answered ${status}`)
+  run.counts.held++
+}
+
+const json = (method, body) => ({ method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+
+/** Follows a tenant's events on one replica after the other, going on behind what it had; gives how to end it and what came. */
+function reader(run, tenant) {
+  const abort = new AbortController()
+  const sequences = []
+  const over = (async () => {
+    for (let turn = 0; !abort.signal.aborted; turn++) {
+      try {
+        const headers = {
+          accept: 'text/event-stream',
+          authorization: `Bearer ${tenant.key}`,
+          'last-event-id': String(sequences.at(-1) ?? 0),
+        }
+        const url = run.replicas[turn % 2].url
+        const response = await fetch(`${url}/api/v1/events`, {
+          headers,
+          signal: AbortSignal.any([abort.signal, AbortSignal.timeout(20_000)]),
+        })
+        let rest = ''
+        for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+          const blocks = (rest + chunk).split('\n\n')
+          rest = blocks.pop()
+          for (const block of blocks) {
+            const id = /^id: (\d+)$/m.exec(block)?.[1]
+            if (id) sequences.push(Number(id))
+          }
+        }
+      } catch {
+        await sleep(200)
+      }
+    }
+  })()
+  const end = async () => {
+    abort.abort()
+    await over
+    return sequences
+  }
+  return { tenant, sequences, end }
+}
+
+/** Every event was told, once and in order, and there is one of each change and each verdict. */
+async function proveEvents(run, databaseUrl, readers) {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  for (const { tenant, sequences, end } of readers) {
+    const { rows } = await client.query('SELECT journal_length::int AS length FROM tenant_heads WHERE tenant_id = $1', [
+      tenant.id,
+    ])
+    for (let tries = 0; tries < 300 && (sequences.at(-1) ?? 0) < rows[0].length; tries++) await sleep(100)
+    await end()
+    const wrong = sequences.findIndex((sequence, index) => sequence !== index + 1)
+    if (wrong >= 0) run.faults.push(`the reader of '${tenant.name}' was told ${sequences[wrong]} as number ${wrong + 1}`)
+    if (sequences.length !== rows[0].length)
+      run.faults.push(`the reader of '${tenant.name}' was told ${sequences.length} of ${rows[0].length} events`)
+    run.counts.events += sequences.length
+  }
+  const unlike = await client.query(
+    `SELECT tenant_id, subject, a.times AS audited, j.times AS told FROM
+       (SELECT tenant_id, entity_id AS subject, count(*) AS times FROM audit_logs GROUP BY 1, 2) a
+       FULL JOIN (SELECT tenant_id, subject, count(*) AS times FROM journal WHERE type NOT IN ('file.rejected', 'quota.threshold') GROUP BY 1, 2) j USING (tenant_id, subject)
+     WHERE a.times IS DISTINCT FROM j.times`,
+  )
+  for (const { subject, audited, told } of unlike.rows)
+    run.faults.push(`${subject} has ${audited ?? 0} audit entries and ${told ?? 0} events`)
+  await client.end()
 }
 
 /** One tenant's quota goes down to nothing and up again. */
@@ -247,6 +355,10 @@ async function prove(run, databaseUrl) {
     if (fileId === undefined) continue
     const { status } = await insist(run, (url) => ask(url, tenant, `/files/${fileId}/metadata`))
     if (status !== 404) faults.push(`${fileId} was deleted and is answered ${status}`)
+  }
+  for (const { tenant, fileId } of run.trashed) {
+    const { status } = await insist(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
+    if (status !== 200) faults.push(`${fileId} was in the trash, and its restore is answered ${status}`)
   }
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()

@@ -32,7 +32,8 @@ const acrossTenants: Record<string, RegExp> = {
   'as are walks that are through': /^SELECT w\.tenant_id, w\.context_id FROM rescans w WHERE w\.walked/,
   'and those under way, whose contexts take turns': /^SELECT tenant_id, context_id FROM rescans WHERE NOT walked/,
   'the metrics count what is under way and in quarantine': /^SELECT \(SELECT count\(\*\) FROM rescans/,
-  'the reconciler goes through all rows in the order of their paths': /^SELECT blob_path, .* WHERE \(tenant_id, blob_path\) > /,
+  'the reconciler goes through all rows in the order of their paths':
+    /^SELECT \* FROM \(\(SELECT blob_path, .* WHERE \(tenant_id, blob_path\) > /,
   'the largest range of files is split next': /^split_file_ranges: SELECT \* +FROM file_ranges/,
 }
 
@@ -87,8 +88,16 @@ async function callEverything(): Promise<string[]> {
   const infected: Record<string, string> = {}
   for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}'])
     infected[name] = await quarantinedFile(world, tenant, 'notes')
+  const trashed: Record<string, string> = {}
+  await tenant.context('bin', { scan_for_viruses: false })
+  await admin.patch('/contexts/bin/policy', { trash_days: 1 })
+  for (const name of ['POST /trash/{file_id}/restore', 'DELETE /trash/{file_id}']) {
+    trashed[name] = (await admin.upload('bin', 'thrown.txt', name)).body.data.file_id
+    await admin.delete(`/files/${trashed[name]}`)
+  }
   const bodies: Record<string, unknown> = {
     'POST /quarantine/{file_id}/release': { reason: 'A false alarm.' },
+    'PUT /files/{file_id}/hold': { reason: 'A case.' },
     'POST /api-keys': { name: 'Another', scopes: ['metadata'] },
     'POST /contexts': { context_key: 'more', display_name: 'More', allowed_extensions: ['txt'], max_file_size_mb: 1 },
     'PATCH /contexts/{context_key}': { display_name: 'Other' },
@@ -119,7 +128,7 @@ async function callEverything(): Promise<string[]> {
     const name = `${method} ${path}`
     const filled = path.replaceAll(
       /\{(\w+)\}/g,
-      (_all, value: string) => (value === 'file_id' && infected[name]) || (values[value] ?? value),
+      (_all, value: string) => (value === 'file_id' && (infected[name] ?? trashed[name])) || (values[value] ?? value),
     )
     for (const more of method === 'GET' ? ['', '?page=2&page_size=1'] : ['']) {
       const { status } = await admin.rest(method, filled + more, body === 'multipart' ? form() : bodies[name])

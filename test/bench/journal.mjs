@@ -1,0 +1,275 @@
+// npm run bench:journal [-- --rounds N] [--seconds N] [--events N]: what the journal costs an upload, and how fast it is written and read.
+// Two services stand on two databases of one PostgreSQL; in one of them the ledger's function writes no events. Uploads of 10 KiB go to both
+// in turns, which swap places from round to round, since the machine's own speed drifts; ratios are medians of the rounds', of rates and of CPU time. What the
+// process does for an event is in both, so that it is told by itself. fsync is on.
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { createDatabase } from '../../dist/db/client.js'
+import { startServer } from '../../dist/db/embedded/server.js'
+import { migrate } from '../../dist/db/migrate.js'
+import { idTime, newId } from '../../dist/ids.js'
+import { JournalService } from '../../dist/journal/journal.service.js'
+import { eventsOf } from '../../dist/ledger/events.js'
+import { Ledger } from '../../dist/ledger/ledger.js'
+import { movesJson } from '../../dist/ledger/move.js'
+import { ensurePartitions } from '../../dist/ledger/partitions.js'
+import { PathLeases } from '../../dist/ledger/path-leases.js'
+import { median, multipart, perSecond, request, startService } from './support/service.mjs'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '9' },
+    seconds: { type: 'string', default: '3' },
+    events: { type: 'string', default: '1000000' },
+  },
+})
+const [rounds, seconds, events] = [Number(values.rounds), Number(values.seconds), Number(values.events)]
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-bench-journal-'))
+mkdirSync(join(folder, 'data'))
+const server = await startServer({ folder: join(folder, 'data'), settings: { max_connections: '100' } })
+const services = []
+try {
+  await compareUploads()
+  await measureAlone()
+} finally {
+  for (const { stop } of services) await stop()
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function compareUploads() {
+  const [as, without] = [await open('as_it_is'), await open('without')]
+  await onDatabase('without', (client) => withoutEvents(client, 'ledger_move_3'))
+  // What both do only once.
+  for (const service of [as, without]) await measure(service, 8)
+  for (const connections of [1, 8, 32]) {
+    const measured = { rate: [], cpu: [] }
+    const costs = []
+    for (let round = 0; round < rounds; round++) {
+      const order = round % 2 ? [without, as] : [as, without]
+      const told = new Map()
+      for (const service of order) told.set(service, await measure(service, connections))
+      measured.rate.push(told.get(as).rate / told.get(without).rate)
+      measured.cpu.push(told.get(as).cpu / told.get(without).cpu)
+      costs.push(told.get(as))
+    }
+    const ratio = (ratios) =>
+      `${median(ratios).toFixed(3)} (${[...ratios]
+        .sort((a, b) => a - b)
+        .map((one) => one.toFixed(2))
+        .join(' ')})`
+    console.log(
+      `upload 10 KiB, ${connections} connections, load ${loadavg()[0].toFixed(1)}: ${median(costs.map(({ rate }) => rate)).toFixed(1)}/s, ${median(costs.map(({ cpu }) => cpu)).toFixed(2)} ms of CPU each; with the journal to without: rate ${ratio(measured.rate)}, CPU ${ratio(measured.cpu)}`,
+    )
+  }
+}
+
+/** The ledger's function as it would be without a journal. */
+async function withoutEvents(client, name) {
+  const { rows } = await client.query("SELECT pg_get_functiondef('ledger_move_3(text, jsonb)'::regprocedure) AS text")
+  const cut = [
+    ['FUNCTION public.ledger_move_3(', `FUNCTION public.${name}(`],
+    ["IF jsonb_array_length(moves->'events') > 0 THEN", 'IF false THEN'],
+    ["IF moves ?| '{uploads, deletions, audit}' THEN", 'IF false THEN'],
+  ]
+  let { text } = rows[0]
+  for (const [from, to] of cut) {
+    if (!text.includes(from)) throw new Error(`ledger_move_3 has no '${from}'.`)
+    text = text.replace(from, to)
+  }
+  await client.query(text)
+}
+
+/** Uploads a second, and what one costs in milliseconds of CPU, of the service and of its database's backends. */
+async function measure(service, connections) {
+  let uploads = 0
+  const one = upload(service)
+  const before = cpuOf(service)
+  const rate = await perSecond(connections, seconds, (agent) => one(agent).then(() => uploads++))
+  return { rate, cpu: (cpuOf(service) - before) / uploads }
+}
+
+/** Milliseconds of CPU so far: unlike the time that passes, what else the machine does is not in it. */
+function cpuOf({ pid, database }) {
+  let ticks = 0
+  for (const name of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      const isOurs = Number(name) === pid || Number(fields[1]) === pid
+      if (isOurs || readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(` ${database} `))
+        ticks += Number(fields[11]) + Number(fields[12])
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return ticks * 10
+}
+
+/** The function alone, with and without events, in turns on one connection: CPU of its backend for each upload. */
+async function compareFunctions(client, tenantId, uploadOf) {
+  await withoutEvents(client, 'ledger_move_without')
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+  const cpu = () => {
+    const stat = readFileSync(`/proc/${rows[0].pid}/schedstat`, 'utf8')
+    return Number(stat.split(' ')[0]) / 1e6
+  }
+  for (const size of [1, 16]) {
+    const spent = { ledger_move_3: [], ledger_move_without: [] }
+    for (let turn = 0; turn < 400; turn++)
+      for (const name of turn % 2 ? ['ledger_move_without', 'ledger_move_3'] : ['ledger_move_3', 'ledger_move_without']) {
+        const entries = Array.from({ length: size }, () => uploadOf(`${tenantId}/${newId('blob')}`))
+        const paths = entries.map(({ upload }) => upload.file.blobPath)
+        await client.query(
+          "INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, p, now() + interval '1 hour' FROM unnest($2::text[]) p",
+          [tenantId, paths],
+        )
+        const moves = movesJson(entries)
+        const before = cpu()
+        await client.query({ name, text: `SELECT ${name}($1, $2::jsonb)`, values: [tenantId, moves] })
+        if (turn >= 20) spent[name].push((cpu() - before) / size)
+      }
+    const [as, without] = [median(spent.ledger_move_3), median(spent.ledger_move_without)]
+    console.log(
+      `the function, groups of ${size}: ${(as * 1000).toFixed(0)} µs of CPU for an upload with its event, ${(without * 1000).toFixed(0)} µs without: ${((as - without) * 1000).toFixed(0)} µs for the event`,
+    )
+  }
+}
+
+async function open(name) {
+  const admin = new pg.Client({ connectionString: server.url })
+  await admin.connect()
+  await admin.query(`CREATE DATABASE ${name}`)
+  await admin.end()
+  await migrate(urlOf(name))
+  const MASTER_KEY = randomBytes(32).toString('base64')
+  const service = await startService({
+    MASTER_KEY,
+    DATABASE_URL: urlOf(name),
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    DATABASE_POOL_SIZE: '8',
+  })
+  services.push(Object.assign(service, { database: name }))
+  const made = await fetch(`${service.url}/api/v1/contexts`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ context_key: 'notes', display_name: 'N', allowed_extensions: ['txt'], max_file_size_mb: 1 }),
+  })
+  if (made.status !== 201) throw new Error(await made.text())
+  return service
+}
+
+function urlOf(name) {
+  return Object.assign(new URL(server.url), { pathname: `/${name}` }).href
+}
+
+async function onDatabase(name, work) {
+  const client = new pg.Client({ connectionString: urlOf(name) })
+  await client.connect()
+  await work(client).finally(() => client.end())
+}
+
+function upload(service) {
+  return async (agent) => {
+    const { headers, body } = multipart('notes', 'a.txt', Buffer.from(randomBytes(5120).toString('hex')))
+    const authorization = `Bearer ${service.key}`
+    const answer = await request(agent, `${service.url}/api/v1/files/upload`, {
+      method: 'POST',
+      headers: { ...headers, authorization },
+      body,
+    })
+    if (answer.status !== 201) throw new Error(answer.text())
+  }
+}
+
+/** Events that a ledger appends a second, what composing one takes, and pages of a long journal. */
+async function measureAlone() {
+  for (const { stop } of services.splice(0)) await stop()
+  const database = createDatabase(urlOf('as_it_is'), { poolSize: 4, logger: { warn: () => {} } })
+  await ensurePartitions(database.pool)
+  const { rows } = await database.pool.query('SELECT tenant_id, context_id FROM file_contexts LIMIT 1')
+  const { tenant_id: tenantId, context_id: contextId } = rows[0]
+  const actor = {
+    tenantId,
+    kind: 'system',
+    id: 'system',
+    name: 'system',
+    email: null,
+    scopes: [],
+    contexts: null,
+    ip: '',
+    userAgent: '',
+  }
+  const uploadOf = (blobPath) => {
+    const fileId = newId('file')
+    const [checksum, validation] = ['0'.repeat(64), { outcome: 'accepted', checks: [] }]
+    const place = { contextId, contextKey: 'notes', blobPath }
+    const kind = {
+      originalFilename: 'a.txt',
+      contentType: 'text/plain',
+      sizeBytes: 10,
+      checksum,
+      metadata: {},
+      validation,
+      rulesVersion: 1,
+    }
+    return { upload: { actor, file: { fileId, tenantId, ...place, ...kind, createdAt: idTime(fileId) } } }
+  }
+  const one = uploadOf('x')
+  const began = process.cpuUsage()
+  for (let n = 0; n < 20_000; n++) eventsOf(one, null)
+  const { user, system } = process.cpuUsage(began)
+  console.log(`composing an event: ${((user + system) / 20_000).toFixed(1)} µs of CPU`)
+
+  await onDatabase('as_it_is', (client) => compareFunctions(client, tenantId, uploadOf))
+
+  const ledger = new Ledger(database)
+  const paths = new PathLeases(database.writes)
+  let appended = 0
+  const until = performance.now() + seconds * 1000
+  const keepOne = async () => {
+    for (; performance.now() < until; appended++) await ledger.commit(uploadOf(await paths.take(tenantId, `${tenantId}/notes`)))
+  }
+  await Promise.all(Array.from({ length: 64 }, keepOne))
+  console.log(`one ledger, one tenant, 64 uploads in flight: ${Math.round(appended / seconds)} events/s appended`)
+  await ledger.drain()
+  await paths.close()
+
+  const long = newId('ten')
+  await onDatabase('as_it_is', async (client) => {
+    await client.query('SET statement_timeout = 0')
+    await client.query("INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, 'L', now(), now())", [long])
+    await client.query('INSERT INTO tenant_heads (tenant_id, journal_length) VALUES ($1, $2)', [long, events])
+    await client.query(
+      `INSERT INTO journal SELECT $1, n, 'evt_' || n, CASE WHEN n % 1000 = 0 THEN 'context.updated' ELSE 'file.accepted' END, 'file_' || n, 'notes', now(),
+       '{"data":{"checksum":"' || repeat('0', 200) || '","file_id":"file_' || n || '"},"sequence":' || n || '}', sha256(n::text::bytea) FROM generate_series(1, $2) n`,
+      [long, events],
+    )
+    await client.query('VACUUM ANALYZE journal')
+  })
+  const journal = new JournalService(database)
+  for (const [what, types] of [
+    ['all types', null],
+    ['one rare type', ['context.updated']],
+  ])
+    for (const place of [0, 0.5, 0.998]) {
+      const times = []
+      let read = 0
+      for (let time = 0; time < 20; time++) {
+        const from = performance.now()
+        read = (await journal.page({ tenantId: long, after: Math.floor(events * place), limit: 1000, types })).events.length
+        times.push(performance.now() - from)
+      }
+      const ms = median(times)
+      console.log(
+        `a page behind ${place * 100} % of ${events} events, ${what}: ${read} in ${ms.toFixed(1)} ms (${Math.round((read / ms) * 1000)} events/s)`,
+      )
+    }
+  journal.close()
+  await database.close()
+}

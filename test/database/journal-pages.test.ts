@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Pool } from 'pg'
+import type { EventType } from '../../src/journal/event-types.js'
+import { JournalService } from '../../src/journal/journal.service.js'
+import { Books } from '../support/accounting.js'
+
+const events = 20_000
+const rare = 500
+const limit = 50
+
+let books: Books
+let journal: JournalService
+beforeAll(async () => {
+  books = await Books.open()
+  await books.rows(
+    `INSERT INTO journal SELECT $1, n, 'evt_' || n, CASE WHEN n % ${rare} = 0 THEN 'context.updated' ELSE 'file.accepted' END, 'file_' || n,
+       'c' || n % 3, now(), '{"sequence":' || n || '}', sha256(n::text::bytea) FROM generate_series(1, ${events}) n`,
+    [books.tenantId],
+  )
+  await books.rows('UPDATE tenant_heads SET journal_length = $2 WHERE tenant_id = $1', [books.tenantId, events])
+  await books.rows('ANALYZE journal')
+  journal = new JournalService(books.database)
+})
+afterAll(async () => {
+  journal.close()
+  await books.close()
+})
+
+interface Plan {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Plan[]
+}
+
+const rowsRead = (plan: Plan): number =>
+  (plan['Relation Name'] === 'journal'
+    ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
+    : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0)
+
+/** How many rows of the journal a page's statement reads. */
+async function read(after: number, types: EventType[] | null): Promise<number> {
+  const asked: { text: string; values: unknown[] }[] = []
+  const query = (statement: { name: string; text: string; values: unknown[] }) => {
+    asked.push(statement)
+    return books.database.pool.query(statement)
+  }
+  await new JournalService({ pool: { query } as unknown as Pool }).page({ tenantId: books.tenantId, after, types, limit })
+  const { text, values } = asked[0]!
+  const { rows } = await books.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
+  return rowsRead(rows[0]['QUERY PLAN'][0].Plan)
+}
+
+const places = [0, events / 2, events - 100]
+
+describe('a page reads no more rows than it has, at any depth', () => {
+  test.each(places)('of all types, behind %d', async (after) => {
+    expect(await read(after, null)).toBeLessThanOrEqual(limit)
+  })
+
+  test.each(places)('of two types, of which one is rare, behind %d', async (after) => {
+    // Of each type a page at most, and the page itself.
+    expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
+    expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
+  })
+})
+
+const page = (asked: { after: number; types?: EventType[]; contexts?: string[] }) =>
+  journal.page({ tenantId: books.tenantId, limit, ...asked })
+
+test('a page tells how far it looked, so that nothing is looked at twice', async () => {
+  const all = await page({ after: 0 })
+  expect([all.events.map(({ sequence }) => sequence), all.through, all.lastSequence]).toEqual([
+    Array.from({ length: limit }, (_, n) => n + 1),
+    limit,
+    events,
+  ])
+  const few = await page({ after: events - rare - 10, types: ['context.updated'] })
+  expect([few.events.map(({ sequence }) => sequence), few.through]).toEqual([[events - rare, events], events])
+  expect(await page({ after: events })).toEqual({ events: [], through: events, lastSequence: events })
+})
+
+test('events of other contexts are left out, and counted as looked at', async () => {
+  const { events: some, through } = await page({ after: 0, contexts: ['c1'] })
+  expect(new Set(some.map(({ contextKey }) => contextKey))).toEqual(new Set(['c1']))
+  expect(through).toBe(limit)
+})
+
+test('a reader that follows has everything once, what was and what comes', async () => {
+  const abort = new AbortController()
+  const following = await Books.open()
+  const ours = new JournalService(following.database)
+  const context = await following.context('notes')
+  const ledger = following.ledger()
+  ledger.onMoved = (tenantId) => ours.committed(tenantId)
+  await ledger.commit(await following.upload(context, 1))
+  const read: number[] = []
+  const over = (async () => {
+    for await (const { events: some } of ours.follow({
+      tenantId: following.tenantId,
+      after: 0,
+      signal: abort.signal,
+      limit: 3,
+    })) {
+      read.push(...some.map(({ sequence }) => sequence))
+      if (read.length >= 21) abort.abort()
+    }
+  })()
+  // Half by this process, which wakes it; half by another, which the poll finds.
+  for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.ledger()).commit(await following.upload(context, 1))
+  await over
+  expect(read).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))
+  ours.close()
+  await following.close()
+})
