@@ -84,6 +84,7 @@ async function together(count, flight, work) {
   return {
     rate: answers.reduce((sum, { rate }) => sum + rate, 0),
     p99: Math.max(...answers.map(({ p99 }) => p99)),
+    refused: answers.reduce((sum, { refused }) => sum + refused, 0),
     answers,
   }
 }
@@ -105,18 +106,21 @@ async function compare(delay, flight) {
 }
 
 async function tellLine(name, flight, work) {
-  const measured = counts.map(() => ({ rates: [], ratios: [], p99s: [] }))
+  const measured = counts.map(() => ({ rates: [], ratios: [], p99s: [], refused: 0 }))
   for (let round = 0; round < rounds; round++) {
     const one = await together(1, flight, work)
     for (const [at, count] of counts.entries()) {
-      const { rate, p99 } = count === 1 ? one : await together(count, flight, work)
+      const { rate, p99, refused } = count === 1 ? one : await together(count, flight, work)
       measured[at].rates.push(rate)
       measured[at].ratios.push(rate / one.rate)
       measured[at].p99s.push(p99)
+      measured[at].refused += refused
     }
   }
-  const cell = ({ rates, ratios, p99s }, at) =>
-    `${counts[at]}: ${Math.round(median(rates))} (${median(ratios).toFixed(2)}) ${Math.round(median(p99s))} ms`.padStart(26)
+  const cell = ({ rates, ratios, p99s, refused }, at) =>
+    `${counts[at]}: ${Math.round(median(rates))} (${median(ratios).toFixed(2)}) ${Math.round(median(p99s))} ms${refused > 0 ? `, ${refused} refused` : ''}`.padStart(
+      28,
+    )
   console.log(`  ${name.padEnd(28)}${measured.map(cell).join('')}`)
 }
 
