@@ -1,5 +1,6 @@
 import { sign } from './client.js'
 import { type Fault, faultOf, faultOfBody } from './fault.js'
+import { saveFile } from './save-file.js'
 
 /** Fetches an export, which a plain link could not (it sends no header), and hands it to the browser to keep. */
 export async function saveExport(path: string, query: Record<string, string | null>, name: string): Promise<Fault | undefined> {
@@ -7,11 +8,7 @@ export async function saveExport(path: string, query: Record<string, string | nu
   try {
     const response = await fetch(`/api/v1${path}?${new URLSearchParams([['format', 'csv'], ...given])}`, { headers: sign })
     if (!response.ok) return faultOfBody(await response.json())
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(await response.blob())
-    link.download = name
-    link.click()
-    URL.revokeObjectURL(link.href)
+    saveFile(await response.blob(), name)
     return undefined
   } catch (error) {
     return faultOf(error)

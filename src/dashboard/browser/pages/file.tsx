@@ -15,6 +15,7 @@ import { go } from '../router.js'
 import { may } from '../session.js'
 import { texts } from '../texts.js'
 import { isPreviewable, Preview } from './preview.js'
+import { Receipt } from './receipt.js'
 
 const t = texts.file
 
@@ -72,6 +73,7 @@ export function FilePage({ id }: { id: string }) {
           )}
         </section>
       </div>
+      <Receipt id={file.id} name={file.originalFilename} />
       {may('download') && isPreviewable(file) && <Preview file={file} />}
     </Page>
   )

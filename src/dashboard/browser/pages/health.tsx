@@ -11,6 +11,7 @@ import { FaultNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { may } from '../session.js'
 import { texts } from '../texts.js'
+import { Log } from './log.js'
 
 const t = texts.health
 
@@ -61,6 +62,7 @@ export function Health() {
         </>
       )}
       {may('admin') && <StorageComparison />}
+      {may('admin') && <Log />}
     </Page>
   )
 }

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import type { Page } from 'playwright-core'
+import { Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('what proves something, on the dashboard', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+
+  beforeAll(async () => {
+    world = await World.open()
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('notes')
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await world.close()
+  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const dialog = (page: Page) => page.getByRole('dialog')
+  const saved = async (page: Page, name: string): Promise<{ name: string; text: string }> => {
+    const [download] = await Promise.all([page.waitForEvent('download'), button(page, name).click()])
+    return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') }
+  }
+
+  test('a file’s page saves its receipt, and says where its verdict stands', async () => {
+    const fileId = (await tenant.admin.upload('notes', 'é.txt', 'text')).body.data.file_id
+    const page = await dashboard.signedIn(tenant, { at: `/files/${fileId}` })
+    const { name, text } = await saved(page, 'Save the receipt')
+    expect([name, decodeJwt(text).sub]).toEqual(['é.txt.receipt.jws', fileId])
+    await page.getByText(/^The verdict is number \d+ of \d+ in the log\.$/).waitFor()
+  })
+
+  test('the log is shared with an auditor by a token that is shown once, and ended; its checkpoint is saved', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/health' })
+    const { name, text } = await saved(page, 'Save a checkpoint')
+    expect(name).toMatch(/^checkpoint-\d+\.txt$/)
+    expect(text.split('\n')[0]).toContain(tenant.tenantId)
+    await button(page, 'Share with an auditor').click()
+    const token = (await dialog(page).locator('code').first().textContent())!
+    expect((await world.as(token).get('/log/checkpoint')).status).toBe(200)
+    await button(page, 'I have copied it').click()
+    expect(await page.content()).not.toContain(token)
+    await button(page, 'Revoke').click()
+    await dialog(page).getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('No auditor has a token.').waitFor()
+    expect((await world.as(token).get('/log/checkpoint')).status).toBe(401)
+  })
+})
