@@ -325,3 +325,59 @@ export function cab({ name, bytes }: File): Buffer {
 }
 
 const packedLength = (disk: Buffer) => deflateSync(disk).length
+
+/** What Outlook sends as winmail.dat: an attachment of this name. */
+export function tnef({ name, bytes }: File): Buffer {
+  const attribute = (level: number, id: number, data: Buffer) => {
+    const sum = data.reduce((total, byte) => (total + byte) & 0xffff, 0)
+    return Buffer.concat([Buffer.from([level]), u32le(id), u32le(data.length), data, u16le(sum)])
+  }
+  return Buffer.concat([
+    u32le(0x223e9f78),
+    u16le(1),
+    attribute(1, 0x00089006, u32le(0x00010000)),
+    attribute(2, 0x00069002, Buffer.alloc(14)),
+    attribute(2, 0x00018010, latin(`${name}\0`)),
+    attribute(2, 0x0006800f, bytes),
+  ])
+}
+
+/** A section of OneNote with one file in its store. [MS-ONESTORE] 2.6.13 */
+export function oneNote(bytes: Buffer): Buffer {
+  const head = Buffer.from('e4525c7b8cd8a74daeb15378d02996d3', 'hex')
+  const object = Buffer.from('e716e3bd65261145a4c48d4d0b7a9eac', 'hex')
+  const footer = Buffer.from('22a7fb71790f0b4abb138992564264b2', 'hex')
+  const facts = Buffer.concat([u32le(bytes.length), Buffer.alloc(16)])
+  return Buffer.concat([head, Buffer.alloc(1024), object, facts, bytes, footer])
+}
+
+/** ALZ with one stored member. */
+export function alz({ name, bytes }: File): Buffer {
+  const sizes = Buffer.concat([u32le(bytes.length), u32le(bytes.length)])
+  return Buffer.concat([
+    latin('ALZ\x01\x0a\0\0\0'),
+    latin('BLZ\x01'),
+    u16le(name.length),
+    Buffer.from([0x20, 0, 0, 0, 0, 0x40, 0, 0, 0]),
+    u32le(crc32(bytes)),
+    sizes,
+    latin(name),
+    bytes,
+    latin('CLZ\x01'),
+    Buffer.alloc(8),
+    latin('CLZ\x02'),
+  ])
+}
+
+/** EGG with one stored member. */
+export function egg({ name, bytes }: File): Buffer {
+  const end = u32le(0x08e28222)
+  return Buffer.concat([
+    ...[latin('EGGA'), u16le(0x0100), u32le(1), u32le(0), end],
+    ...[u32le(0x0a8590e3), u32le(0), u32le(bytes.length), u32le(0)],
+    ...[u32le(0x0a8591ac), Buffer.from([0]), u16le(name.length), latin(name), end],
+    ...[u32le(0x02b50c13), Buffer.from([0, 0]), u32le(bytes.length), u32le(bytes.length), u32le(crc32(bytes)), end],
+    bytes,
+    end,
+  ])
+}
