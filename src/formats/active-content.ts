@@ -1,3 +1,4 @@
+import { activeByName } from './archive/active-names.js'
 import { listZipEntries } from './archive/zip/directory.js'
 import type { Recognition } from './detect/detect.js'
 import { endsAsZip } from './detect/zip.js'
@@ -8,14 +9,6 @@ import { listOleStreams } from './office/ole/container.js'
 import type { RandomAccessSource } from './random-access-source.js'
 import { activeInPage, activeInRichText } from './text/active-text.js'
 
-const members: [RegExp, string][] = [
-  [/(^|\/)vbaProject\.bin$/i, 'VBA macros'],
-  [/^xl\/macrosheets\//i, 'XLM macros'],
-  [/\/activeX\/[^/]+\.bin$/i, 'ActiveX control'],
-  [/\/embeddings\/oleObject[^/]*\.bin$/i, 'embedded object'],
-  [/^Basic\/.+\/.+\.xml$/, 'Basic macros'],
-  [/^Scripts\//, 'scripts'],
-]
 const streams: [RegExp, string][] = [
   [/^(_VBA_PROJECT|VBA|_VBA_PROJECT_CUR)$/i, 'VBA macros'],
   [/^Equation Native$/i, 'equation object'],
@@ -35,11 +28,7 @@ export function activeContent(
   if (recognised.kind === 'text') return isPage(source.extension) ? activeInPage(source, recognised.sign, limits) : []
   if (recognised.kind !== 'binary') return []
   const { type } = recognised
-  if (zipDocuments.has(type))
-    return named(
-      members,
-      (listZipEntries(source, limits) ?? []).map(({ name }) => name),
-    )
+  if (zipDocuments.has(type)) return activeByName((listZipEntries(source, limits) ?? []).map(({ name }) => name))
   if (oleDocuments.has(type))
     return named(
       streams,

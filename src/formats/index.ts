@@ -53,6 +53,7 @@ const table: [types: string, load: Load][] = [
   ['jsonl', async () => (await import('./text/json.js')).readJsonLines],
   ['xml', async () => (await import('./text/xml.js')).readXml],
   ['svg', async () => (await import('./text/xml.js')).readSvg],
+  ['svgz', async () => (await import('./text/xml.js')).readSvgz],
   ['ics vcf vtt step dxf', async () => (await import('./text/marked.js')).readMarked],
   ['stl', async () => (await import('./text/marked.js')).readStl],
   ['csv', async () => (await import('./text/csv.js')).readCsv],
@@ -67,6 +68,7 @@ const readers = new Map(
 const generic = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
 export function readerName(extension: string, recognised: Recognition): string | undefined {
+  if (extension === 'svgz') return 'svgz'
   const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
   if (recognised.kind !== 'binary') return readerOf(byName)
   if (byName === undefined) return readerOf(recognised.type)

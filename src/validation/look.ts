@@ -70,7 +70,12 @@ export class Look {
 
   /** Undefined for what needs a worker. */
   #here(source: RandomAccessSource, job: Job, rules: ValidationRules): Promise<Findings | undefined> | undefined {
-    if (archives.has(binaryTypeFor(job.extension) ?? '') && !this.#options.readerModule && isSmallArchive(source))
+    if (
+      job.extension !== 'svgz' &&
+      archives.has(binaryTypeFor(job.extension) ?? '') &&
+      !this.#options.readerModule &&
+      isSmallArchive(source)
+    )
       return examineSmall(source, job)
     if (hasManySteps(source) || (source.size > alwaysQuick && startsBlank(source))) return undefined
     if (isQuick(job)) return examine(source, job)

@@ -1,8 +1,11 @@
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { decodeImage } from '../../src/formats/image/libvips.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 import { examine } from '../../src/validation/examine.js'
+import { zipOf } from '../support/eicar.js'
+import { tarOf } from '../support/samples/archive.js'
 import * as basic from '../support/samples/basic.js'
 import { jpeg } from '../support/samples/image.js'
 import { compound, doc, docx, openDocument, packed, xls, xlsx } from '../support/samples/office.js'
@@ -46,6 +49,14 @@ const withBody = (body: string) => {
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
 describe('active content is named in the evidence', () => {
+  test('in documents within archives', async () => {
+    const inside = packed({ ...docx(), 'word/vbaProject.bin': Buffer.from('x') })
+    const named = ["VBA macros in 'a.docm'"]
+    expect(await activeIn('zip', zipOf({ name: 'a.docm', bytes: inside }))).toEqual(named)
+    expect(await activeIn('tar', await tarOf([{ name: 'a.docm', data: inside }]))).toEqual(named)
+    expect(await activeIn('zip', zipOf({ name: 'a.docx', bytes: packed(docx()) }))).toBeUndefined()
+  })
+
   test('of a PDF', async () => {
     expect(await activeIn('pdf', acting('/S /JavaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
     expect(await activeIn('pdf', acting('/S /Launch /F (calc.exe)'))).toEqual(['launch action'])
@@ -61,6 +72,8 @@ describe('active content is named in the evidence', () => {
       ['script', 'event handler', 'foreignObject', 'javascript: link'],
     )
     expect(await activeIn('svg', svg('<a href="https://example.com"/>'))).toBeUndefined()
+    expect(await activeIn('svgz', gzipSync(svg('<script>1</script>')))).toEqual(['script'])
+    expect(await activeIn('svgz', gzipSync(svg('<a href="https://example.com"/>')))).toBeUndefined()
   })
 
   test('of Office documents', async () => {

@@ -15,8 +15,11 @@ import { testOtherMethods } from './zip/other-methods.js'
 export const openNest = (source: RandomAccessSource, limits: ReaderLimits) =>
   new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside)
 
+const mostNamed = 20
+
 /** What has its files scanned calls none clean of which a part wants a password, or cannot be unpacked. */
-export const closedIn = ({ budget: { encrypted, holds } }: ArchiveNest) => ({
+export const closedIn = ({ budget: { encrypted, holds, active } }: ArchiveNest) => ({
+  ...(active.size > 0 && { active_content: [...active].slice(0, mostNamed) }),
   ...(encrypted && { encrypted }),
   ...(holds.size > 0 && { holds: [...holds] }),
 })
@@ -28,7 +31,9 @@ export const archiveReader =
     decided(async () => {
       const nest = openNest(source, limits)
       const facts = await check(source, nest)
-      return sound(nest.notes, { ...facts, ...closedIn(nest) })
+      const closed = closedIn(nest)
+      const active = [facts.active_content, closed.active_content].flatMap((each) => (each as string[] | undefined) ?? [])
+      return sound(nest.notes, { ...facts, ...closed, ...(active.length > 0 && { active_content: active }) })
     })
 
 /** A zip, also those of its members that only 7-Zip unpacks. */

@@ -12,6 +12,8 @@ export class ArchiveBudget {
   encrypted = false
   /** Containers in it that are not looked into here: a scanner may not be able to either. */
   readonly holds = new Set<string>()
+  /** What runs in documents in it. */
+  readonly active = new Set<string>()
 
   constructor(
     readonly limits: ReaderLimits,

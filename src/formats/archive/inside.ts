@@ -1,5 +1,6 @@
 import { type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import { damaged, named } from '../refusal.js'
+import { activeByName } from './active-names.js'
 import { holding } from './held-bytes.js'
 import { inflated, inflateFault } from './inflate.js'
 import type { ArchiveNest } from './nest.js'
@@ -28,6 +29,7 @@ export async function lookInside(stream: ByteStream, name: string, nest: Archive
   if (kind === 'zip') {
     await withSource(stream, async (source) => {
       const facts = await checkZip(source, inner)
+      for (const what of activeByName(facts.names)) inner.budget.active.add(`${what} in ${named(name)}`)
       if (facts.otherMethods.size > 0) inner.note(`the member ${named(name)} is a zip with members that were not unpacked`)
     })
   }

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { SaxesParser } from 'saxes'
 import {
   broken,
@@ -7,8 +8,9 @@ import {
   type FormatVerdict,
   type ReaderLimits,
   sound,
+  trapped,
 } from '../format.js'
-import type { RandomAccessSource } from '../random-access-source.js'
+import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
 import { Refusal, trap } from '../refusal.js'
 import { SvgUses } from './svg-uses.js'
 import { decoded, textSign } from './text.js'
@@ -28,6 +30,22 @@ export const readXml: FormatReader = (source, limits) => judge(source, limits, (
 
 export const readSvg: FormatReader = (source, limits) =>
   judge(source, limits, (facts) => (isSvg(facts) ? undefined : `the root element is '${facts.root.slice(0, 50)}', not 'svg'`))
+
+const mostPacked = 16 * 1024 * 1024
+
+/** SVG as gzip packs it: browsers unpack and open it alike. */
+export const readSvgz: FormatReader = (source, limits) => {
+  const packed = source.whole(mostPacked)
+  try {
+    const svg = gunzipSync(packed, { maxOutputLength: 4 * mostPacked })
+    return readSvg(new MemorySource(svg, 'svg'), limits)
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string }
+    if (code === 'ERR_BUFFER_TOO_LARGE') return trapped('archive_ratio', `it unpacks to more than ${4 * mostPacked} bytes`)
+    if (code?.startsWith('Z_')) return broken(`the gzip data does not unpack: ${message}`)
+    throw error
+  }
+}
 
 export const isSvg = (facts: XmlFacts): boolean => facts.root.replace(/^[^:]*:/, '') === 'svg'
 

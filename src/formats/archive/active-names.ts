@@ -1,0 +1,14 @@
+const parts: [RegExp, string][] = [
+  [/(^|\/)vbaProject\.bin$/i, 'VBA macros'],
+  [/^xl\/macrosheets\//i, 'XLM macros'],
+  [/\/activeX\/[^/]+\.bin$/i, 'ActiveX control'],
+  [/\/embeddings\/oleObject[^/]*\.bin$/i, 'embedded object'],
+  [/^Basic\/.+\/.+\.xml$/, 'Basic macros'],
+  [/^Scripts\//, 'scripts'],
+]
+
+/** What runs in a document that is a zip, by the names of its members. */
+export const activeByName = (names: Iterable<string>): string[] => {
+  const all = [...names]
+  return parts.filter(([pattern]) => all.some((name) => pattern.test(name))).map(([, what]) => what)
+}
