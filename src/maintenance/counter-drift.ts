@@ -18,6 +18,7 @@ export async function counterDrift(
     }
     await count(filesStatement, [tenantId])
     await count(rangesStatement, [tenantId])
+    await count(quarantineStatement, [tenantId])
     await count(uploadsStatement, [tenantId])
     const since = hoursSince(currentTime())
     await count(sumsStatement, [tenantId, since])
@@ -55,6 +56,12 @@ SELECT (SELECT count(*) FROM (
   FULL JOIN (SELECT tenant_id, context_id, uploaded_by, sum(files) AS files FROM file_ranges WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY 1, 2, 3) k
   USING (tenant_id, context_id, uploaded_by)
   WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)) AS drift`
+
+// What the row of a file says of its quarantine, and what the quarantine says.
+const quarantineStatement = `
+SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND ($1::text IS NULL OR tenant_id = $1)) f
+FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE $1::text IS NULL OR tenant_id = $1) q USING (tenant_id, file_id)
+WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
 
 // What came less what went is what is held.
 const uploadsStatement = `

@@ -2,7 +2,7 @@ import { type Actor, maySeeContext, systemActor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
 import { badCursor, idAt, keyAt } from '../cursors.js'
 import type { Database } from '../db/client.js'
-import { AssayError, notFound, shown } from '../errors.js'
+import { notFound, onHold } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { type Page, pageOf } from '../graphql/page.js'
@@ -26,6 +26,7 @@ export interface Infected {
 
 interface Held {
   fileId: string
+  contextKey: string
   contextId: string
   originalFilename: string
   sizeBytes: number
@@ -57,16 +58,10 @@ export class QuarantineService {
     const signatures = `${report.engine?.name} ${report.engine?.signaturesVersion}`
     const isMoved = this.#storage.kind === 'gcs'
     const isNew = await this.#ledger.change(tenantId, async (tx) => {
-      const mine =
-        await tx.$executeRaw`DELETE FROM rescan_queue WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND token = ${token}`
-      const [file] = mine
-        ? await tx.$queryRaw<
-            { quarantined_at: Date | null }[]
-          >`SELECT quarantined_at FROM files WHERE tenant_id = ${tenantId} AND file_id = ${fileId} FOR UPDATE`
-        : []
+      const file = await this.#taken(tx, { tenantId, fileId, token })
       if (!file) return { result: false, entry: {} }
       await tx.validationReport.create({ data: { tenantId, fileId, validatedAt: report.validatedAt, report: report as object } })
-      const isNew = file.quarantined_at === null
+      const isNew = file.quarantinedAt === null
       await tx.$executeRaw`UPDATE rescans SET passed = passed + 1, scanned = scanned + 1, bytes = bytes + ${report.sizeBytes}, infected = infected + ${Number(isNew)}
         WHERE tenant_id = ${tenantId} AND context_id = ${contextId}`
       await tx.$executeRaw`INSERT INTO quarantine AS q (tenant_id, file_id, context_id, quarantined_at, signatures, viruses, move_due_at)
@@ -75,10 +70,9 @@ export class QuarantineService {
       if (!isNew) return { result: false, entry: {} }
       await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
       const details = { change: 'quarantined', viruses, signatures }
-      return {
-        result: true,
-        entry: { audit: [auditOf(systemActor(tenantId), { fileId, originalFilename }, { action: 'updated', details })] },
-      }
+      const named = { fileId, contextKey: file.contextKey, originalFilename }
+      const audit = auditOf(systemActor(tenantId), named, { action: 'updated', details })
+      return { result: true, entry: { audit: [audit] } }
     })
     faultPoint('quarantine.marked')
     if (isNew) await this.onChanged({ tenantId, fileId, kind: 'added' })
@@ -141,12 +135,26 @@ export class QuarantineService {
     return { fileId }
   }
 
+  /** Undefined where it is gone, or no longer the token's. */
+  async #taken(
+    tx: Transaction,
+    { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,
+  ): Promise<{ contextKey: string; quarantinedAt: Date | null } | undefined> {
+    if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, token } })).count === 0) return undefined
+    const [file] = await tx.$queryRaw<{ contextKey: string; quarantinedAt: Date | null }[]>`
+      SELECT c.context_key AS "contextKey", f.quarantined_at AS "quarantinedAt" FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+      WHERE f.tenant_id = ${tenantId} AND f.file_id = ${fileId} FOR UPDATE OF f`
+    return file
+  }
+
   async #held(tx: Transaction, actor: Actor, fileId: string): Promise<Held> {
     const [file] = isId('file', fileId)
       ? await tx.$queryRaw<
           Held[]
-        >`SELECT file_id AS "fileId", context_id AS "contextId", original_filename AS "originalFilename", size_bytes AS "sizeBytes", blob_path AS "blobPath"
-          FROM files WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId} AND quarantined_at IS NOT NULL FOR UPDATE`
+        >`SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes",
+            f.blob_path AS "blobPath"
+          FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+          WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId} AND f.quarantined_at IS NOT NULL FOR UPDATE OF f`
       : []
     if (!file || !maySeeContext(actor, file.contextId)) throw notFound('quarantined file', fileId)
     return file
@@ -170,15 +178,12 @@ function momentAt(cursor: string): Date {
   return new Date(key)
 }
 
-const onHold = (fileId: string) =>
-  new AssayError('on_hold', `File '${shown(fileId)}' is on hold; lift the hold first.`, { details: { file_id: shown(fileId) } })
-
 const virusesIn = ({ checks }: ValidationReport): string[] =>
   checks.flatMap(({ check, evidence }) => (check === 'virus_detected' && evidence.signature ? [String(evidence.signature)] : []))
 
 const auditOf = (
   actor: Actor,
-  { fileId, originalFilename }: Pick<Held, 'fileId' | 'originalFilename'>,
+  { fileId, contextKey, originalFilename }: Pick<Held, 'fileId' | 'contextKey' | 'originalFilename'>,
   { action, details }: Pick<AuditRow, 'action' | 'details'>,
 ): AuditRow => ({
   actor,
@@ -188,5 +193,6 @@ const auditOf = (
   entityType: 'file',
   entityId: fileId,
   entityName: originalFilename,
+  contextKey,
   details,
 })

@@ -173,7 +173,7 @@ export class RescanQueue {
     return batch
   }
 
-  /** Moves a context's place on, and leases what lies between and is to be scanned; undefined where another replica does so now. */
+  /** Moves a context's place on, and leases what lies between and is to be scanned; undefined where another replica came to its end. */
   async #advance(place: Omit<Batch, 'files'>, signatures: string): Promise<string[] | undefined> {
     const client = await this.#pool.connect()
     try {
@@ -195,7 +195,7 @@ export class RescanQueue {
     signatures: string,
   ): Promise<string[] | undefined> {
     const { rowCount } = await client.query(
-      'SELECT FROM rescans WHERE tenant_id = $1 AND context_id = $2 AND signatures = $3 AND NOT walked FOR UPDATE SKIP LOCKED',
+      'SELECT FROM rescans WHERE tenant_id = $1 AND context_id = $2 AND signatures = $3 AND NOT walked FOR UPDATE',
       [tenantId, contextId, signatures],
     )
     if (!rowCount) return undefined

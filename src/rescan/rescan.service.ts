@@ -5,7 +5,7 @@ import type { FileContextService } from '../file-contexts/file-context.service.j
 import type { FileContext } from '../file-contexts/file-context.type.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import { type RescanProgress, RescanStatus } from './rescan.type.js'
-import { signaturesOf } from './signatures.js'
+import { type Signatures, signaturesOf } from './signatures.js'
 
 const stateKey = 'rescan'
 /** More than ever alternate; an older version that comes back is taken for a new one. */
@@ -36,18 +36,19 @@ export class RescanService {
   }
 
   /** The scanner's signatures now. Throws `scannerUnavailable`, also where none is configured. */
-  async signatures(): Promise<string> {
+  async signatures(): Promise<Signatures> {
     const identity = await this.#scanner?.identity()
     if (!identity || identity.name === 'none')
       throw scannerUnavailable('No scanner is configured, so that no file can be scanned again.')
-    return signaturesOf(identity)
+    return { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
   }
 
   /** Has the files of a context scanned again, unless that is under way. Throws 404. */
   async begin(actor: Actor, contextKey: string): Promise<RescanProgress> {
     const context = await this.#contexts.get(actor, contextKey)
     if (context.scanForViruses) {
-      await this.#db.pool.query(beginning, [actor.tenantId, context.contextId, await this.signatures()])
+      const { signatures } = await this.signatures()
+      await this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures])
       this.onBegun()
     }
     return this.#progressOf(context)
@@ -74,19 +75,16 @@ export class RescanService {
 
   /**
    * Begins with the signatures that this scanner has by now: everywhere when they are seen for the first time, and in contexts that scan
-   * since. Gives false where other signatures were seen first later: a replica whose scanner is behind leaves the work to others, and
-   * none goes back.
+   * since. Not with older ones, nor with those that others followed: a replica whose scanner is behind leaves the work to others.
    */
-  async notice(signatures: string): Promise<boolean> {
-    const known = await this.#db.pool.query<{ latest: string }>('SELECT value->>-1 AS latest FROM service_state WHERE key = $1', [
+  async notice({ signatures, madeAt }: Signatures): Promise<void> {
+    const known = await this.#db.pool.query<{ latest: string }>(`SELECT ${latest} AS latest FROM service_state WHERE key = $1`, [
       stateKey,
     ])
     let [state] = known.rows
     if (state?.latest !== signatures)
-      [state] = (await this.#db.pool.query<{ latest: string }>(noticing, [stateKey, signatures, mostRemembered])).rows
-    if (state?.latest !== signatures) return false
-    await this.#db.pool.query(beginningEverywhere, [signatures])
-    return true
+      [state] = (await this.#db.pool.query<{ latest: string }>(noticing, [stateKey, signatures, mostRemembered, madeAt])).rows
+    if (state?.latest === signatures) await this.#db.pool.query(beginningEverywhere, [signatures])
   }
 
   /** For the metrics, of all tenants. */
@@ -137,9 +135,13 @@ SELECT c.tenant_id, c.context_id, $1, false, now(), now(), t.files FROM file_con
 WHERE c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM $1
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <> excluded.signatures`
 
-// The row is locked: of two replicas that see new signatures at once, one adds them.
+// The last one that was noticed.
+const latest = `value->-1->>'signatures'`
+
+// The row is locked: of two replicas that see new signatures at once, one adds them. Older ones than the latest are of a scanner that is behind.
 const noticing = `
-INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array($2::text), now())
-ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = CASE WHEN s.value ? $2 THEN s.value
-  ELSE (CASE WHEN jsonb_array_length(s.value) >= $3 THEN s.value - 0 ELSE s.value END) || to_jsonb($2::text) END
-RETURNING value->>-1 AS latest`
+INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
+ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = CASE
+  WHEN s.value @> jsonb_build_array(jsonb_build_object('signatures', $2::text)) OR (s.value->-1->>'made_at')::timestamptz > $4 THEN s.value
+  ELSE (CASE WHEN jsonb_array_length(s.value) >= $3 THEN s.value - 0 ELSE s.value END) || excluded.value END
+RETURNING ${latest} AS latest`

@@ -11,6 +11,7 @@ import type { KeptContents } from './kept-contents.js'
 import { Pace } from './pace.js'
 import type { RescanService } from './rescan.service.js'
 import type { Batch, DueFile, RescanQueue, Result } from './rescan-queue.js'
+import type { Signatures } from './signatures.js'
 
 const scansAtOnce = 2
 const idleMs = 5_000
@@ -62,9 +63,10 @@ export class Rescanner {
   /** One batch. False where there is nothing to do now. */
   async turn(): Promise<boolean> {
     const { queue } = this.#parts
-    const signatures = await this.#signatures()
-    if (!signatures) return false
-    await this.#notice(signatures)
+    const current = await this.#signatures()
+    if (!current) return false
+    await this.#notice(current)
+    const { signatures } = current
     const batch = await queue.take(signatures, newId('req'))
     if (!batch) return false
     await this.#scanAll(batch, signatures)
@@ -93,7 +95,7 @@ export class Rescanner {
   }
 
   /** Undefined where it is away, or there is none. */
-  async #signatures(): Promise<string | undefined> {
+  async #signatures(): Promise<Signatures | undefined> {
     try {
       const signatures = await this.#parts.rescans.signatures()
       this.#isAway = false
@@ -106,11 +108,12 @@ export class Rescanner {
     }
   }
 
-  async #notice(signatures: string): Promise<void> {
+  async #notice(current: Signatures): Promise<void> {
+    const { signatures } = current
     const { at, signatures: before } = this.#noticed
     if (signatures === before && performance.now() - at < noticeEveryMs) return
     const { rescans, queue } = this.#parts
-    await rescans.notice(signatures)
+    await rescans.notice(current)
     await queue.finish()
     this.#noticed = { signatures, at: performance.now() }
   }

@@ -4,6 +4,13 @@ import type { EngineIdentity } from '../scanner/virus-scanner.js'
 export const signaturesOf = ({ name, signaturesVersion }: Pick<EngineIdentity, 'name' | 'signaturesVersion'>): string =>
   `${name} ${signaturesVersion}`
 
+/** Those that a scanner has now. */
+export interface Signatures {
+  signatures: string
+  /** Null where it does not tell. */
+  madeAt: Date | null
+}
+
 /** The same in SQL, of a report. */
 export const signaturesIn = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`

@@ -124,6 +124,15 @@ describe('when the scanner’s signatures change', () => {
       ['updated', 'quarantined'],
       ['created', undefined],
     ])
+    const events = (await admin.get('/events?types=file.*&limit=1000')).body.data.data
+    const ofFile = events.filter(({ data }: { data: { file_id: string } }) => data.file_id === file)
+    expect(ofFile.map(({ type }: { type: string }) => type)).toEqual([
+      'file.accepted',
+      'file.quarantined',
+      'file.released',
+      'file.quarantined',
+      'file.purged',
+    ])
   })
 })
 
@@ -286,7 +295,7 @@ describe('a quarantined file', () => {
   test('is cut off within a second where it is being downloaded', async () => {
     await tenant.context('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
     clamd.forget()
-    const file = await uploaded('large', 'large.txt', `${bad}${', some text'.repeat(5_000_000)}`)
+    const file = await uploaded('large', 'large.txt', `${bad}${', some text'.repeat(2_000_000)}`)
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
     const response = await fetch(url)
     const reader = response.body!.getReader()
@@ -312,6 +321,18 @@ describe('a quarantined file', () => {
     await hold(world, tenant, file)
     expect(refusal(await admin.delete(`/quarantine/${file}`))).toEqual([409, 'on_hold'])
     expect(dataOf(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
+  })
+
+  test('whose two rows disagree is found by verify', async () => {
+    const { storageHealth } = world.app.services
+    const { countersDrift } = await storageHealth.verify({ tenantId: tenant.tenantId })
+    const one = await world.database.pool.query<{ file_id: string }>(
+      'DELETE FROM quarantine WHERE tenant_id = $1 AND file_id = (SELECT min(file_id) FROM quarantine WHERE tenant_id = $1) RETURNING file_id',
+      [tenant.tenantId],
+    )
+    expect((await storageHealth.verify({ tenantId: tenant.tenantId })).countersDrift).toBe(countersDrift + 1)
+    await world.database.pool.query('UPDATE files SET quarantined_at = NULL WHERE file_id = $1', [one.rows[0]!.file_id])
+    expect((await storageHealth.verify({ tenantId: tenant.tenantId })).countersDrift).toBe(countersDrift)
   })
 
   test('needs a reason to be released, and a list of them goes on by its cursors', async () => {

@@ -45,7 +45,9 @@ export class LearningClamd {
   }
 
   get #said(): string {
-    return `ClamAV 1.4.6/${this.#version}/Sun Nov 22 09:12:13 2026`
+    // A day for each.
+    const day = new Date(Date.UTC(2026, 10, 22 + this.#version - 27_900)).toUTCString()
+    return `ClamAV 1.4.6/${this.#version}/${day}`
   }
 }
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
@@ -22,6 +22,8 @@ export interface RealClamd {
   restart(): Promise<void>
   /** Has it load signatures of which none finds the EICAR string; resolves when none does. */
   forgetEicar(): Promise<void>
+  /** Has it load one signature more, for these bytes; resolves when it finds them. */
+  learn(name: string, bytes: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -68,6 +70,14 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     while ((await sendToClamd(address, inMemory(eicar), deadlines)) !== 'stream: OK')
       await new Promise((resolve) => setTimeout(resolve, 50))
   }
+  const learn = async (name: string, bytes: string) => {
+    const address = parseClamdUrl(unixUrl)
+    const deadlines = { connectMs: 5_000, idleMs: 5_000, answerMs: 20_000, overallMs: 20_000 }
+    await appendFile(database, `${name}:0:*:${Buffer.from(bytes).toString('hex')}\n`)
+    await askClamd(address, 'RELOAD', deadlines)
+    while ((await sendToClamd(address, inMemory(Buffer.from(bytes)), deadlines)) === 'stream: OK')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+  }
   const close = async () => {
     await kill('SIGKILL')
     await rm(folder, { recursive: true, force: true })
@@ -86,6 +96,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     freeze: () => void daemon.kill('SIGSTOP'),
     restart: start,
     forgetEicar,
+    learn,
     close,
   }
 }

@@ -1,0 +1,142 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
+import { freePort, Service } from '../support/service.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let clamd: LearningClamd
+let world: World
+let second: World
+let tenant: TestTenant
+beforeAll(async () => {
+  clamd = await LearningClamd.start()
+  world = await World.open({ SCANNER_URL: clamd.url })
+  second = await World.open({ SCANNER_URL: clamd.url }, world)
+  tenant = await world.tenant()
+})
+afterAll(async () => {
+  await second.close()
+  await world.close()
+  await clamd.daemon.close()
+})
+
+async function upload(context: string, count: number): Promise<string[]> {
+  await tenant.context(context)
+  const names = Array.from({ length: count }, (_, n) => `${n}.txt`)
+  const files: string[] = []
+  for (const name of names) files.push((await tenant.admin.upload(context, name, `${name} of ${context}`)).body.data.file_id)
+  return files
+}
+
+/** How many reports each file has. */
+async function reports(): Promise<number[]> {
+  const { rows } = await world.database.pool.query<{ reports: number }>(
+    `SELECT count(*)::int AS reports FROM validation_reports r JOIN files f USING (tenant_id, file_id) WHERE tenant_id = $1 GROUP BY file_id`,
+    [tenant.tenantId],
+  )
+  return [...new Set(rows.map((row) => row.reports))]
+}
+
+test('two replicas share the files of one context, and scan none twice', async () => {
+  await upload('shared', 100)
+  await clamd.learn(world, second)
+  const { asked } = clamd.daemon
+  const batches = await Promise.all([rescanAll(world), rescanAll(second)])
+  expect(Math.min(...batches)).toBeGreaterThan(0)
+  expect(clamd.daemon.asked - asked).toBe(100)
+  expect(await reports()).toEqual([2])
+  const { body } = await tenant.admin.get('/contexts/shared/rescan')
+  expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
+})
+
+test('a replica whose scanner is behind leaves the work to the others, and none goes back', async () => {
+  const old = await LearningClamd.start()
+  const behind = await World.open({ SCANNER_URL: old.url }, world)
+  try {
+    await upload('uneven', 3)
+    await clamd.learn(world, second)
+    expect(await rescanAll(world)).toBeGreaterThan(0)
+    const { asked } = old.daemon
+    expect(await rescanAll(behind)).toBe(0)
+    expect(old.daemon.asked - asked).toBe(0)
+    expect(await rescanAll(world)).toBe(0)
+  } finally {
+    await behind.close()
+    await old.daemon.close()
+  }
+})
+
+test('what a replica that was killed had in hand, another scans, and the rest where that one stopped', async () => {
+  const files = await upload('killed', 60)
+  const before = (await reports())[0]!
+  await clamd.learn(world, second)
+  const doomed = await Service.run({
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, 'killed'),
+    STORAGE_URL: world.config.storageUrl,
+    SCANNER_URL: clamd.url,
+    PORT: await freePort(),
+    FAULT_POINT: 'rescan.scanned',
+  })
+  await doomed.ended
+  await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
+  await Promise.all([rescanAll(world), rescanAll(second)])
+  const { body } = await tenant.admin.get('/contexts/killed/rescan')
+  expect(body.data).toMatchObject({ status: 'finished', files: files.length, files_done: files.length, files_failed: 0 })
+  expect(before).toBeGreaterThan(0)
+  for (const file of files) expect((await tenant.admin.get(`/files/${file}/validations`)).body.data.data).toHaveLength(2)
+})
+
+test('a restored file is scanned when it comes back, if the signatures changed meanwhile', async () => {
+  const [file] = await upload('trashed', 1)
+  expect((await tenant.admin.patch('/contexts/trashed/policy', { trash_days: 1 })).status).toBe(200)
+  expect((await tenant.admin.delete(`/files/${file}`)).status).toBe(200)
+  await clamd.learn(world, second)
+  await rescanAll(world)
+  expect((await tenant.admin.post(`/trash/${file}/restore`)).status).toBe(200)
+  await rescanAll(second)
+  const reportsOf = async () => (await tenant.admin.get(`/files/${file}/validations`)).body.data.data
+  expect(await reportsOf()).toHaveLength(2)
+  // They did not change since.
+  await tenant.admin.delete(`/files/${file}`)
+  await tenant.admin.post(`/trash/${file}/restore`)
+  await rescanAll(second)
+  expect(await reportsOf()).toHaveLength(2)
+  expect((await world.database.pool.query('SELECT FROM rescan_queue')).rowCount).toBe(0)
+})
+
+describeWith('clamd')('with a real clamd', () => {
+  let real: RealClamd
+  let scanned: World
+  beforeAll(async () => {
+    real = await startRealClamd()
+    scanned = await World.open({ SCANNER_URL: real.unixUrl })
+  })
+  afterAll(async () => {
+    await scanned.close()
+    await real.close()
+  })
+
+  test('signatures of one’s own, loaded later, find what was kept: its version tells nothing of them, so it is asked for', async () => {
+    const owner = await scanned.tenant()
+    await owner.context('notes')
+    const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${bad}`)).body.data.file_id
+    const clean = (await owner.admin.upload('notes', 'b.txt', 'another note')).body.data.file_id
+    await rescanAll(scanned)
+    await real.learn('Test.Tomorrow', bad)
+    expect(await rescanAll(scanned)).toBe(0)
+    expect((await owner.admin.post('/contexts/notes/rescan')).body.data).toMatchObject({
+      status: 'running',
+      signatures: 'ClamAV unversioned',
+    })
+    await rescanAll(scanned)
+    expect((await owner.admin.get(`/files/${hidden}`)).body.error.code).toBe('quarantined')
+    const { data } = (await owner.admin.get('/quarantine')).body.data
+    expect(data).toMatchObject([{ file_id: hidden, viruses: ['Test.Tomorrow.UNOFFICIAL'], signatures: 'ClamAV unversioned' }])
+    expect((await owner.admin.get(`/files/${clean}/validations`)).body.data.data).toHaveLength(2)
+    expect((await owner.admin.get(`/files/${clean}/metadata`)).status).toBe(200)
+  })
+})
