@@ -24,6 +24,6 @@ export function openWebhooks(parts: Parts, options: OutboundOptions): { webhooks
     outbound,
     disable: (turn, reason) => webhooks.disable(turn, reason),
   })
-  const webhooks = new WebhookService({ ...parts, outbound, hasten: (turn) => webhookSender.hasten(turn) })
+  const webhooks = new WebhookService({ ...parts, outbound, hasten: (turn) => webhookSender.hasten(turn).catch(parts.onError) })
   return { webhooks, webhookSender }
 }

@@ -44,7 +44,9 @@ export class WebhookQueue {
   /** Leaves alone what is in it already. */
   async add(turns: readonly Turn[]): Promise<void> {
     // What is new goes before what has failed.
-    await this.#boss.insert(turns.map((turn) => ({ id: jobId(turn), name: queue, data: turn, priority: 1 })))
+    const jobs = turns.map((turn) => ({ id: jobId(turn), name: queue, data: turn, priority: 1 }))
+    // In one order, or two replicas that add the same ones would wait for each other.
+    await this.#boss.insert(jobs.sort((one, other) => (one.id < other.id ? -1 : 1)))
   }
 
   /** At most so many whose time has come; until they are `done` or `putOff` they are this process's. */

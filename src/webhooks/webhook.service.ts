@@ -35,7 +35,7 @@ interface Parts {
   ledger: Ledger
   masterKey: MasterKey
   outbound: Outbound
-  /** Of the sender: events may be waiting for it now. */
+  /** Of the sender: events may be waiting for it now. Never rejects, since what was changed is changed. */
   hasten(turn: Turn): Promise<void>
 }
 

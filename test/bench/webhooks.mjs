@@ -63,7 +63,9 @@ async function bench() {
       const [{ url, key }] = services
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
       const answer = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-      return (await answer.json()).data
+      const told = await answer.json()
+      if (!answer.ok) throw new Error(JSON.stringify(told))
+      return told.data
     }
     const arrive = async (wanted) => {
       while (received < wanted) await once(receiver, 'message')
@@ -134,8 +136,8 @@ async function bare(port, connections) {
 }
 
 /** As the ledger does, in one statement. */
-const append = (db, tenantId, events) =>
-  db.query(
+function append(db, tenantId, events) {
+  return db.query(
     `WITH head AS (UPDATE tenant_heads SET journal_length = journal_length + $2 WHERE tenant_id = $1 RETURNING journal_length)
      INSERT INTO journal (tenant_id, sequence, event_id, type, subject, context_key, occurred_at, entry, leaf)
      SELECT $1, s.sequence, 'evt_' || s.sequence, 'file.deleted', 'x', NULL, now(),
@@ -143,3 +145,4 @@ const append = (db, tenantId, events) =>
      FROM head, generate_series(journal_length - $2 + 1, journal_length) AS s(sequence)`,
     [tenantId, events],
   )
+}

@@ -14,6 +14,7 @@ import { routes } from '../../src/rest/routes.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { describeWhere } from '../support/real-parts.js'
 import { Tus } from '../support/tus.js'
+import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
@@ -147,6 +148,18 @@ async function callEverything(): Promise<string[]> {
   return failed
 }
 
+/** One event is delivered, the next refused. */
+async function sendEvents(): Promise<void> {
+  const receiver = await WebhookReceiver.open()
+  receiver.reply = (received, response, nth) => replyWith(nth === 1 ? 204 : 500)(received, response, nth)
+  const { body } = await tenant.admin.post('/webhooks', { url: receiver.url, types: ['file.*'] })
+  world.app.services.webhookSender.start()
+  await appendEvents(world, tenant.tenantId, [{}, {}])
+  const failing = async () => (await tenant.admin.get(`/webhooks/${body.data.webhook_id}`)).body.data.failing_since
+  while ((await failing()) === null) await new Promise((resolve) => setTimeout(resolve, 20))
+  await receiver.close()
+}
+
 test('every table is distributed by its tenant or a copy on every node, and each key of what is distributed begins with the tenant', async () => {
   const tables = await world.database.pool.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> '_prisma_migrations' ORDER BY 1`,
@@ -178,6 +191,8 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
       await services.idempotency.sweep(() => true)
       await services.resumableUploads.sweep(() => true)
       await services.signIns.sweep()
+      await sendEvents()
+      await services.webhooks.sweep()
       await services.tenants.deletion.finishAll()
       await splitFileRanges(world.database.pool)
       await ensurePartitions(world.database.pool)
