@@ -169,6 +169,7 @@ function metricsOf(
   webhookSender.onTried = (outcome) => metrics.webhookAttempts.inc({ outcome })
   security.onEvent = (reason) => metrics.securityEvents.inc({ reason })
   if (siblings) metrics.shareWith(siblings)
+  if (database.replica) database.replica.onRead = (server) => metrics.replicaReads.inc({ server })
   return metrics
 }
 

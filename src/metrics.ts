@@ -16,6 +16,7 @@ export class Metrics {
   readonly downloads: Counter<'outcome'>
   readonly securityEvents: Counter<'reason'>
   readonly webhookAttempts: Counter<'outcome'>
+  readonly replicaReads: Counter<'server'>
   readonly bytesIn: Counter
   readonly bytesOut: Counter
   readonly scan: Histogram
@@ -74,6 +75,12 @@ export class Metrics {
       name: 'assay_webhook_attempts_total',
       help: 'Requests to webhooks, by what came of them: delivered, pending (tried again), failed.',
       labelNames: ['outcome'],
+      registers,
+    })
+    this.replicaReads = new Counter({
+      name: 'assay_replica_reads_total',
+      help: 'Statements for the read replica, by who served them: replica, primary.',
+      labelNames: ['server'],
       registers,
     })
     this.bytesIn = new Counter({ name: 'assay_upload_bytes_total', help: 'Bytes of the files that were kept.', registers })

@@ -45,6 +45,8 @@ export class ReadReplica implements Queries {
   #behindUntil = 0
   /** Why it is not asked at present. */
   #fault: string | undefined
+  /** Called with each statement, and which of the two served it. */
+  onRead: (server: 'replica' | 'primary') => void = () => {}
 
   /** `pool` makes the connections to the replica, each of which `verify` is asked about. */
   constructor(parts: { primary: pg.Pool; pool: (verify: Verify) => pg.Pool; logger: PoolLogger }) {
@@ -60,18 +62,23 @@ export class ReadReplica implements Queries {
 
   query: Queries['query'] = async (...given: unknown[]) => {
     const ask = (queries: { query(...given: never[]): unknown }) => queries.query(...(given as never[])) as never
+    const askPrimary = () => {
+      this.onRead('primary')
+      return ask(this.#primary)
+    }
     const client = await this.#connection()
-    if (!client) return ask(this.#primary)
+    if (!client) return askPrimary()
     try {
       const answer = await ask(client)
       client.release()
+      this.onRead('replica')
       return answer
     } catch (error) {
       client.release(error as Error)
       // It would only take as long again.
       if ((error as { code?: string }).code === statementTimedOut) throw error
       this.#away(error)
-      return ask(this.#primary)
+      return askPrimary()
     }
   }
 

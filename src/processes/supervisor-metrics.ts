@@ -5,15 +5,15 @@ const patienceMs = 2_000
 
 /** Puts the metrics of all processes together, with the supervisor's own. One that does not answer in time is left out. */
 export class SupervisorMetrics {
-  readonly #registry = new Registry()
+  readonly registry = new Registry()
   readonly #replaced: Counter
   readonly #asked = new Map<number, (text: string) => void>()
   #count = 0
 
   constructor({ wanted, running }: { wanted: number; running: () => number }) {
-    const registers = [this.#registry]
-    this.#registry.setDefaultLabels({ process: 'supervisor' })
-    collectDefaultMetrics({ register: this.#registry })
+    const registers = [this.registry]
+    this.registry.setDefaultLabels({ process: 'supervisor' })
+    collectDefaultMetrics({ register: this.registry })
     this.#replaced = new Counter({
       name: 'assay_process_replacements_total',
       help: 'Processes that ended and were replaced.',
@@ -47,7 +47,7 @@ export class SupervisorMetrics {
       this.#asked.delete(id)
       return text
     })
-    return mergeMetrics(await Promise.all([this.#registry.metrics(), ...texts]))
+    return mergeMetrics(await Promise.all([this.registry.metrics(), ...texts]))
   }
 
   took(id: number, text: string): void {

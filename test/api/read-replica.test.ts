@@ -73,6 +73,12 @@ describe('what is read from a replica', () => {
     await until(async () => age(await ask()) === '0')
   })
 
+  test('and counted, by who served it', async () => {
+    await fromReplica('/files')
+    const counted = await tenant.admin.raw('/metrics')
+    expect(counted.body).toMatch(/^assay_replica_reads_total\{server="replica"\} [1-9]/m)
+  })
+
   test('never what identifies, authorises or changes', async () => {
     const { body } = await tenant.admin.upload('notes', 'one.txt', 'text')
     for (const path of ['/contexts', '/api-keys', `/files/${body.data.file_id}/metadata`, `/files/${body.data.file_id}`])

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals'
 import { readConfig } from '../../src/config/config.js'
 import { secretVariables } from '../../src/config/secret-files.js'
 import { Metrics } from '../../src/metrics.js'
+import { SupervisorMetrics } from '../../src/processes/supervisor-metrics.js'
 import { startRealClamd } from '../support/real-clamd.js'
 import { describeWhere, describeWith } from '../support/real-parts.js'
 
@@ -124,11 +125,12 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
         storageFindings: async () => 0,
         rescans: async () => ({ contextsUnderWay: 0, filesQuarantined: 0 }),
       }
-      const { registry } = new Metrics(none)
-      const metrics = await registry.getMetricsAsJSON()
+      const registries = [new Metrics(none).registry, new SupervisorMetrics({ wanted: 2, running: () => 2 }).registry]
+      const metrics = (await Promise.all(registries.map((each) => each.getMetricsAsJSON()))).flat()
+      const single = (name: string) => registries.map((each) => each.getSingleMetric(name)).find((metric) => metric !== undefined)
       const labels = new Map<string, string[]>()
       for (const { name, type } of metrics) {
-        const own = (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames
+        const own = (single(name) as unknown as { labelNames: string[] }).labelNames
         const series = String(type) === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name]
         for (const each of series) labels.set(each, [...own, 'job', 'instance', ...(each.endsWith('_bucket') ? ['le'] : [])])
       }

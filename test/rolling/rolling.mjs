@@ -19,6 +19,8 @@ const { values } = parseArgs({
     // Below two polls of the balancer it would still send to what is gone.
     'delay-seconds': { type: 'string', default: '5' },
     'poll-ms': { type: 'string', default: '2000' },
+    // Of each replica.
+    processes: { type: 'string', default: '1' },
     balancers: { type: 'string', default: 'nginx,tcp' },
   },
 })
@@ -51,6 +53,7 @@ async function replica(name) {
         BOOTSTRAP_API_KEY: key,
         RECONCILE_INTERVAL_HOURS: '0',
         SHUTDOWN_DELAY_SECONDS: values['delay-seconds'],
+        PROCESSES: values.processes,
       },
       stdio: ['ignore', 'ignore', 'inherit'],
     })
