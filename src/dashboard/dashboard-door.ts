@@ -4,7 +4,7 @@ import { BuiltFiles } from './built-files.js'
 import { type SessionDoorParts, sessionDoor } from './session-door.js'
 
 /** The page's own addresses: every view has one, so that it can be kept, shared and gone back to. */
-const views = /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|users|health|account)(?:\/[\w-]{1,80})?)?$/
+const views = /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|account)(?:\/[\w-]{1,80})?)?$/
 
 // No inline script or style, nothing from elsewhere, and no text that a script makes into markup.
 const policy = [

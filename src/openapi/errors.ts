@@ -40,7 +40,6 @@ const ofOperation: Record<string, ErrorCode[]> = {
   RescanContext: ['scanner_unavailable'],
   PurgeFromQuarantine: ['on_hold'],
   RestoreFile: ['conflict'],
-  PurgeFile: ['on_hold'],
   UploadFile: [
     ...ofUploads,
     ...blockReasons,

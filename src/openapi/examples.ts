@@ -87,6 +87,12 @@ const values: Record<string, unknown> = {
   user_agent: 'curl/8.5.0',
   error_message: null,
   reason: null,
+  deleted_at: moment,
+  purge_at: '2026-11-27T10:00:00.000Z',
+  held_at: moment,
+  held_by: `usr_${ulid}`,
+  changed_by: `usr_${ulid}`,
+  rules_version: 1,
   request_id: `req_${ulid}`,
   evidence: {},
   duration_ms: 1.4,
@@ -100,8 +106,8 @@ const values: Record<string, unknown> = {
 
 /** An answer as the schema describes it, with plausible values. */
 export function exampleOf(named: NamedSchemas, schema: Json, name = ''): unknown {
-  // `metadata` is an object of the caller's in one place and a number of calls in another.
-  if (Object.hasOwn(values, name) && !(isNumber(schema) && typeof values[name] !== 'number')) return values[name]
+  // `metadata` is an object of the caller's in one place and a number of calls in another; a `reason` is there in one and may be null in another.
+  if (Object.hasOwn(values, name) && fits(schema, values[name])) return values[name]
   if (typeof schema.$ref === 'string') return exampleOf(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
   if ('const' in schema) return schema.const
   if ('default' in schema) return schema.default
@@ -140,4 +146,7 @@ const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: 
       .map(([name, schema]) => [name, exampleOf(named, schema, name)]),
   )
 
-const isNumber = ({ type }: Json): boolean => type === 'integer' || type === 'number'
+const fits = ({ type, anyOf }: Json, value: unknown): boolean => {
+  if (value === null) return [type].flat().includes('null') || anyOf !== undefined
+  return !['integer', 'number'].includes(type as string) || typeof value === 'number'
+}

@@ -59,6 +59,8 @@ const tags: Record<string, string> = {
   'api-keys': 'Who may call, and what.',
   contexts: 'Sets of upload rules.',
   files: 'Upload, test, find, hand out and delete files.',
+  holds: 'What nothing may delete.',
+  trash: 'Files that were deleted and can be restored.',
   stats: 'Statistics, charts and the call log.',
   quarantine: 'Files in which a virus was found after they were uploaded.',
   'audit-logs': 'Who changed what.',

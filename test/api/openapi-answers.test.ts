@@ -63,7 +63,12 @@ function call(
   )
 }
 
-const bodies: Record<string, object> = { replayWebhook: { from_sequence: 1 }, releaseFromQuarantine: { reason: 'Known to us.' } }
+const bodies: Record<string, object> = {
+  holdFile: { reason: 'A claim.' },
+  previewContext: { max_file_size_mb: 1 },
+  replayWebhook: { from_sequence: 1 },
+  releaseFromQuarantine: { reason: 'Known to us.' },
+}
 
 /** Every route once, in an order in which each can succeed: created first, deleted last. */
 async function everySuccess(): Promise<[string, Answer][]> {
@@ -76,6 +81,7 @@ async function everySuccess(): Promise<[string, Answer][]> {
   const another = await admin.upload('notes', 'doomed.txt', 'doomed')
   const deleted = await admin.post('/files/delete', { file_ids: [another.body.data.file_id, 'x'] })
   const webhook = await admin.post('/webhooks', { url: nowhere })
+  const trashed = await inTrash()
   const known: Record<string, Answer> = {
     createApiKey: key,
     createContext: context,
@@ -88,17 +94,29 @@ async function everySuccess(): Promise<[string, Answer][]> {
   const answers: [string, Answer][] = []
   for (const operation of order) {
     const { operationId } = operation
-    const doomed: Record<string, string> =
-      operationId === 'deleteFile'
-        ? { file_id: uploaded.body.data.file_id }
-        : /FromQuarantine$/.test(operationId)
-          ? { file_id: await quarantinedFile(world, tenant, 'notes') }
-          : operationId === 'deleteWebhook'
-            ? { webhook_id: webhook.body.data.webhook_id }
-            : {}
-    answers.push([operationId, known[operationId] ?? (await call(admin, operation, { values: { ...values, ...doomed } }))])
+    const doomed: Record<string, Record<string, string>> = {
+      deleteFile: { file_id: uploaded.body.data.file_id },
+      deleteWebhook: { webhook_id: webhook.body.data.webhook_id },
+      restoreFile: { file_id: trashed[0]! },
+      purgeFile: { file_id: trashed[1]! },
+      ...(/FromQuarantine$/.test(operationId) && { [operationId]: { file_id: await quarantinedFile(world, tenant, 'notes') } }),
+    }
+    answers.push([
+      operationId,
+      known[operationId] ?? (await call(admin, operation, { values: { ...values, ...doomed[operationId] } })),
+    ])
   }
   return answers
+}
+
+async function inTrash(): Promise<string[]> {
+  const { admin } = tenant
+  await tenant.context('binned', { max_file_size_mb: 1 })
+  await admin.patch('/contexts/binned/policy', { trash_days: 1 })
+  const ids: string[] = []
+  for (const name of ['a.txt', 'b.txt', 'c.txt']) ids.push((await admin.upload('binned', name, name)).body.data.file_id)
+  await admin.post('/files/delete', { file_ids: ids })
+  return ids
 }
 
 const contextBody = (contextKey: string) => ({
@@ -121,6 +139,7 @@ test('every success is as described', async () => {
     '/api-keys',
     '/stats/logs',
     '/audit-logs',
+    '/trash',
     '/webhooks',
     '/quarantine',
     `/files/${fileId}/validations`,
@@ -276,6 +295,22 @@ test('a suspended tenant is refused everywhere, as described', async () => {
   }
 })
 
+async function onHold(): Promise<Answer> {
+  const held = (await tenant.admin.upload('notes', 'held.txt', 'held')).body.data.file_id
+  await tenant.admin.rest('PUT', `/files/${held}/hold`, { reason: 'A claim.' })
+  return tenant.admin.delete(`/files/${held}`)
+}
+
+async function intoDisabled(): Promise<Answer> {
+  const { admin } = tenant
+  await admin.post('/contexts', contextBody('closing'))
+  await admin.patch('/contexts/closing/policy', { trash_days: 1 })
+  const trashed = (await admin.upload('closing', 'a.txt', 'text')).body.data.file_id
+  await admin.delete(`/files/${trashed}`)
+  await admin.patch('/contexts/closing', { status: 'disabled' })
+  return admin.post(`/trash/${trashed}/restore`)
+}
+
 /** A hundred tokens read the log already. */
 async function oneShareTooMany(): Promise<Answer> {
   const { admin, tenantId } = await world.tenant()
@@ -305,6 +340,8 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
     ['disableApiKey', (await admin.post(`/api-keys/${key.id}/revoke`)) && (await admin.post(`/api-keys/${key.id}/disable`))],
     ['revokeApiKey', await admin.post(`/api-keys/${key.id}/revoke`)],
     ['rotateApiKey', await admin.post(`/api-keys/${key.id}/rotate`)],
+    ['deleteFile', await onHold()],
+    ['restoreFile', await intoDisabled()],
     ['createWebhook', await oneTooMany()],
     ['shareLog', await oneShareTooMany()],
     ['purgeFromQuarantine', await admin.delete(`/quarantine/${infected}`)],

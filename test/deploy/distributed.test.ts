@@ -11,6 +11,7 @@ import { OrphanedUploads } from '../../src/maintenance/orphaned-uploads.js'
 import { dropExpired, dropOldHours } from '../../src/maintenance/retention.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import { routes } from '../../src/rest/routes.js'
+import { expire } from '../support/life.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { describeWhere } from '../support/real-parts.js'
 import { Tus } from '../support/tus.js'
@@ -89,14 +90,15 @@ async function callEverything(): Promise<string[]> {
   const infected: Record<string, string> = {}
   for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}'])
     infected[name] = await quarantinedFile(world, tenant, 'notes')
-  const trashed: Record<string, string> = {}
-  await tenant.context('bin', { scan_for_viruses: false })
-  await admin.patch('/contexts/bin/policy', { trash_days: 1 })
-  for (const name of ['POST /trash/{file_id}/restore', 'DELETE /trash/{file_id}']) {
-    trashed[name] = (await admin.upload('bin', 'thrown.txt', name)).body.data.file_id
-    await admin.delete(`/files/${trashed[name]}`)
+  await tenant.context('binned', { scan_for_viruses: false })
+  await admin.patch('/contexts/binned/policy', { trash_days: 1, retention_days: 1 })
+  for (const name of ['POST /trash/{file_id}/restore', 'DELETE /trash/{file_id}', 'left in the trash']) {
+    infected[name] = (await admin.upload('binned', 'bin.txt', name)).body.data.file_id
+    await admin.delete(`/files/${infected[name]}`)
   }
+  await admin.upload('binned', 'old.txt', 'old')
   const bodies: Record<string, unknown> = {
+    'POST /contexts/{context_key}/preview': { max_file_size_mb: 1 },
     'POST /quarantine/{file_id}/release': { reason: 'A false alarm.' },
     'PUT /files/{file_id}/hold': { reason: 'A case.' },
     'POST /api-keys': { name: 'Another', scopes: ['metadata'] },
@@ -129,7 +131,7 @@ async function callEverything(): Promise<string[]> {
     const name = `${method} ${path}`
     const filled = path.replaceAll(
       /\{(\w+)\}/g,
-      (_all, value: string) => (value === 'file_id' && (infected[name] ?? trashed[name])) || (values[value] ?? value),
+      (_all, value: string) => (value === 'file_id' && infected[name]) || (values[value] ?? value),
     )
     for (const more of method === 'GET' ? ['', '?page=2&page_size=1'] : ['']) {
       const { status } = await admin.rest(method, filled + more, body === 'multipart' ? form() : bodies[name])
@@ -194,6 +196,13 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
       await sendEvents()
       await services.webhooks.sweep()
       await services.tenants.deletion.finishAll()
+      const { pool } = world.database
+      await pool.query(
+        `UPDATE files SET created_at = now() - interval '2 days' WHERE tenant_id = $1 AND original_filename = 'old.txt'`,
+        [tenant.tenantId],
+      )
+      await pool.query(`UPDATE trash SET deleted_at = now() - interval '2 days' WHERE tenant_id = $1`, [tenant.tenantId])
+      expect(await expire(world)).toMatchObject({ purged: 1 })
       await splitFileRanges(world.database.pool)
       await ensurePartitions(world.database.pool)
       await dropExpired(world.database.pool, await LogHorizons.open(world.database.pool, { calls: 30, audits: 30 }))

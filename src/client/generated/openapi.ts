@@ -3374,7 +3374,17 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "bad_user_input",
+                 *         "details": {
+                 *           "fields": [
+                 *             {
+                 *               "field": "text",
+                 *               "message": "text"
+                 *             }
+                 *           ]
+                 *         }
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3426,7 +3436,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "unauthenticated",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3474,7 +3487,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "forbidden",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3526,7 +3542,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "conflict",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3574,7 +3593,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "unsupported_media_type",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3623,7 +3645,12 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "rate_limited",
+                 *         "details": {
+                 *           "retry_after": 1
+                 *         }
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3676,7 +3703,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "internal_server_error",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3729,7 +3759,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "database_unavailable",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3777,7 +3810,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "not_found",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3825,7 +3861,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "conflict",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3880,7 +3919,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "scanner_unavailable",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3944,7 +3986,17 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "invalid_extension",
+                 *         "details": {
+                 *           "extension": "text",
+                 *           "allowed": [
+                 *             "text"
+                 *           ],
+                 *           "recognised": "text",
+                 *           "content_type": "application/pdf"
+                 *         }
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -3992,7 +4044,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "size_exceeded",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -4049,7 +4104,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "scanner_unavailable",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -4101,7 +4159,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "forbidden",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -4156,7 +4217,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "storage_unavailable",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -4204,7 +4268,10 @@ export interface components {
                  * @example {
                  *       "status": "ERROR",
                  *       "message": "text",
-                 *       "error": null,
+                 *       "error": {
+                 *         "code": "on_hold",
+                 *         "details": {}
+                 *       },
                  *       "request_id": "req_01kqzv6y8xw3f5t2n7m4c9d1b0",
                  *       "timestamp": "2026-11-20T10:00:00.000Z"
                  *     }
@@ -5275,7 +5342,7 @@ export interface operations {
                      *         "data": [
                      *           {
                      *             "version": 1,
-                     *             "changed_by": "text",
+                     *             "changed_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *             "changed_at": "2026-11-20T10:00:00.000Z",
                      *             "rules": {
                      *               "allowed_extensions": [
@@ -5400,7 +5467,7 @@ export interface operations {
                      *           {
                      *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *             "original_filename": "invoice-4711.pdf",
-                     *             "reason": null,
+                     *             "reason": "invalid_extension",
                      *             "message": "text"
                      *           }
                      *         ]
@@ -6242,7 +6309,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "reason": null
+                 *       "reason": "text"
                  *     }
                  */
                 "application/json": components["schemas"]["ReleaseFromQuarantineBody"];
@@ -6348,7 +6415,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "reason": null
+                 *       "reason": "text"
                  *     }
                  */
                 "application/json": components["schemas"]["HoldFileBody"];
@@ -6369,9 +6436,9 @@ export interface operations {
                      *       "status": "SUCCESS",
                      *       "data": {
                      *         "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *         "reason": null,
-                     *         "held_by": "text",
-                     *         "held_at": "text"
+                     *         "reason": "text",
+                     *         "held_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "held_at": "2026-11-20T10:00:00.000Z"
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -6480,9 +6547,9 @@ export interface operations {
                      *         "data": [
                      *           {
                      *             "file_id": "file_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *             "reason": null,
-                     *             "held_by": "text",
-                     *             "held_at": "text"
+                     *             "reason": "text",
+                     *             "held_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *             "held_at": "2026-11-20T10:00:00.000Z"
                      *           }
                      *         ],
                      *         "pagination": {
@@ -6555,8 +6622,8 @@ export interface operations {
                      *             "original_filename": "invoice-4711.pdf",
                      *             "size_bytes": 48213,
                      *             "context_key": "invoices",
-                     *             "deleted_at": "text",
-                     *             "purge_at": "text"
+                     *             "deleted_at": "2026-11-20T10:00:00.000Z",
+                     *             "purge_at": "2026-11-27T10:00:00.000Z"
                      *           }
                      *         ],
                      *         "pagination": {
@@ -6690,7 +6757,6 @@ export interface operations {
             401: components["responses"]["unauthenticated"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
-            409: components["responses"]["on_hold"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
             503: components["responses"]["database_unavailable.overloaded"];

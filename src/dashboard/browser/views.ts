@@ -11,6 +11,7 @@ import { Health } from './pages/health.js'
 import { Keys } from './pages/keys.js'
 import { Overview } from './pages/overview.js'
 import { Quarantine } from './pages/quarantine.js'
+import { Trash } from './pages/trash.js'
 import { TryFile } from './pages/try-file.js'
 import { Users } from './pages/users.js'
 import { WebhookPage } from './pages/webhook.js'
@@ -30,6 +31,7 @@ interface View {
     | 'quarantine'
     | 'audit'
     | 'webhooks'
+    | 'trash'
     | 'users'
     | 'health'
     | 'account'
@@ -52,6 +54,7 @@ const all: readonly View[] = [
   { name: 'quarantine', title: texts.nav.quarantine, icon: 'quarantine', scopes: ['admin'], Page: Quarantine },
   { name: 'audit', title: texts.nav.audit, icon: 'audit', scopes: ['admin'], Page: Audit },
   { name: 'webhooks', title: texts.nav.webhooks, icon: 'webhooks', scopes: ['admin'], Page: Webhooks, Detail: WebhookPage },
+  { name: 'trash', title: texts.nav.trash, icon: 'trash', scopes: ['delete'], Page: Trash },
   { name: 'users', title: texts.nav.users, icon: 'users', scopes: ['admin'], Page: Users },
   { name: 'health', title: texts.nav.health, icon: 'health', Page: Health },
 ]

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { type Fault, fieldFaults } from '../api/fault.js'
 import { Button } from '../components/button.js'
 import { Check, Field } from '../components/field.js'
@@ -34,10 +35,12 @@ interface Props {
   act: string
   save: () => Promise<Fault | undefined>
   isReadOnly?: boolean
+  /** What else can be done with the draft. */
+  children?: ComponentChildren
 }
 
 /** The rules of a context, to be made or changed. */
-export function ContextForm({ draft, isNew, act, save, isReadOnly = false }: Props) {
+export function ContextForm({ draft, isNew, act, save, isReadOnly = false, children }: Props) {
   const fault = useSignal<Fault | undefined>(undefined)
   const isSaved = useSignal(false)
   const isBusy = useSignal(false)
@@ -142,6 +145,7 @@ export function ContextForm({ draft, isNew, act, save, isReadOnly = false }: Pro
               {t.saved}
             </span>
           )}
+          {children}
         </div>
       )}
     </form>

@@ -1,13 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
+import { type Fault, fieldFaults } from '../api/fault.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Check } from '../components/field.js'
+import { Check, Field } from '../components/field.js'
 import { FaultNotice } from '../components/notices.js'
 import { may } from '../session.js'
 import { texts } from '../texts.js'
 import type { Context } from './context.js'
+import { RulesPreview } from './rules-preview.js'
 
 const t = texts.contexts
 
@@ -19,7 +20,11 @@ const updateDocument = graphql(`
 
 /** What a context refuses, beyond its rules. */
 export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: string; policy: NonNullable<Context['policy']> }) {
-  const draft = useSignal(policy)
+  const draft = useSignal({
+    ...policy,
+    retentionDays: policy.retentionDays?.toString() ?? '',
+    trashDays: String(policy.trashDays),
+  })
   const fault = useSignal<Fault | undefined>(undefined)
   const isSaved = useSignal(false)
   const isBusy = useSignal(false)
@@ -28,12 +33,22 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
     draft.value = { ...draft.value, ...changes }
     isSaved.value = false
   }
+  const input = () => {
+    const { retentionDays, trashDays, rejectEncryptedFiles, rejectActiveContent, acceptUnscanned, rescan } = draft.value
+    return {
+      retentionDays: retentionDays === '' ? null : Number(retentionDays),
+      trashDays: Number(trashDays),
+      rejectEncryptedFiles,
+      rejectActiveContent,
+      acceptUnscanned,
+      rescan,
+    }
+  }
+  const faults = fault.value ? fieldFaults(fault.value) : {}
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
     isBusy.value = true
-    const { rejectEncryptedFiles, rejectActiveContent, acceptUnscanned } = draft.value
-    const input = { rejectEncryptedFiles, rejectActiveContent, acceptUnscanned }
-    fault.value = (await change(updateDocument, { key, input })).fault
+    fault.value = (await change(updateDocument, { key, input: input() })).fault
     isBusy.value = false
     isSaved.value = !fault.value
     if (!fault.value) forgetLists()
@@ -41,7 +56,30 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
   return (
     <form class="card" onSubmit={save}>
       <h2>{t.policy}</h2>
-      <FaultNotice fault={fault.value} />
+      {Object.keys(faults).length === 0 && <FaultNotice fault={fault.value} />}
+      <div class="columns">
+        <Field
+          label={t.retention}
+          hint={t.retentionHint}
+          type="number"
+          min={1}
+          max={36_500}
+          value={value.retentionDays}
+          onInput={(retentionDays) => set({ retentionDays })}
+          fault={faults.retentionDays}
+        />
+        <Field
+          label={t.trashDays}
+          hint={t.trashHint}
+          type="number"
+          min={0}
+          max={365}
+          value={value.trashDays}
+          onInput={(trashDays) => set({ trashDays })}
+          fault={faults.trashDays}
+          required
+        />
+      </div>
       <fieldset>
         <Check
           label={t.encrypted}
@@ -61,6 +99,7 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
           checked={value.acceptUnscanned}
           onChange={(acceptUnscanned) => set({ acceptUnscanned })}
         />
+        <Check label={t.rescan} hint={t.rescanHint} checked={value.rescan} onChange={(rescan) => set({ rescan })} />
       </fieldset>
       {may('admin') && (
         <div class="row">
@@ -72,6 +111,7 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
               {t.saved}
             </span>
           )}
+          <RulesPreview contextKey={key} input={() => ({ policy: input() })} />
         </div>
       )}
     </form>

@@ -14,8 +14,10 @@ import { texts } from '../texts.js'
 import { type ContextDraft, ContextForm, rulesOf } from './context-form.js'
 import { ContextPolicyForm } from './context-policy.js'
 import { ContextRescan } from './context-rescan.js'
+import { ContextVersions } from './context-versions.js'
 import { NewContext } from './new-context.js'
 import { Quota } from './quota.js'
+import { RulesPreview } from './rules-preview.js'
 
 const t = texts.contexts
 
@@ -25,7 +27,7 @@ const contextDocument = graphql(`
       id contextKey displayName description allowedExtensions maxFileSizeMb storageQuotaMb storageUsedBytes status createdAt
       rejectBlankFiles rejectCorruptFiles scanForViruses
       usage @include(if: $withUsage) { calls fileCount filesBlocked filesUploaded }
-      policy { rejectEncryptedFiles rejectActiveContent acceptUnscanned }
+      policy { retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }
     }
   }
 `)
@@ -65,6 +67,7 @@ function KnownContext({ contextKey: key }: { contextKey: string }) {
       <Rules context={context} />
       {may('admin') && <ContextRescan contextKey={key} />}
       {context.policy && <ContextPolicyForm contextKey={key} policy={context.policy} />}
+      {may('admin') && <ContextVersions contextKey={key} />}
     </Page>
   )
 }
@@ -117,7 +120,11 @@ function Rules({ context }: { context: Context }) {
     if (!fault) forgetLists()
     return fault
   }
-  return <ContextForm draft={draft} isNew={false} act={texts.save} save={save} isReadOnly={!may('admin')} />
+  return (
+    <ContextForm draft={draft} isNew={false} act={texts.save} save={save} isReadOnly={!may('admin')}>
+      <RulesPreview contextKey={context.contextKey} input={() => rulesOf(draft.value)} />
+    </ContextForm>
+  )
 }
 
 function Actions({ context: { contextKey: key, displayName, status } }: { context: Context }) {

@@ -14,16 +14,18 @@ import { Time } from '../components/time.js'
 import { go } from '../router.js'
 import { may } from '../session.js'
 import { texts } from '../texts.js'
+import { FileHold } from './file-hold.js'
 import { isPreviewable, Preview } from './preview.js'
 import { Receipt } from './receipt.js'
 
 const t = texts.file
 
 const fileDocument = graphql(`
-  query File($id: ID!) {
+  query File($id: ID!, $isAdmin: Boolean!) {
     file(fileId: $id) {
       id originalFilename contentType sizeBytes contextKey checksum metadata createdAt downloadCount lastDownloadedAt
       uploader { id name type }
+      hold @include(if: $isAdmin) { reason heldAt }
       validation {
         validatedAt
         engine { name version signaturesVersion }
@@ -40,7 +42,7 @@ type FileFacts = NonNullable<ResultOf<typeof fileDocument>['file']>
 
 /** One file: what it is, how it was judged, and what can be done with it. */
 export function FilePage({ id }: { id: string }) {
-  const answer = useQuery(fileDocument, { id })
+  const answer = useQuery(fileDocument, { id, isAdmin: may('admin') })
   const file = answer.data?.file
   const parent = { href: '/files', title: texts.files.title }
   if (!file)
@@ -110,6 +112,14 @@ const Facts = ({ file }: { file: FileFacts }) => (
         <span class="mono">{file.id}</span>
         <Copy text={file.id} />
       </dd>
+      {file.hold && (
+        <>
+          <dt>{t.onHold}</dt>
+          <dd>
+            {file.hold.reason} <Time at={file.hold.heldAt} />
+          </dd>
+        </>
+      )}
       <dt>{t.checksum}</dt>
       <dd class="mono">{file.checksum}</dd>
       {Object.keys(file.metadata).length > 0 && (
@@ -168,7 +178,16 @@ function Actions({ file }: { file: FileFacts }) {
           </Button>
         </>
       )}
-      {may('delete') && (
+      {may('admin') && (
+        <FileHold
+          id={file.id}
+          isHeld={Boolean(file.hold)}
+          onFault={(refused) => {
+            fault.value = refused
+          }}
+        />
+      )}
+      {may('delete') && !file.hold && (
         <Button kind="danger" icon="trash" onClick={() => (isDeleting.value = true)}>
           {t.delete}
         </Button>

@@ -1,0 +1,92 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('what becomes of files, on the dashboard', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+
+  beforeAll(async () => {
+    world = await World.open({ SCANNER_URL: 'none:' })
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('kept', { scan_for_viruses: false })
+    await tenant.admin.patch('/contexts/kept/policy', { trash_days: 7 })
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await world.close()
+  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+  const upload = async (name: string): Promise<string> => (await tenant.admin.upload('kept', name, name)).body.data.file_id
+
+  test('a deleted file is in the trash; it is restored there, or deleted for good', async () => {
+    const [back, gone] = [await upload('back.txt'), await upload('gone.txt')]
+    await tenant.admin.post('/files/delete', { file_ids: [back, gone] })
+    const page = await dashboard.signedIn(tenant, { at: '/trash' })
+    await row(page, 'back.txt').getByRole('button', { name: 'Restore' }).click()
+    await row(page, 'back.txt').waitFor({ state: 'detached' })
+    expect((await tenant.admin.get(`/files/${back}/metadata`)).status).toBe(200)
+    await button(page, 'Delete gone.txt for good').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByText('The trash is empty').waitFor()
+    expect((await tenant.admin.get('/trash')).body.data.pagination.total_items).toBe(0)
+  })
+
+  test('a file is put on hold with its reason, cannot be deleted then, and can when the hold is lifted', async () => {
+    const id = await upload('held.txt')
+    const page = await dashboard.signedIn(tenant, { at: `/files/${id}` })
+    await button(page, 'Hold').click()
+    await page.getByLabel('Reason').fill('Case 7')
+    await page.getByRole('dialog').getByRole('button', { name: 'Hold' }).click()
+    await page.getByText('Case 7').waitFor()
+    expect(await button(page, 'Delete').count()).toBe(0)
+    expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(409)
+    await button(page, 'Lift the hold').click()
+    await button(page, 'Delete').waitFor()
+    expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
+  })
+
+  test('before rules are saved, they say what they would have meant; once saved, they are a version', async () => {
+    await tenant.context('ruled', { scan_for_viruses: false })
+    await tenant.admin.upload('ruled', 'table.csv', 'a,b\n1,2\n')
+    await tenant.admin.upload('ruled', 'text.txt', 'text')
+    const page = await dashboard.signedIn(tenant, { at: '/contexts/ruled' })
+    await page.getByLabel('Allowed extensions').fill('txt')
+    await button(page, 'What would this have meant?').first().click()
+    await page.getByText('Of the 2 files held, 1 would have been refused.').waitFor()
+    expect(await page.locator('.preview li').textContent()).toContain('table.csv')
+    expect((await tenant.admin.get('/contexts/ruled')).body.data.allowed_extensions).toContain('csv')
+    await button(page, 'Save changes').first().click()
+    await page.locator('.versions').getByText('Version 2').waitFor()
+    expect(await page.locator('.versions li').first().textContent()).toContain('extensions: txt, csv, json, png, pdf → txt')
+  })
+
+  test('a policy says how long files are kept, and what is wrong with a number stands below it', async () => {
+    await tenant.context('aging', { scan_for_viruses: false })
+    const page = await dashboard.signedIn(tenant, { at: '/contexts/aging' })
+    await page.getByLabel('Delete files after days').fill('30')
+    await page.getByLabel('Keep deleted files for days').fill('7')
+    await button(page, 'Save changes').last().click()
+    await page.getByText('Saved.').waitFor()
+    expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: 30, trash_days: 7 })
+    await page.getByLabel('Delete files after days').fill('')
+    await button(page, 'Save changes').last().click()
+    await page.locator('.versions').getByText('Version 3').waitFor()
+    expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: null, trash_days: 7 })
+  })
+
+  test('who may not delete is not shown the trash, who is no administrator no holds', async () => {
+    const id = await upload('seen.txt')
+    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
+    await page.getByRole('heading', { level: 1, name: 'seen.txt' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Trash' }).count()).toBe(0)
+    expect(await button(page, 'Hold').count()).toBe(0)
+  })
+})
