@@ -65,17 +65,7 @@ export function Log() {
   ]
   return (
     <section class="card">
-      <header>
-        <h2>{t.title}</h2>
-        {log && (
-          <Button icon="download" onClick={() => saveFile(new Blob([log.checkpoint]), `checkpoint-${log.size}.txt`)}>
-            {t.save}
-          </Button>
-        )}
-        <Button icon="plus" onClick={share}>
-          {t.shareIt}
-        </Button>
-      </header>
+      <h2>{t.title}</h2>
       <p class="dim">{t.about}</p>
       <FaultNotice fault={fault.value} />
       {log && (
@@ -91,6 +81,16 @@ export function Log() {
           </dd>
         </dl>
       )}
+      <div class="row">
+        {log && (
+          <Button icon="download" onClick={() => saveFile(new Blob([log.checkpoint]), `checkpoint-${log.size}.txt`)}>
+            {t.save}
+          </Button>
+        )}
+        <Button icon="plus" onClick={share}>
+          {t.shareIt}
+        </Button>
+      </div>
       <List
         answer={answer}
         items={answer.data?.logShares?.data}
