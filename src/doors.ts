@@ -140,8 +140,9 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     warm: graphql.warm,
     announceStop: () => health.announceStop(),
     endStreams: () => {
-      streams.endAll()
+      // First, as going away: after 4403 a client would not come again.
       subscriptions.close()
+      streams.endAll()
     },
     close: () => graphql.close(),
   }

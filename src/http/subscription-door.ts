@@ -155,9 +155,7 @@ async function connect(
     if (ended.signal.aborted) return false
     const stream = parts.streams.enter(actor, () => parts.mayGoOn(rawHeaders, origin))
     ended.signal.addEventListener('abort', stream.leave)
-    stream.signal.addEventListener('abort', () =>
-      end(socket, closes.forbidden, 'The credential is no longer good, or this process ends.'),
-    )
+    stream.signal.addEventListener('abort', () => end(socket, closes.forbidden, 'The credential is no longer good.'))
     extra.call = call
     return true
   } catch (error) {

@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { connect as connectTo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
@@ -160,6 +161,55 @@ describe('server-sent events', () => {
     await tenant.admin.post(`/api-keys/${key.id}/revoke`)
     await reader.ended
     await expect(readEvents(url(), key.credential!)).rejects.toThrow('401')
+  })
+
+  test('a client that takes nothing is dropped, and what it left unread is not kept for it', async () => {
+    const full = await world.tenant()
+    const { rows } = await world.database.pool.query<{ length: number }>(
+      'SELECT journal_length AS length FROM tenant_heads WHERE tenant_id = $1',
+      [full.tenantId],
+    )
+    await world.database.pool.query(
+      `INSERT INTO journal SELECT $1, $2 + n, 'evt_' || n, 'file.accepted', 'file_' || n, 'notes', now(),
+         '{"data":{"note":"' || repeat('x', 2000) || '"},"sequence":' || $2 + n || '}', sha256(n::text::bytea) FROM generate_series(1, 10000) n`,
+      [full.tenantId, rows[0]!.length],
+    )
+    await world.database.pool.query('UPDATE tenant_heads SET journal_length = journal_length + 10000 WHERE tenant_id = $1', [
+      full.tenantId,
+    ])
+    const closed = new Promise<void>((resolve) => {
+      world.app.httpServer.once('request', (_request, response) => response.once('close', resolve))
+    })
+    const socket = connectTo({ port: Number(new URL(world.url).port), host: '127.0.0.1' })
+    socket.on('error', () => {})
+    socket.pause()
+    socket.write(
+      `GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${full.admin.credential}\r\n\r\n`,
+    )
+    await closed
+    socket.destroy()
+  }, 60_000)
+
+  test('all streams and subscriptions end when the process begins to drain, and no new one begins', async () => {
+    const other = await World.open({}, world)
+    const reader = await readEvents(`${other.url}/api/v1/events`, tenant.admin.credential!)
+    const client = createClient({
+      url: `${other.url.replace('http', 'ws')}/graphql`,
+      webSocketImpl: WebSocket,
+      connectionParams: { Authorization: `Bearer ${tenant.admin.credential}` },
+      retryAttempts: 0,
+    })
+    const subscribed = client.iterate({ query: 'subscription { events { sequence } }' })
+    await subscribed.next()
+    other.app.endStreams()
+    await reader.ended
+    await expect(
+      (async () => {
+        for await (const _ of subscribed);
+      })(),
+    ).rejects.toMatchObject({ code: 1001 })
+    await expect(readEvents(`${other.url}/api/v1/events`, tenant.admin.credential!)).rejects.toThrow('503')
+    await other.close()
   })
 
   test('a tenant has so many at once and no more', async () => {
