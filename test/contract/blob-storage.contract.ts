@@ -104,6 +104,15 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
+    test('a copy is whole, stays when the first is removed, and is made of nothing that is not there', async () => {
+      await put('a/b', 'first')
+      await storage.copy('a/b', 'c/d')
+      await storage.remove('a/b')
+      expect((await read('c/d')).toString()).toBe('first')
+      await expect(storage.copy('a/b', 'e/f')).rejects.toMatchObject({ code: 'not_found' })
+      expect(await listed()).toEqual(['c/d'])
+    })
+
     test('nothing is ever overwritten, small or large', async () => {
       await put('a/b', 'first')
       await expect(put('a/b', 'second')).rejects.toBeInstanceOf(BlobExists)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { FairQueue } from '../../src/workers/fair-queue.js'
+import { background, FairQueue } from '../../src/workers/fair-queue.js'
 import { seeded } from '../support/samples/mutations.js'
 
 interface Queued {
@@ -32,6 +32,28 @@ function drain(queue: FairQueue<Queued>): Queued[] {
 }
 
 const ownersOf = (some: Queued[]) => some.map(({ owner }) => owner).join('')
+
+describe('work of the background', () => {
+  test('waits for all others, and leaves them a worker', () => {
+    const [first, second] = files(background, 2)
+    const mine = file('a')
+    const queue = opened([first!, second!, mine], { workers: 2 })
+    expect([queue.next(), queue.next(), queue.next()]).toEqual([mine, undefined, undefined])
+    queue.ended(mine)
+    expect([queue.next(), queue.next()]).toEqual([first, undefined])
+    queue.ended(first!)
+    expect(queue.next()).toBe(second)
+  })
+
+  test('gives way to any other in a full queue, and displaces none', () => {
+    const waiting = [file('a'), file(background)]
+    const queue = opened(waiting, { maxLength: 2 })
+    const newcomer = file('a')
+    expect(queue.add(newcomer)).toBe(waiting[1])
+    const late = file(background)
+    expect(queue.add(late)).toBe(late)
+  })
+})
 
 describe('whose turn it is', () => {
   test('the files of one owner, or of none, begin in the order in which they came, as many at once as there are workers', () => {
