@@ -5528,8 +5528,8 @@ export interface operations {
                      *         "bytes_scanned": 1,
                      *         "files_quarantined": 1,
                      *         "files_failed": 1,
-                     *         "started_at": "text",
-                     *         "finished_at": "text"
+                     *         "started_at": "2026-11-20T10:00:00.000Z",
+                     *         "finished_at": "2026-11-20T10:00:00.000Z"
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -5585,8 +5585,8 @@ export interface operations {
                      *         "bytes_scanned": 1,
                      *         "files_quarantined": 1,
                      *         "files_failed": 1,
-                     *         "started_at": "text",
-                     *         "finished_at": "text"
+                     *         "started_at": "2026-11-20T10:00:00.000Z",
+                     *         "finished_at": "2026-11-20T10:00:00.000Z"
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -5701,7 +5701,7 @@ export interface operations {
                      *             "outcome": "passed",
                      *             "message": "text",
                      *             "evidence": {},
-                     *             "duration_ms": 1.4
+                     *             "duration_ms": 2
                      *           }
                      *         ],
                      *         "detected_content_type": "application/pdf",
@@ -6097,7 +6097,7 @@ export interface operations {
                      *             "outcome": "passed",
                      *             "message": "text",
                      *             "evidence": {},
-                     *             "duration_ms": 1.4
+                     *             "duration_ms": 2
                      *           }
                      *         ],
                      *         "detected_content_type": "application/pdf",
@@ -6172,7 +6172,7 @@ export interface operations {
                      *                 "outcome": "passed",
                      *                 "message": "text",
                      *                 "evidence": {},
-                     *                 "duration_ms": 1.4
+                     *                 "duration_ms": 2
                      *               }
                      *             ],
                      *             "detected_content_type": "application/pdf",
@@ -6263,7 +6263,7 @@ export interface operations {
                      *               "text"
                      *             ],
                      *             "signatures": "text",
-                     *             "quarantined_at": "text"
+                     *             "quarantined_at": "2026-11-20T10:00:00.000Z"
                      *           }
                      *         ],
                      *         "pagination": {
@@ -7973,7 +7973,7 @@ export interface operations {
                      *         "attempts": 1,
                      *         "response_status": 204,
                      *         "error": null,
-                     *         "duration_ms": 1.4,
+                     *         "duration_ms": 2,
                      *         "created_at": "2026-11-20T10:00:00.000Z",
                      *         "attempted_at": "2026-11-20T10:00:00.000Z",
                      *         "next_attempt_at": null
@@ -8112,7 +8112,7 @@ export interface operations {
                      *             "attempts": 1,
                      *             "response_status": 204,
                      *             "error": null,
-                     *             "duration_ms": 1.4,
+                     *             "duration_ms": 2,
                      *             "created_at": "2026-11-20T10:00:00.000Z",
                      *             "attempted_at": "2026-11-20T10:00:00.000Z",
                      *             "next_attempt_at": null
@@ -8350,8 +8350,8 @@ export interface operations {
                      *       "status": "SUCCESS",
                      *       "message": "text",
                      *       "data": {
-                     *         "share_id": "text",
-                     *         "token": "text",
+                     *         "share_id": "shr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "token": "log_01kqzv6y8xw3f5t2n7m4c9d1b0_01kqzv6y8xw3f5t2n7m4c9d1b0_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE",
                      *         "expires_at": "2027-02-18T10:00:00.000Z"
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
@@ -8409,7 +8409,7 @@ export interface operations {
                      *       "data": {
                      *         "data": [
                      *           {
-                     *             "share_id": "text",
+                     *             "share_id": "shr_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *             "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *             "created_at": "2026-11-20T10:00:00.000Z",
                      *             "expires_at": "2027-02-18T10:00:00.000Z"
@@ -8469,7 +8469,7 @@ export interface operations {
                      * @example {
                      *       "status": "SUCCESS",
                      *       "data": {
-                     *         "share_id": "text",
+                     *         "share_id": "shr_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *         "created_at": "2026-11-20T10:00:00.000Z",
                      *         "expires_at": "2027-02-18T10:00:00.000Z"
