@@ -1,7 +1,8 @@
 // npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and they are killed and frozen, connections are
 // cut, clocks are moved by hours, tenants are deleted, quotas are changed, sweeps run, and unanswered uploads are repeated.
-// Files are put on hold, deleted into a trash and taken out of it, and events are followed through all of it. Afterwards no answered file is
-// lost, none is there twice, none on hold is gone, every event was told once, and everything that is counted agrees. Status 1, and what is wrong, otherwise.
+// Files are put on hold, deleted into a trash, taken out of it, purged, and expire, and events are followed through all of it. Afterwards no
+// answered file is lost, none is there twice, none on hold is gone, none was purged early, every event was told once, and everything that is
+// counted agrees. Status 1, and what is wrong, otherwise.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import { Lives } from './lives.mjs'
 import { admin, startDatabase, startReplica } from './parts.mjs'
 
 const hour = 3_600_000
@@ -58,7 +60,10 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     const [busy, other] = [await newTenant(run, 'busy'), await newTenant(run, 'other')]
     await insist(run, (url) => ask(url, other, '/contexts/notes/policy', json('PATCH', { trash_days: 7 })))
     other.hasTrash = true
+    const living = await newTenant(run, 'living')
+    run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask, insist })
     const work = [
+      run.lives.live(),
       ...Array.from({ length: clients }, (_, index) => uploader(run, index % 3 === 0 ? other : busy, index)),
       quotas(run, busy),
       sweeps(run),
@@ -74,7 +79,15 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     await Promise.all(work)
     await prove(run, database.url)
     await proveEvents(run, database.url, readers)
-    return { seed, seconds, ...counts, files: run.files.size, slowestNeighbourMs: Math.round(run.slowest), faults }
+    return {
+      seed,
+      seconds,
+      ...counts,
+      lives: run.lives.counts,
+      files: run.files.size,
+      slowestNeighbourMs: Math.round(run.slowest),
+      faults,
+    }
   } finally {
     await Promise.allSettled(replicas.map((replica) => replica.stop()))
     await database.stop().catch(() => {})
@@ -288,6 +301,7 @@ async function quotas(run, tenant) {
 async function sweeps(run) {
   while (!run.over) {
     await run.command('sweep')
+    await run.command('expire')
     run.counts.sweeps++
     await sleep(4_000)
   }
@@ -367,8 +381,11 @@ async function prove(run, databaseUrl) {
   )
   for (const { original_filename: name, times } of twice.rows)
     faults.push(`'${name}' was uploaded once and is there ${times} times`)
+  const due = await run.command('expire')
+  if (!('deleted' in due.result)) faults.push(`what is due was not deleted: ${JSON.stringify(due.result)}`)
+  await run.lives.prove(client)
   const ahead = await client.query(
-    `SELECT 1 FROM files WHERE created_at > now() + interval '1 minute' OR created_at < now() - interval '1 hour'`,
+    `SELECT 1 FROM files f WHERE NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = f.tenant_id AND h.file_id = f.file_id) AND (created_at > now() + interval '1 minute' OR created_at < now() - interval '1 hour')`,
   )
   if (ahead.rowCount > 0) faults.push(`${ahead.rowCount} files are dated by a clock that was wrong`)
   const tables = await client.query(

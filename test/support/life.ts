@@ -27,4 +27,4 @@ export const expire = ({ app }: Pick<World, 'app'>) =>
     },
   })
 
-export const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0 }
+export const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }

@@ -1,0 +1,67 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { faultPoints } from '../../src/fault-points.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { aged, expire, healthy, trashedFor } from '../support/life.js'
+import { freePort, runCommand, Service } from '../support/service.js'
+import { Caller, type TestTenant, World } from '../support/world.js'
+
+// The world is the replica that survives; those that are killed run beside it.
+let world: World
+let tenant: TestTenant
+let env: NodeJS.ProcessEnv
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+  await tenant.context('mortal', { scan_for_viruses: false })
+  await tenant.admin.patch('/contexts/mortal/policy', { retention_days: 30, trash_days: 7 })
+  env = {
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, 'killed'),
+    STORAGE_URL: world.config.storageUrl,
+    SCANNER_URL: 'none:',
+  }
+})
+afterAll(() => world.close())
+
+const steps = (room: string) => faultPoints.filter((point) => point.startsWith(`${room}.`)).map((point) => [point])
+const upload = async (): Promise<string> => (await tenant.admin.upload('mortal', 'a.txt', 'ten bytes.')).body.data.file_id
+
+/** One place for each file, one event for each step, and everything agrees. */
+async function expectAgreement(): Promise<void> {
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+}
+const eventsOf = async (fileId: string) =>
+  (await world.database.pool.query('SELECT type FROM journal WHERE subject = $1 ORDER BY sequence', [fileId])).rows.map(
+    ({ type }) => type,
+  )
+
+test.each(steps('expiry'))('killed at %s, what is due is gone on with, each file once', async (point) => {
+  const [old, trashed] = [await aged(world, await upload(), 31), await upload()]
+  await tenant.admin.delete(`/files/${trashed}`)
+  await trashedFor(world, trashed, 7)
+  expect(await runCommand(['admin', 'expire'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
+  await expectAgreement()
+  await expire(world)
+  expect(await eventsOf(old)).toEqual(['file.deleted'])
+  expect(await eventsOf(trashed)).toEqual(['file.accepted', 'file.deleted', 'file.purged'])
+  await expectAgreement()
+})
+
+test.each([...steps('restore'), ...steps('purge')])('killed at %s, it is done or not', async (point) => {
+  const id = await upload()
+  await tenant.admin.delete(`/files/${id}`)
+  const service = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
+  const doomed = new Caller(service.url, tenant.admin.credential)
+  const isRestore = point.startsWith('restore')
+  const ask = (caller: Caller) => (isRestore ? caller.post(`/trash/${id}/restore`) : caller.delete(`/trash/${id}`))
+  await expect(ask(doomed)).rejects.toThrow()
+  await service.ended
+  await expectAgreement()
+  const isDone = point.endsWith('.committed')
+  expect((await ask(tenant.admin)).status).toBe(isDone ? 404 : 200)
+  expect(await eventsOf(id)).toEqual(['file.accepted', 'file.deleted', isRestore ? 'file.restored' : 'file.purged'])
+  await expectAgreement()
+})

@@ -1,0 +1,133 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { itemsOf } from '../support/answers.js'
+import { aged, expire, healthy, trashedFor } from '../support/life.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let other: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  other = await World.open({ SCANNER_URL: 'none:' }, world)
+  tenant = await world.tenant()
+})
+afterAll(async () => {
+  await other.close()
+  await world.close()
+})
+afterEach(async () => expect(await world.app.services.storageHealth.verify()).toMatchObject({ countersDrift: 0 }))
+
+const rounds = Array.from({ length: 12 }, (_, at) => at)
+
+/** A context of that policy, and what uploads into it; through one replica or the other, in turn. */
+async function context(contextKey: string, policy: object) {
+  await tenant.context(contextKey, { scan_for_viruses: false })
+  expect((await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy)).status).toBe(200)
+  return async () => (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id as string
+}
+
+/** The same caller at the other replica. */
+const elsewhere = () => other.as(tenant.admin.credential)
+const placesOf = async (fileId: string): Promise<string[]> => {
+  const { rows } = await world.database.pool.query<{ place: string }>(
+    `SELECT 'files' AS place FROM files WHERE file_id = $1 UNION ALL SELECT 'trash' FROM trash WHERE file_id = $1 UNION ALL SELECT 'holds' FROM holds WHERE file_id = $1`,
+    [fileId],
+  )
+  return rows.map(({ place }) => place)
+}
+
+test.each([7, 0])('a hold and a deletion at once: one of them wins, with %i days of trash', async (days) => {
+  const upload = await context(`hold_${days}`, { trash_days: days })
+  for (const at of rounds) {
+    const id = await upload()
+    const hold = () => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' })
+    const remove = () => elsewhere().delete(`/files/${id}`)
+    const [held, deleted] =
+      at % 2 === 0 ? await Promise.all([hold(), remove()]) : (await Promise.all([remove(), hold()])).reverse()
+    expect([
+      [200, 409],
+      [404, 200],
+    ]).toContainEqual([held!.status, deleted!.status])
+    expect(await placesOf(id)).toEqual(held!.status === 200 ? ['files', 'holds'] : days > 0 ? ['trash'] : [])
+  }
+})
+
+test('a hold that was answered keeps a file that is due, whichever replica is deleting', async () => {
+  const upload = await context('due', { retention_days: 1 })
+  const ids = await Promise.all(rounds.map(async () => aged(world, await upload(), 2)))
+  const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))
+  await Promise.all([expire(world), expire(other), ...holds])
+  for (const [at, id] of ids.entries())
+    expect(await placesOf(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
+})
+
+test('restoring and purging at once: one of them wins', async () => {
+  const upload = await context('purged', { trash_days: 7 })
+  for (const _ of rounds) {
+    const id = await upload()
+    await tenant.admin.delete(`/files/${id}`)
+    const [restored, purged] = await Promise.all([tenant.admin.post(`/trash/${id}/restore`), elsewhere().delete(`/trash/${id}`)])
+    expect([restored.status, purged.status].sort()).toEqual([200, 404])
+    expect(await placesOf(id)).toEqual(restored.status === 200 ? ['files'] : [])
+  }
+})
+
+test('deleting and restoring at once leaves a file in one place', async () => {
+  const upload = await context('moved', { trash_days: 7 })
+  for (const _ of rounds) {
+    const id = await upload()
+    await tenant.admin.delete(`/files/${id}`)
+    await Promise.all([
+      tenant.admin.post(`/trash/${id}/restore`),
+      elsewhere().delete(`/files/${id}`),
+      elsewhere().post(`/trash/${id}/restore`),
+      tenant.admin.delete(`/files/${id}`),
+    ])
+    expect(await placesOf(id)).toHaveLength(1)
+  }
+})
+
+test('a restored file stays, whatever becomes of the trash at that moment', async () => {
+  const upload = await context('lowered', { trash_days: 7 })
+  for (const _ of rounds.slice(0, 4)) {
+    const id = await upload()
+    await tenant.admin.delete(`/files/${id}`)
+    const lower = tenant.admin.patch('/contexts/lowered/policy', { trash_days: 0 }).then(() => expire(other))
+    const [restored] = await Promise.all([tenant.admin.post(`/trash/${id}/restore`), lower])
+    expect(await placesOf(id)).toEqual(restored.status === 200 ? ['files'] : [])
+    await tenant.admin.patch('/contexts/lowered/policy', { trash_days: 7 })
+  }
+})
+
+test('more days, once answered, hold for all that is there still', async () => {
+  const upload = await context('raised', { trash_days: 1 })
+  const ids = await Promise.all(rounds.map(() => upload()))
+  await tenant.admin.post('/files/delete', { file_ids: ids })
+  for (const id of ids) await trashedFor(world, id, 2)
+  const raise = async () => {
+    await tenant.admin.patch('/contexts/raised/policy', { trash_days: 30 })
+    return itemsOf(await tenant.admin.get('/trash?context=raised')).length as number
+  }
+  const [left] = await Promise.all([raise(), expire(other)])
+  expect(itemsOf(await tenant.admin.get('/trash?context=raised'))).toHaveLength(left)
+})
+
+test('a context is deleted when nothing of it is left, also in the trash, and not before', async () => {
+  for (const at of rounds.slice(0, 6)) {
+    const upload = await context(`dropped_${at}`, { trash_days: 7 })
+    const id = await upload()
+    await tenant.admin.delete(`/files/${id}`)
+    const [purged, restored, dropped] = await Promise.all([
+      tenant.admin.delete(`/trash/${id}`),
+      elsewhere().post(`/trash/${id}/restore`),
+      elsewhere().delete(`/contexts/dropped_${at}`),
+    ])
+    if (dropped.status === 200) expect([purged.status, restored.status]).toEqual([200, 404])
+    else expect(dropped.status).toBe(409)
+    expect(await placesOf(id)).toEqual(restored.status === 200 ? ['files'] : [])
+  }
+})
+
+test('whatever happened, rows and blobs agree', async () => {
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+})
