@@ -3,8 +3,8 @@ import type { ValidationReport } from '../validation/checks/check.js'
 import { isExact, isVersioned, signaturesIn } from './signatures.js'
 
 const leaseSeconds = 30
-const mostAtOnce = 16
-const lookedAtOnce = 64
+const mostAtOnce = 64
+const lookedAtOnce = 256
 const mostAttempts = 3
 
 /** A file to scan again. */

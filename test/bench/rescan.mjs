@@ -1,0 +1,129 @@
+// MB/s of scanning kept files again, beside a plain clamd that is sent the same bytes from the same disk, two at a time as well.
+// `npm run bench:rescan`; clamd must be installed.
+import { spawn } from 'node:child_process'
+import { createReadStream, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseClamdUrl } from '../../dist/scanner/clamd/address.js'
+import { askClamd, sendToClamd } from '../../dist/scanner/clamd/commands.js'
+import { eicar } from '../../dist/scanner/eicar.js'
+import { startService } from './support/service.mjs'
+
+const rounds = 3
+const sets = [
+  { name: '10 KiB', bytes: 10 * 1024, count: 400 },
+  { name: '1 MiB', bytes: 1024 * 1024, count: 100 },
+  { name: '16 MiB', bytes: 16 * 1024 * 1024, count: 12 },
+]
+const deadlines = { connectMs: 5_000, idleMs: 60_000, answerMs: 60_000, overallMs: 120_000 }
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-rescan-bench-'))
+const clamd = await startClamd()
+const service = await startService({ SCANNER_URL: clamd.url, RESCAN_MB_PER_SECOND: '10000' })
+try {
+  console.log('| files | scanned again, MB/s | plain clamd, MB/s | ratio |\n|---|---|---|---|')
+  for (const set of sets) await measure(set)
+} finally {
+  await service.stop()
+  clamd.child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function measure({ name, bytes, count }) {
+  const key = `set_${bytes}`
+  await call('POST', '/contexts', { context_key: key, display_name: name, allowed_extensions: ['txt'], max_file_size_mb: 64 })
+  const paths = []
+  for (let n = 0; n < count; n++) {
+    const text = textOf(bytes, n)
+    const path = join(folder, `${key}-${n}`)
+    writeFileSync(path, text)
+    paths.push(path)
+    const form = new FormData()
+    form.append('context', key)
+    form.append('file', new Blob([text]), `${n}.txt`)
+    const answer = await fetch(`${service.url}/api/v1/files/upload`, { method: 'POST', headers: credential(), body: form })
+    if (answer.status !== 201) throw new Error(await answer.text())
+  }
+  const megabytes = (bytes * count) / 1024 / 1024
+  const again = []
+  const plain = []
+  for (let round = 0; round < rounds; round++) {
+    again.push(megabytes / (await scannedAgain(key)))
+    plain.push(megabytes / (await scannedPlainly(paths)))
+  }
+  const [ours, theirs] = [median(again), median(plain)]
+  console.log(`| ${count} of ${name} | ${ours.toFixed(1)} | ${theirs.toFixed(1)} | ${(ours / theirs).toFixed(2)} |`)
+}
+
+/** Seconds, by the service's own clock. */
+async function scannedAgain(key) {
+  await call('POST', `/contexts/${key}/rescan`)
+  for (;;) {
+    const { status, started_at, finished_at } = (await call('GET', `/contexts/${key}/rescan`)).data
+    if (status === 'finished') return (Date.parse(finished_at) - Date.parse(started_at)) / 1000
+    await sleep(20)
+  }
+}
+
+async function scannedPlainly(paths) {
+  const began = performance.now()
+  const waiting = [...paths]
+  const work = async () => {
+    for (let path = waiting.shift(); path; path = waiting.shift()) {
+      const answer = await sendToClamd(
+        clamd.address,
+        { stream: () => createReadStream(path, { highWaterMark: 256 * 1024 }) },
+        deadlines,
+      )
+      if (answer !== 'stream: OK') throw new Error(answer)
+    }
+  }
+  await Promise.all([work(), work()])
+  return (performance.now() - began) / 1000
+}
+
+/** Words, so that clamd looks at them as at any text. */
+function textOf(bytes, seed) {
+  const line = `${seed} what stands in a file of this kind is read by people, and now and then by no one at all\n`
+  return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes)
+}
+
+async function startClamd() {
+  await mkdir(join(folder, 'db'))
+  writeFileSync(join(folder, 'db', 'test.ndb'), `Test.EICAR:0:0:${eicar.toString('hex')}\n`)
+  const socket = join(folder, 'clamd.sock')
+  const settings = ['StreamMaxLength 200M', 'MaxFileSize 200M', 'MaxScanSize 400M', 'DisableCache yes']
+  const conf = [`DatabaseDirectory ${join(folder, 'db')}`, `TemporaryDirectory ${folder}`, `LocalSocket ${socket}`, ...settings]
+  writeFileSync(join(folder, 'clamd.conf'), `${conf.join('\n')}\n`)
+  // Debian keeps it where not every path leads.
+  const program = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin'].map((place) => join(place, 'clamd')).find(existsSync)
+  if (!program) throw new Error('clamd is not installed.')
+  const child = spawn(program, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
+  const url = `clamd://${socket}`
+  const address = parseClamdUrl(url)
+  for (let tries = 0; tries < 200; tries++) {
+    if ((await askClamd(address, 'PING', deadlines).catch(() => '')) === 'PONG') return { child, url, address }
+    await sleep(50)
+  }
+  throw new Error('clamd did not start.')
+}
+
+function credential() {
+  return { authorization: `Bearer ${service.key}` }
+}
+
+async function call(method, path, body) {
+  const answer = await fetch(`${service.url}/api/v1${path}`, {
+    method,
+    headers: { ...credential(), ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`)
+  return answer.json()
+}
+
+function median(values) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
+}
