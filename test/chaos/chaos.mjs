@@ -182,7 +182,7 @@ async function uploader(run, tenant, index) {
     run.files.set(fileId, { tenant, name, digest: createHash('sha256').update(content).digest('hex') })
     await ask(run.replicas[turn % 2].url, tenant, `/files/${fileId}`).catch(() => {})
     if (turn % 5 === 4) await remove(run, tenant, fileId)
-    if (turn % 7 === 3) await hold(run, tenant, fileId)
+    else if (turn % 7 === 3) await hold(run, tenant, fileId)
   }
 }
 
