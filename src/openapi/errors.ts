@@ -36,7 +36,7 @@ const ofOperation: Record<string, ErrorCode[]> = {
   ShareLog: ['conflict'],
   CreateDownloadUrl: ['storage_unavailable', 'quarantined'],
   GetFileMetadata: ['quarantined'],
-  DeleteFile: ['quarantined'],
+  DeleteFile: ['quarantined', 'on_hold'],
   RescanContext: ['scanner_unavailable'],
   PurgeFromQuarantine: ['on_hold'],
   RestoreFile: ['conflict'],

@@ -244,7 +244,7 @@ describe('beside a running service', () => {
       ['user', 'create', '--tenant', 'ten_none', '--email', 'a', '--name', '', '--scopes', 'all', '--password', 'short'],
       '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes, and be none of the common ones.',
     ],
-    [['secrets', 'rotate', '--purpose', 'all'], "--purpose is 'all'; it must be one of download_url, session."],
+    [['secrets', 'rotate', '--purpose', 'all'], "--purpose is 'all'; it must be one of download_url, session, receipt, log."],
     [['verify', '--deep', 'now'], "Unexpected argument 'now'"],
     [['key', 'create', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
     [['key', 'create', '--tenant', 'x', '--scopes', 'upload,all'], "--scopes names 'all'; it must be one or more of upload,"],
@@ -300,7 +300,7 @@ describe('on the embedded database', () => {
       expect((await caller.get('/api-keys')).body.data.pagination.total_items).toBe(1)
       const beside = await typed(env, 'tenant', 'create', '--name', 'Beside')
       expect((await new Caller(service.url, beside.result.api_key).get('/tenant')).body.data.name).toBe('Beside')
-      expect((await typed(env, 'secrets', 'renew-master-key')).result).toEqual({ reencrypted: 2 })
+      expect((await typed(env, 'secrets', 'renew-master-key')).result).toEqual({ reencrypted: 4 })
       expect((await caller.get('/tenant')).status).toBe(200)
       expect((await typed(env, 'verify', '--deep')).status).toBe(0)
     } finally {

@@ -44,7 +44,7 @@ test('every code has the contract’s status', () => {
   })
 })
 
-// Specification §4 and contract §3; rotation is our own.
+// Specification §4, the contract, and what goes beyond them; rotation is our own.
 test('the routes are the specification’s', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
@@ -89,6 +89,27 @@ test('the routes are the specification’s', () => {
       'GET /audit-logs/entity/{entity_type}/{entity_id}',
       'GET /tenant',
       'PATCH /tenant',
+      'DELETE /files/{file_id}/hold',
+      'DELETE /log/shares/{share_id}',
+      'DELETE /trash/{file_id}',
+      'DELETE /webhooks/{webhook_id}',
+      'GET /calls/{call_id}/receipt',
+      'GET /events',
+      'GET /files/{file_id}/receipt',
+      'GET /holds',
+      'GET /log/shares',
+      'GET /trash',
+      'GET /webhooks',
+      'GET /webhooks/{webhook_id}',
+      'GET /webhooks/{webhook_id}/deliveries',
+      'PATCH /webhooks/{webhook_id}',
+      'POST /log/share',
+      'POST /trash/{file_id}/restore',
+      'POST /webhooks',
+      'POST /webhooks/{webhook_id}/replay',
+      'POST /webhooks/{webhook_id}/rotate-secret',
+      'POST /webhooks/{webhook_id}/test',
+      'PUT /files/{file_id}/hold',
     ].sort(),
   )
 })

@@ -2371,6 +2371,14 @@ export interface components {
             /** @description Shape file_…. */
             file_id: string;
         };
+        OnHoldError: {
+            /** @constant */
+            code: "on_hold";
+            /** @description The same for programs. */
+            details: {
+                [key: string]: unknown;
+            };
+        };
         DeleteFilesBody: {
             /** @description Shape file_…: 1 to 100. One that is given twice is deleted and reported once. */
             file_ids: string[];
@@ -2478,14 +2486,6 @@ export interface components {
         OutOfQuarantine: {
             /** @description Shape file_…. */
             file_id: string;
-        };
-        OnHoldError: {
-            /** @constant */
-            code: "on_hold";
-            /** @description The same for programs. */
-            details: {
-                [key: string]: unknown;
-            };
         };
         HoldFileBody: {
             /** @description Why it is held: 1 to 1024 characters. */
@@ -5940,6 +5940,7 @@ export interface operations {
             401: components["responses"]["unauthenticated"];
             403: components["responses"]["forbidden.quarantined"];
             404: components["responses"]["not_found"];
+            409: components["responses"]["on_hold"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_server_error"];
             503: components["responses"]["database_unavailable.overloaded"];
