@@ -16,6 +16,7 @@ describe('dry runs', () => {
   const report = {
     outcome: 'accepted',
     reason: null,
+    rules_version: 1,
     checks: expect.any(Array),
     detected_content_type: 'text/plain',
     size_bytes: 4,

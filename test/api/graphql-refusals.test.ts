@@ -197,11 +197,11 @@ describe('refusals have REST’s codes', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
-  test('an operation of a kind that there is none of is the caller’s fault', async () => {
-    const answer = await world.stranger.graphql('subscription { files }')
+  test('a subscription by POST is the caller’s fault, and is told where it belongs', async () => {
+    const answer = await world.stranger.graphql('subscription { events { sequence } }')
     expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
     expect(answer.status).toBe(400)
-    expect(answer.body.errors[0].message).toBe('There is no subscription here.')
+    expect(answer.body.errors[0].message).toBe('Subscriptions come by WebSocket (graphql-transport-ws), on this path.')
   })
 
   test('an endless name of an operation is refused, and not repeated', async () => {

@@ -139,6 +139,8 @@ test('an acknowledged upload outlives a kill at any moment after it, and what th
 })
 
 test('every point has its test', () => {
-  // Those of a bucket: bucket-kill-points.test.ts; of parts: resumable-replicas.test.ts.
-  expect(steps('upload', 'store', 'commit', 'part', 'delete', 'sweep', 'bucket')).toEqual([...faultPoints])
+  // Those of a bucket: bucket-kill-points.test.ts; of parts: resumable-replicas.test.ts; of the trash: life-kill-points.test.ts; of what
+  // is scanned again: rescan-replicas.test.ts, quarantine-bucket.test.ts.
+  const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine']
+  expect(steps('upload', 'store', 'commit', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
 })

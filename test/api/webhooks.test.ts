@@ -111,7 +111,9 @@ describe('what is sent', () => {
     await tenant.admin.upload('notes', 'blank.txt', ' ')
     await tenant.admin.delete(`/files/${uploaded.body.data.file_id}`)
     await tenant.admin.patch(`/webhooks/${id}`, { description: 'Ours' })
-    const received = await receiver.atLeast(4)
+    const all = await receiver.until((each) => each.some(({ body }) => body.type === 'webhook.updated'))
+    // At least once: what was under way when the webhook was changed may come again.
+    const received = all.filter(({ body }, n) => all.findIndex((each) => each.body.data.sequence === body.data.sequence) === n)
     expect(received.map(({ body }) => [body.type, body.data.file_id ?? body.data.reason ?? body.data.webhook_id])).toEqual([
       ['file.accepted', uploaded.body.data.file_id],
       ['file.rejected', 'blank_file'],

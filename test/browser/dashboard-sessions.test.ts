@@ -44,8 +44,14 @@ describeWith('chromium')('who uses the dashboard', () => {
       ['download', 'metadata'],
       ['Overview', 'Files', 'Contexts', 'Calls', 'Health'],
     ],
-    [['delete'], ['Contexts', 'Health']],
-    [['admin'], ['Overview', 'Files', 'Try a file', 'Contexts', 'API keys', 'Calls', 'Audit trail', 'Users', 'Health']],
+    [['delete'], ['Contexts', 'Trash', 'Health']],
+    [
+      ['admin'],
+      [
+        ...['Overview', 'Files', 'Try a file', 'Contexts', 'API keys', 'Calls', 'Quarantine', 'Audit trail', 'Webhooks'],
+        ...['Trash', 'Users', 'Health'],
+      ],
+    ],
   ] as const)('a user with %j is shown what may be seen, and nothing that would be refused', async (scopes, expected) => {
     const page = await dashboard.signedIn(tenant, { scopes: [...scopes] })
     const refused = refusals(page)

@@ -6,6 +6,7 @@ import { trustMs } from '../../src/auth/identity-listener.js'
 import { MasterKey } from '../../src/auth/master-key.js'
 import { reencryptSecrets } from '../../src/auth/reencrypt.js'
 import { hashOf, newApiKeySecret } from '../../src/auth/secrets.js'
+import { signingPurposes } from '../../src/auth/signing-keys.js'
 import { newId } from '../../src/ids.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
@@ -203,7 +204,7 @@ describe('rotation of what protects them', () => {
     const renewed = Buffer.alloc(32, 9)
     const old = Buffer.alloc(32, 7)
     const both = new MasterKey([renewed, old])
-    expect(await reencryptSecrets(world.pool, both)).toBe(2)
+    expect(await reencryptSecrets(world.pool, both)).toBe(signingPurposes.length)
     expect(await reencryptSecrets(world.pool, both)).toBe(0)
     const later = await world.replica({ masterKey: new MasterKey([renewed]) })
     expect(await later.signing.download_url.current()).toMatchObject({ id: before.id, secret: before.secret })

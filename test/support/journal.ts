@@ -9,11 +9,12 @@ export async function growJournal(pool: Pool, tenantId: string, length: number):
   const leaves = rows.map(({ leaf }) => leaf)
   if (leaves.length >= length) return
   const first = leaves.length + 1
+  const occurredAt = new Date().toISOString()
   const entries = Array.from({ length: length - leaves.length }, (_, at) =>
     JSON.stringify({
       data: {},
-      event_id: `evt_${at}`,
-      occurred_at: '2026-11-22T00:00:00.000Z',
+      event_id: `evt_${first + at}`,
+      occurred_at: occurredAt,
       sequence: first + at,
       type: 'tenant.updated',
     }),
@@ -31,9 +32,9 @@ export async function growJournal(pool: Pool, tenantId: string, length: number):
   )
   await pool.query(
     `INSERT INTO journal (tenant_id, sequence, event_id, type, subject, occurred_at, entry, leaf)
-     SELECT $1, $2 - 1 + n, 'evt_' || n, 'tenant.updated', $1, now(), entry, leaf
+     SELECT $1, $2 - 1 + n, entry::jsonb->>'event_id', 'tenant.updated', $1, $5::timestamptz, entry, leaf
      FROM unnest($3::text[], $4::bytea[]) WITH ORDINALITY AS e(entry, leaf, n)`,
-    [tenantId, first, entries, leaves.slice(first - 1)],
+    [tenantId, first, entries, leaves.slice(first - 1), occurredAt],
   )
   for (const [level, hashes] of levels.entries())
     if (level > 0)
