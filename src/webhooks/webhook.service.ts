@@ -96,7 +96,7 @@ export class WebhookService {
           updatedAt: at,
         },
       })
-      const head = await tx.tenantHead.findUniqueOrThrow({ where: { tenantId } })
+      const head = await headOf(tx, tenantId)
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
       return { result: seen(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
     })
@@ -264,7 +264,7 @@ export class WebhookService {
     const { tenantId } = actor
     const webhook = await this.#parts.ledger.change(tenantId, async (tx: Transaction) => {
       const before = await lockedWebhook(tx, tenantId, webhookId)
-      const { data, position, audit } = plan(before, await tx.tenantHead.findUniqueOrThrow({ where: { tenantId } }))
+      const { data, position, audit } = plan(before, await headOf(tx, tenantId))
       const where = { tenantId_webhookId: { tenantId, webhookId } }
       const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
       const moved = await tx.webhookPosition.update({
@@ -335,3 +335,6 @@ function auditsOf(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow
   if (Object.keys(changed).length > 0) audits.push(webhookAudit(actor, 'updated', after, { changed }))
   return audits
 }
+
+const headOf = (tx: Transaction, tenantId: string) =>
+  tx.tenantHead.findUniqueOrThrow({ where: { tenantId }, select: { journalLength: true } })
