@@ -5,7 +5,7 @@ import { notFound } from '../errors.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { type Page, pageOf, placeOf } from '../graphql/page.js'
 import { isId } from '../ids.js'
-import type { AuditRow } from '../ledger/entry.js'
+import { type AuditRow, fileAudit } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
 import type { Hold, HoldsArgs } from './hold.type.js'
 
@@ -98,14 +98,5 @@ async function fileOf(tx: Transaction, actor: Actor, fileId: string): Promise<He
   return file
 }
 
-const auditOf = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'file',
-  action: 'updated',
-  entityType: 'file',
-  entityId: fileId,
-  entityName: file.original_filename,
-  details,
-  contextKey: file.context_key,
-})
+const auditOf = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow =>
+  fileAudit(actor, 'updated', { fileId, originalFilename: file.original_filename, contextKey: file.context_key }, details)

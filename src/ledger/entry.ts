@@ -102,6 +102,24 @@ export interface Entry {
   answer?: IdempotentAnswer | undefined
 }
 
+/** The audit entry of a change of one file. */
+export const fileAudit = (
+  actor: Actor,
+  action: AuditAction,
+  { fileId, originalFilename, contextKey }: Pick<UploadedFile, 'fileId' | 'originalFilename' | 'contextKey'>,
+  details: Record<string, unknown>,
+): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'file',
+  action,
+  entityType: 'file',
+  entityId: fileId,
+  entityName: originalFilename,
+  details,
+  contextKey,
+})
+
 /** The tenant whose lock the entry needs; undefined where it only adds. */
 export const movedTenant = ({ upload, rejection, deletion, audit, answer }: Entry): string | undefined =>
   upload?.file.tenantId ?? rejection?.actor.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId

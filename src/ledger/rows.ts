@@ -1,5 +1,5 @@
 import { idTime, newId } from '../ids.js'
-import type { AuditRow, CallRow, Entry, UploadedFile } from './entry.js'
+import { type AuditRow, type CallRow, type Entry, fileAudit, type UploadedFile } from './entry.js'
 
 /** The row of a call, made at the moment that its own id gives. What is absent is null. */
 export function callRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
@@ -78,17 +78,8 @@ const creationOf = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedF
   },
 })
 
-const deletionOf = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'file',
-  action: 'deleted',
-  entityType: 'file',
-  entityId: file.fileId,
-  entityName: file.originalFilename,
-  details: { size_bytes: file.sizeBytes, ...details },
-  contextKey: file.contextKey,
-})
+const deletionOf = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
+  fileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
 
 /** Counted at the moment that its own id gives: at midnight, that of its call may be on another day. */
 export function auditRow(row: AuditRow) {

@@ -1,6 +1,6 @@
 import { type Actor, maySeeContext, systemActor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
-import { badCursor, idAt, keyAt } from '../cursors.js'
+import { idAt, momentAt } from '../cursors.js'
 import type { Database } from '../db/client.js'
 import { notFound, onHold } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
@@ -8,7 +8,7 @@ import type { FileContextService } from '../file-contexts/file-context.service.j
 import { type Page, pageOf } from '../graphql/page.js'
 import { isId } from '../ids.js'
 import { hourOf } from '../ledger/counters.js'
-import type { AuditRow } from '../ledger/entry.js'
+import { fileAudit } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
@@ -71,7 +71,7 @@ export class QuarantineService {
       await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
       const details = { change: 'quarantined', viruses, signatures }
       const named = { fileId, contextKey: file.contextKey, originalFilename }
-      const audit = auditOf(systemActor(tenantId), named, { action: 'updated', details })
+      const audit = fileAudit(systemActor(tenantId), 'updated', named, details)
       return { result: true, entry: { audit: [audit] } }
     })
     faultPoint('quarantine.marked')
@@ -84,7 +84,7 @@ export class QuarantineService {
     const place = { page, pageSize, ...(typeof after === 'string' && { afterId: idAt('file', after) }) }
     if (typeof context === 'string' && !found) return pageOf<QuarantinedFile>([], 0, place)
     const contextIds = found ? [found.contextId] : actor.contexts ? [...actor.contexts] : null
-    const since = typeof after === 'string' ? momentAt(after) : null
+    const since = typeof after === 'string' ? momentAt(after, 'quarantined_at') : null
     const { rows } = await this.#db.pool.query<QuarantinedFile>({
       name: 'quarantine',
       text: `SELECT q.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", c.context_key AS "contextKey", q.viruses, q.signatures,
@@ -115,7 +115,7 @@ export class QuarantineService {
       const file = await this.#held(tx, actor, fileId)
       await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
       await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
-      const audit = auditOf(actor, file, { action: 'updated', details: { change: 'released', reason } })
+      const audit = fileAudit(actor, 'updated', file, { change: 'released', reason })
       return { result: { fileId }, entry: { audit: [audit] } }
     })
   }
@@ -129,7 +129,7 @@ export class QuarantineService {
       if (held.length > 0) throw onHold(fileId)
       await this.#remove(tx, actor, file)
       const details = { change: 'purged', size_bytes: Number(file.sizeBytes) }
-      return { result: undefined, entry: { audit: [auditOf(actor, file, { action: 'deleted', details })] } }
+      return { result: undefined, entry: { audit: [fileAudit(actor, 'deleted', file, details)] } }
     })
     await this.onChanged({ tenantId, fileId, kind: 'purged' })
     return { fileId }
@@ -172,27 +172,5 @@ export class QuarantineService {
   }
 }
 
-function momentAt(cursor: string): Date {
-  const key = keyAt(cursor, 'quarantined_at')
-  if (key === undefined || Number.isNaN(Date.parse(key))) throw badCursor('after')
-  return new Date(key)
-}
-
 const virusesIn = ({ checks }: ValidationReport): string[] =>
   checks.flatMap(({ check, evidence }) => (check === 'virus_detected' && evidence.signature ? [String(evidence.signature)] : []))
-
-const auditOf = (
-  actor: Actor,
-  { fileId, contextKey, originalFilename }: Pick<Held, 'fileId' | 'contextKey' | 'originalFilename'>,
-  { action, details }: Pick<AuditRow, 'action' | 'details'>,
-): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'file',
-  action,
-  entityType: 'file',
-  entityId: fileId,
-  entityName: originalFilename,
-  contextKey,
-  details,
-})

@@ -1,5 +1,5 @@
 import { type Actor, systemActor } from '../auth/actor.js'
-import type { AuditRow } from '../ledger/entry.js'
+import { type AuditRow, fileAudit } from '../ledger/entry.js'
 import type { Transaction } from '../ledger/ledger.js'
 
 interface PurgedRow {
@@ -25,17 +25,10 @@ export async function purge(tx: Transaction, actor: Actor, which: Which): Promis
     actor.kind === 'api_key' ? actor.id : null,
     ...values,
   )
-  return rows.map((row) => ({
-    actor,
-    tenantId: actor.tenantId,
-    auditType: 'file',
-    action: 'deleted',
-    entityType: 'file',
-    entityId: row.file_id,
-    entityName: row.original_filename,
-    details: { change: 'purged', size_bytes: Number(row.size_bytes) },
-    contextKey: row.context_key,
-  }))
+  return rows.map((row) => {
+    const file = { fileId: row.file_id, originalFilename: row.original_filename, contextKey: row.context_key }
+    return fileAudit(actor, 'deleted', file, { change: 'purged', size_bytes: Number(row.size_bytes) })
+  })
 }
 
 export const purgeDue = (tx: Transaction, tenantId: string, which: { contextId: string; limit: number }): Promise<AuditRow[]> =>

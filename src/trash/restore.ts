@@ -1,6 +1,6 @@
 import type { Actor } from '../auth/actor.js'
 import { conflict, notFound } from '../errors.js'
-import type { AuditRow } from '../ledger/entry.js'
+import { type AuditRow, fileAudit } from '../ledger/entry.js'
 import type { Transaction } from '../ledger/ledger.js'
 
 interface TrashedRow {
@@ -27,17 +27,8 @@ export async function restore(
   const { context_id: contextId, context_key: contextKey, status } = row
   if (status !== 'active') throw conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status })
   await tx.$executeRawUnsafe(statement, actor.tenantId, fileId, actor.kind === 'api_key' ? actor.id : null)
-  const audit: AuditRow = {
-    actor,
-    tenantId: actor.tenantId,
-    auditType: 'file',
-    action: 'updated',
-    entityType: 'file',
-    entityId: fileId,
-    entityName: row.original_filename,
-    details: { change: 'restored' },
-    contextKey,
-  }
+  const file = { fileId, originalFilename: row.original_filename, contextKey }
+  const audit = fileAudit(actor, 'updated', file, { change: 'restored' })
   return { context: { contextId, contextKey }, audit: [audit] }
 }
 
