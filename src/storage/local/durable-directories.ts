@@ -72,13 +72,13 @@ interface Round {
   next?: Promise<void>
 }
 
-const [open, sync, close] = [promisify(fs.open), promisify(fs.fsync), promisify(fs.close)]
+const [open, sync] = [promisify(fs.open), promisify(fs.fsync)]
 
 async function fsyncDirectory(directory: string): Promise<void> {
   const descriptor = await open(directory, 'r')
   try {
     await sync(descriptor)
   } finally {
-    await close(descriptor)
+    fs.close(descriptor, () => {})
   }
 }

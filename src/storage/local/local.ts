@@ -77,13 +77,7 @@ export class LocalStorage implements BlobStorage {
       if (content.path !== undefined && (await this.#canLinkFrom(content.path)))
         await this.#take({ ...content, path: content.path }, target, { path, signal: options.signal })
       else await this.#write(content, target, { path, signal: options.signal })
-      try {
-        faultPoint('store.placed')
-        await this.#directories.sync(dirname(target))
-      } catch (error) {
-        await unlink(target).catch(() => {})
-        throw error
-      }
+      faultPoint('store.placed')
     })
   }
 
@@ -144,7 +138,7 @@ export class LocalStorage implements BlobStorage {
     await faults('write and read its directory', async () => {
       await this.#assertMounted()
       await this.#reserve.keep()
-      await writeDurably(probe, [Buffer.from(probe)])
+      await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe) throw storageUnavailable('The file store does not read what was written to it.', new Error(this.#root))
     })
@@ -167,12 +161,19 @@ export class LocalStorage implements BlobStorage {
     signal?.throwIfAborted()
     faultPoint('store.durable')
     await this.#placed(target, () => linkNew(content.path, target, path))
+    await this.#directories.sync(dirname(target)).catch(async (error) => {
+      await unlink(target).catch(() => {})
+      throw error
+    })
   }
 
   // At once under its own path, which the garbage journal has until it is whole and claimed: a crash leaves nothing that is not swept.
   async #write(content: Content, target: string, { path, signal }: Placing): Promise<void> {
-    const chunks = () => (content.bytes ? [content.bytes] : content.stream())
-    const written = await this.#placed(target, () => writeDurably(target, chunks(), signal)).catch((error) => {
+    // The disk is asked for the name while it takes the content: one wait, not two.
+    const named = () => this.#directories.sync(dirname(target))
+    const written = await this.#placed(target, () =>
+      writeDurably(target, content.bytes ?? content.stream(), { signal, named }),
+    ).catch((error) => {
       throw error.code === 'EEXIST' ? new BlobExists(path) : error
     })
     faultPoint('store.durable')
