@@ -1,9 +1,10 @@
-import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
+import { Arg, Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import { CallLog } from '../call-logs/call-log.type.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
+import { ApiKeyId, IdempotencyKey } from '../graphql/arguments.js'
 import { batched } from '../graphql/batched.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
@@ -37,7 +38,7 @@ export class ApiKeyResolver {
 
   @Requires('admin')
   @Query(() => ApiKey, { description: 'One API key.' })
-  apiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
+  apiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#apiKeys.get(actor, apiKeyId)
   }
 
@@ -47,11 +48,7 @@ export class ApiKeyResolver {
     @By() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('input', () => CreateApiKeyInput, { description: 'What it is to be.' }) input: CreateApiKeyInput,
-    @Arg('idempotencyKey', () => String, {
-      nullable: true,
-      description: 'The same request twice under one key is done once, for 24 hours.',
-    })
-    idempotencyKey?: string,
+    @IdempotencyKey() idempotencyKey?: string,
   ) {
     return this.#idempotency.once(
       actor,
@@ -66,19 +63,19 @@ export class ApiKeyResolver {
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Enables a disabled key.' })
-  enableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
+  enableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Disables an active key.' })
-  disableApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
+  disableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#apiKeys.disable(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Revokes a key, for good.' })
-  revokeApiKey(@By() actor: Actor, @Arg('apiKeyId', () => ID, { description: 'Shape key_….' }) apiKeyId: string) {
+  revokeApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#apiKeys.revoke(actor, apiKeyId)
   }
 

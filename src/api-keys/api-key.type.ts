@@ -1,43 +1,26 @@
-import { ArgsType, Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { type Scope, scopes } from '../auth/actor.js'
+import { enumOf } from '../graphql/enum.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
 import { Line, Metadata, Optional, Rule, Whole } from '../graphql/rules.js'
 import { JsonObjectScalar } from '../graphql/scalars.js'
 
-export enum ScopeName {
-  upload = 'upload',
-  download = 'download',
-  metadata = 'metadata',
-  delete = 'delete',
-  admin = 'admin',
-}
-registerEnumType(ScopeName, {
-  name: 'Scope',
-  description: 'What a credential may do.',
-  valuesConfig: {
-    upload: { description: 'Upload and validate files.' },
-    download: { description: 'Make download URLs.' },
-    metadata: { description: 'Read lists, metadata, statistics and the call log.' },
-    delete: { description: 'Delete files.' },
-    admin: { description: 'Everything; alone for keys, contexts, the audit log and the tenant.' },
-  },
+export const ScopeName = enumOf('Scope', 'What a credential may do.', {
+  upload: 'Upload and validate files.',
+  download: 'Make download URLs.',
+  metadata: 'Read lists, metadata, statistics and the call log.',
+  delete: 'Delete files.',
+  admin: 'Everything; alone for keys, contexts, the audit log and the tenant.',
 })
+export type ScopeName = keyof typeof ScopeName
 
-export enum ApiKeyStatus {
-  active = 'active',
-  disabled = 'disabled',
-  revoked = 'revoked',
-}
-registerEnumType(ApiKeyStatus, {
-  name: 'ApiKeyStatus',
-  description: 'Whether a key is accepted.',
-  valuesConfig: {
-    active: { description: 'It is.' },
-    disabled: { description: 'Not until it is enabled.' },
-    revoked: { description: 'Never again.' },
-  },
+export const ApiKeyStatus = enumOf('ApiKeyStatus', 'Whether a key is accepted.', {
+  active: 'It is.',
+  disabled: 'Not until it is enabled.',
+  revoked: 'Never again.',
 })
+export type ApiKeyStatus = keyof typeof ApiKeyStatus
 
 @ObjectType({
   implements: Node,

@@ -1,89 +1,47 @@
-import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { ScopeName } from '../api-keys/api-key.type.js'
 import type { Scope } from '../auth/actor.js'
+import { enumOf } from '../graphql/enum.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { JsonObjectScalar } from '../graphql/scalars.js'
 
-export enum AuditTypeName {
-  api_key = 'api_key',
-  file = 'file',
-  context = 'context',
-  tenant = 'tenant',
-  security = 'security',
-}
-registerEnumType(AuditTypeName, {
-  name: 'AuditType',
-  description: 'What a change is about.',
-  valuesConfig: {
-    api_key: { description: 'An API key.' },
-    file: { description: 'A file.' },
-    context: { description: 'A context.' },
-    tenant: { description: 'The tenant, its users and their sessions.' },
-    security: {
-      description: 'What was refused: failed sign-ins, credentials and scopes refused, limits reached. A bounded number.',
-    },
-  },
+export const AuditTypeName = enumOf('AuditType', 'What a change is about.', {
+  api_key: 'An API key.',
+  file: 'A file.',
+  context: 'A context.',
+  tenant: 'The tenant, its users and their sessions.',
+  security: 'What was refused: failed sign-ins, credentials and scopes refused, limits reached. A bounded number.',
 })
+export type AuditTypeName = keyof typeof AuditTypeName
 
-export enum AuditActionName {
-  created = 'created',
-  enabled = 'enabled',
-  disabled = 'disabled',
-  revoked = 'revoked',
-  updated = 'updated',
-  deleted = 'deleted',
-}
-registerEnumType(AuditActionName, {
-  name: 'AuditAction',
-  description: 'What was done.',
-  valuesConfig: {
-    created: { description: 'It was made.' },
-    enabled: { description: 'It was switched on.' },
-    disabled: { description: 'It was switched off.' },
-    revoked: { description: 'It was ended for good.' },
-    updated: { description: 'It was changed.' },
-    deleted: { description: 'It was removed.' },
-  },
+export const AuditActionName = enumOf('AuditAction', 'What was done.', {
+  created: 'It was made.',
+  enabled: 'It was switched on.',
+  disabled: 'It was switched off.',
+  revoked: 'It was ended for good.',
+  updated: 'It was changed.',
+  deleted: 'It was removed.',
 })
+export type AuditActionName = keyof typeof AuditActionName
 
-export enum EntityTypeName {
-  api_key = 'api_key',
-  file = 'file',
-  context = 'context',
-  tenant = 'tenant',
-  user = 'user',
-  session = 'session',
-  webhook = 'webhook',
-}
-registerEnumType(EntityTypeName, {
-  name: 'EntityType',
-  description: 'The kind of thing acted upon.',
-  valuesConfig: {
-    api_key: { description: 'An API key.' },
-    file: { description: 'A file.' },
-    context: { description: 'A context.' },
-    tenant: { description: 'The tenant.' },
-    user: { description: 'A dashboard user.' },
-    session: { description: 'A dashboard user’s session.' },
-    webhook: { description: 'A webhook.' },
-  },
+export const EntityTypeName = enumOf('EntityType', 'The kind of thing acted upon.', {
+  api_key: 'An API key.',
+  file: 'A file.',
+  context: 'A context.',
+  tenant: 'The tenant.',
+  user: 'A dashboard user.',
+  session: 'A dashboard user’s session.',
+  webhook: 'A webhook.',
 })
+export type EntityTypeName = keyof typeof EntityTypeName
 
-export enum PerformerTypeName {
-  user = 'user',
-  api_key = 'api_key',
-  system = 'system',
-}
-registerEnumType(PerformerTypeName, {
-  name: 'PerformerType',
-  description: 'Who performed.',
-  valuesConfig: {
-    user: { description: 'A dashboard user.' },
-    api_key: { description: 'A program, by API key.' },
-    system: { description: 'The service itself.' },
-  },
+export const PerformerTypeName = enumOf('PerformerType', 'Who performed.', {
+  user: 'A dashboard user.',
+  api_key: 'A program, by API key.',
+  system: 'The service itself.',
 })
+export type PerformerTypeName = keyof typeof PerformerTypeName
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'A change, with its performer as he was at that time.' })
 export class AuditLog {

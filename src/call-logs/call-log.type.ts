@@ -1,37 +1,24 @@
-import { ArgsType, type ClassType, Field, ID, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import type { ErrorCode } from '../error-codes.js'
-import { ErrorCodeName } from '../graphql/code-enum.js'
 import { Moment } from '../graphql/dates.js'
+import { ErrorCodeName, enumOf } from '../graphql/enum.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Optional } from '../graphql/rules.js'
 
-export enum OperationName {
-  upload = 'upload',
-  download = 'download',
-  metadata = 'metadata',
-  delete = 'delete',
-}
-registerEnumType(OperationName, {
-  name: 'Operation',
-  description: 'What a call is counted as: the scope that its endpoint requires.',
-  valuesConfig: {
-    upload: { description: 'Uploads and dry runs.' },
-    download: { description: 'Download URLs.' },
-    metadata: { description: 'Lists, metadata, statistics, logs.' },
-    delete: { description: 'Deletions of files.' },
-  },
+export const OperationName = enumOf('Operation', 'What a call is counted as: the scope that its endpoint requires.', {
+  upload: 'Uploads and dry runs.',
+  download: 'Download URLs.',
+  metadata: 'Lists, metadata, statistics, logs.',
+  delete: 'Deletions of files.',
 })
+export type OperationName = keyof typeof OperationName
 
-export enum CallStatusName {
-  success = 'success',
-  failure = 'failure',
-}
-registerEnumType(CallStatusName, {
-  name: 'CallStatus',
-  description: 'How a call ended.',
-  valuesConfig: { success: { description: 'As asked.' }, failure: { description: 'Refused or failed.' } },
+export const CallStatusName = enumOf('CallStatus', 'How a call ended.', {
+  success: 'As asked.',
+  failure: 'Refused or failed.',
 })
+export type CallStatusName = keyof typeof CallStatusName
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'A call by API key, whatever its outcome.' })
 export class CallLog {

@@ -1,6 +1,6 @@
 import { Field, ID, InputType, ObjectType } from 'type-graphql'
 import type { ErrorCode } from '../error-codes.js'
-import { ErrorCodeName } from '../graphql/code-enum.js'
+import { ErrorCodeName } from '../graphql/enum.js'
 import { NotNull } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 import { UpdateContextPolicyInput } from './context-policy.type.js'

@@ -1,6 +1,7 @@
 import { Arg, Args, ArgsType, Field, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
+import { ContextKey, IdempotencyKey } from '../graphql/arguments.js'
 import { batched } from '../graphql/batched.js'
 import { PageArgs } from '../graphql/page.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
@@ -44,7 +45,7 @@ export class FileContextResolver {
 
   @Requires('any')
   @Query(() => FileContext, { description: 'One context, by its key.' })
-  context(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
+  context(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.get(actor, contextKey)
   }
 
@@ -54,11 +55,7 @@ export class FileContextResolver {
     @By() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('input', () => CreateContextInput, { description: 'What it is to be.' }) input: CreateContextInput,
-    @Arg('idempotencyKey', () => String, {
-      nullable: true,
-      description: 'The same request twice under one key is done once, for 24 hours.',
-    })
-    idempotencyKey?: string,
+    @IdempotencyKey() idempotencyKey?: string,
   ) {
     return this.#idempotency.once(
       actor,
@@ -79,7 +76,7 @@ export class FileContextResolver {
   @Mutation(() => FileContext, { description: 'Changes a context; its key never changes.' })
   updateContext(
     @By() actor: Actor,
-    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+    @ContextKey() contextKey: string,
     @Arg('input', () => UpdateContextInput, { description: 'What it is to be.' }) input: UpdateContextInput,
   ) {
     return this.#contexts.update(actor, contextKey, input)
@@ -87,16 +84,13 @@ export class FileContextResolver {
 
   @Requires('admin')
   @Mutation(() => DeletedContext, { description: 'Deletes a context that holds no files.' })
-  deleteContext(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
+  deleteContext(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.delete(actor, contextKey)
   }
 
   @Requires('admin')
   @Query(() => ContextPolicy, { description: 'A context’s policy.' })
-  async contextPolicy(
-    @By() actor: Actor,
-    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
-  ) {
+  async contextPolicy(@By() actor: Actor, @ContextKey() contextKey: string) {
     return policyOf(await this.#contexts.get(actor, contextKey))
   }
 
@@ -104,7 +98,7 @@ export class FileContextResolver {
   @Mutation(() => ContextPolicy, { description: 'Changes a context’s policy.' })
   updateContextPolicy(
     @By() actor: Actor,
-    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+    @ContextKey() contextKey: string,
     @Arg('input', () => UpdateContextPolicyInput, { description: 'What it is to be.' }) input: UpdateContextPolicyInput,
   ) {
     return this.#contexts.updatePolicy(actor, contextKey, input)
@@ -112,11 +106,7 @@ export class FileContextResolver {
 
   @Requires('admin')
   @Query(() => ContextVersionPage, { description: 'The versions of a context’s rules and policy, newest first.' })
-  contextVersions(
-    @By() actor: Actor,
-    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
-    @Args(() => PageArgs) args: PageArgs,
-  ) {
+  contextVersions(@By() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
     return this.#contexts.versions(actor, contextKey, args)
   }
 
@@ -126,7 +116,7 @@ export class FileContextResolver {
   })
   previewContext(
     @By() actor: Actor,
-    @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string,
+    @ContextKey() contextKey: string,
     @Arg('input', () => PreviewContextInput, { description: 'What would change.' }) input: PreviewContextInput,
   ) {
     return this.#contexts.preview(actor, contextKey, input)

@@ -1,4 +1,5 @@
-import { Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { enumOf } from '../graphql/enum.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { pageType } from '../graphql/page.js'
 import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../graphql/rules.js'
@@ -6,15 +7,11 @@ import { JsonObjectScalar, LongScalar } from '../graphql/scalars.js'
 import { templateFault } from './storage-path.js'
 
 /** Whether a context takes uploads (contract §3). */
-export enum ContextStatus {
-  active = 'active',
-  disabled = 'disabled',
-}
-registerEnumType(ContextStatus, {
-  name: 'ContextStatus',
-  description: 'Whether a context takes uploads.',
-  valuesConfig: { active: { description: 'It takes uploads.' }, disabled: { description: 'It takes none; its files stay.' } },
+export const ContextStatus = enumOf('ContextStatus', 'Whether a context takes uploads.', {
+  active: 'It takes uploads.',
+  disabled: 'It takes none; its files stay.',
 })
+export type ContextStatus = keyof typeof ContextStatus
 
 @ObjectType({
   implements: Node,

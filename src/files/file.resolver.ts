@@ -1,8 +1,9 @@
-import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
+import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Attempt } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { FileContext } from '../file-contexts/file-context.type.js'
+import { FileId } from '../graphql/arguments.js'
 import { batched } from '../graphql/batched.js'
 import { CurrentAttempt, CurrentCall, Requires } from '../graphql/requires.js'
 import type { FileService } from './file.service.js'
@@ -52,13 +53,13 @@ export class FileResolver {
 
   @Requires('metadata')
   @Query(() => File, { description: 'One file’s metadata.' })
-  file(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+  file(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.get(attempt, fileId)
   }
 
   @Requires('metadata')
   @Query(() => ValidationReportType, { description: 'The latest validation report on a file.' })
-  fileValidation(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+  fileValidation(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.validation(attempt, fileId)
   }
 
@@ -96,7 +97,7 @@ export class FileResolver {
 
   @Requires('delete')
   @Mutation(() => DeletedFile, { description: 'Deletes a file, at once for every reader.' })
-  deleteFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+  deleteFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.delete(attempt, fileId)
   }
 

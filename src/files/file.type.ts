@@ -1,10 +1,10 @@
-import { ArgsType, type ClassType, Field, ID, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import { mostPages } from '../cursors.js'
 import type { ErrorCode } from '../error-codes.js'
-import { codeEnum, ErrorCodeName } from '../graphql/code-enum.js'
 import { Moment } from '../graphql/dates.js'
+import { codeEnum, ErrorCodeName, enumOf } from '../graphql/enum.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../graphql/page.js'
 import { Metadata, Optional, Rule, Text, Whole } from '../graphql/rules.js'
@@ -103,32 +103,19 @@ const RefusalReasonName = codeEnum(refusalReasons, {
   description: 'Why a file is refused; also the code of the error.',
 })
 
-export enum CheckOutcomeName {
-  passed = 'passed',
-  failed = 'failed',
-  skipped = 'skipped',
-  incomplete = 'incomplete',
-}
-registerEnumType(CheckOutcomeName, {
-  name: 'CheckOutcome',
-  description: 'How one check ended.',
-  valuesConfig: {
-    passed: { description: 'Nothing was found.' },
-    failed: { description: 'It decided the rejection.' },
-    skipped: { description: 'Switched off, or a check before it failed.' },
-    incomplete: { description: 'The scanner could not look at all of it.' },
-  },
+export const CheckOutcomeName = enumOf('CheckOutcome', 'How one check ended.', {
+  passed: 'Nothing was found.',
+  failed: 'It decided the rejection.',
+  skipped: 'Switched off, or a check before it failed.',
+  incomplete: 'The scanner could not look at all of it.',
 })
+export type CheckOutcomeName = keyof typeof CheckOutcomeName
 
-export enum ValidationOutcome {
-  accepted = 'accepted',
-  rejected = 'rejected',
-}
-registerEnumType(ValidationOutcome, {
-  name: 'ValidationOutcome',
-  description: 'What became of a file.',
-  valuesConfig: { accepted: { description: 'It passed every check.' }, rejected: { description: 'A check failed.' } },
+export const ValidationOutcome = enumOf('ValidationOutcome', 'What became of a file.', {
+  accepted: 'It passed every check.',
+  rejected: 'A check failed.',
 })
+export type ValidationOutcome = keyof typeof ValidationOutcome
 
 @ObjectType({ simpleResolvers: true, description: 'One check of a validation report.' })
 export class ValidationCheck {
@@ -199,33 +186,18 @@ export class FileValidationsArgs {
 }
 
 /** Spelled as the members that they sort by. */
-export enum FileSort {
-  created_at = 'created_at',
-  original_filename = 'original_filename',
-  size_bytes = 'size_bytes',
-}
-registerEnumType(FileSort, {
-  name: 'FileSort',
-  description: 'What files are sorted by; the same ones by their age.',
-  valuesConfig: {
-    created_at: { description: 'When it was uploaded.' },
-    original_filename: { description: 'Its name, whatever the case of its letters A to Z.' },
-    size_bytes: { description: 'Its size.' },
-  },
+export const FileSort = enumOf('FileSort', 'What files are sorted by; the same ones by their age.', {
+  created_at: 'When it was uploaded.',
+  original_filename: 'Its name, whatever the case of its letters A to Z.',
+  size_bytes: 'Its size.',
 })
+export type FileSort = keyof typeof FileSort
 
-export enum SortOrder {
-  asc = 'asc',
-  desc = 'desc',
-}
-registerEnumType(SortOrder, {
-  name: 'SortOrder',
-  description: 'In which order.',
-  valuesConfig: {
-    asc: { description: 'From the oldest, smallest or A on.' },
-    desc: { description: 'From the newest, largest or Z on.' },
-  },
+const SortOrder = enumOf('SortOrder', 'In which order.', {
+  asc: 'From the oldest, smallest or A on.',
+  desc: 'From the newest, largest or Z on.',
 })
+type SortOrder = keyof typeof SortOrder
 
 // One set of filters, whichever way the list is walked.
 const filtered = <Place extends ClassType<object>>(place: Place) => {

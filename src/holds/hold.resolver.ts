@@ -1,7 +1,8 @@
-import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
+import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { File } from '../files/file.type.js'
+import { FileId } from '../graphql/arguments.js'
 import { batched } from '../graphql/batched.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { HoldService } from './hold.service.js'
@@ -29,7 +30,7 @@ export class HoldResolver {
 
   @Requires('admin')
   @Mutation(() => LiftedHold, { description: 'Lifts the hold of a file.' })
-  releaseHold(@By() actor: Actor, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+  releaseHold(@By() actor: Actor, @FileId() fileId: string) {
     return this.#holds.lift(actor, fileId)
   }
 

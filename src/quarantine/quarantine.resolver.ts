@@ -1,5 +1,6 @@
-import { Arg, Args, ArgsType, Field, ID, Mutation, Query, Resolver } from 'type-graphql'
+import { Args, ArgsType, Field, ID, Mutation, Query, Resolver } from 'type-graphql'
 import type { Actor } from '../auth/actor.js'
+import { FileId } from '../graphql/arguments.js'
 import { By, Requires } from '../graphql/requires.js'
 import { Text } from '../graphql/rules.js'
 import type { QuarantineService } from './quarantine.service.js'
@@ -38,7 +39,7 @@ export class QuarantineResolver {
 
   @Requires('admin')
   @Mutation(() => OutOfQuarantine, { description: 'Deletes a quarantined file for good.' })
-  purgeFromQuarantine(@By() actor: Actor, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+  purgeFromQuarantine(@By() actor: Actor, @FileId() fileId: string) {
     return this.#quarantine.purge(actor, fileId)
   }
 }

@@ -1,7 +1,8 @@
-import { Arg, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
+import { FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { FileContext } from '../file-contexts/file-context.type.js'
+import { ContextKey } from '../graphql/arguments.js'
 import { batched } from '../graphql/batched.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { RescanService } from './rescan.service.js'
@@ -17,7 +18,7 @@ export class RescanResolver {
 
   @Requires('admin')
   @Query(() => RescanProgress, { description: 'How far a context’s files have been scanned again.' })
-  contextRescan(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
+  contextRescan(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#rescans.progress(actor, contextKey)
   }
 
@@ -26,7 +27,7 @@ export class RescanResolver {
     description:
       'Has a context’s files scanned again in the background, newest first; where that is under way it goes on. A context that does not scan is left out.',
   })
-  rescanContext(@By() actor: Actor, @Arg('contextKey', () => String, { description: 'The context’s key.' }) contextKey: string) {
+  rescanContext(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#rescans.begin(actor, contextKey)
   }
 

@@ -1,25 +1,16 @@
-import { Field, ObjectType, registerEnumType } from 'type-graphql'
+import { Field, ObjectType } from 'type-graphql'
+import { enumOf } from '../graphql/enum.js'
 import { LongScalar } from '../graphql/scalars.js'
 
 /** Spelled as the member shows it. */
-export enum RescanStatus {
-  off = 'off',
-  none = 'none',
-  running = 'running',
-  paused = 'paused',
-  finished = 'finished',
-}
-registerEnumType(RescanStatus, {
-  name: 'RescanStatus',
-  description: 'Where scanning the files of a context again stands.',
-  valuesConfig: {
-    off: { description: 'The context has no files scanned.' },
-    none: { description: 'It was not begun yet.' },
-    running: { description: 'Files are being scanned, or wait for their turn.' },
-    paused: { description: 'The scanner or the store is away; it goes on when they are back.' },
-    finished: { description: 'All files were looked at.' },
-  },
+export const RescanStatus = enumOf('RescanStatus', 'Where scanning the files of a context again stands.', {
+  off: 'The context has no files scanned.',
+  none: 'It was not begun yet.',
+  running: 'Files are being scanned, or wait for their turn.',
+  paused: 'The scanner or the store is away; it goes on when they are back.',
+  finished: 'All files were looked at.',
 })
+export type RescanStatus = keyof typeof RescanStatus
 
 @ObjectType({ simpleResolvers: true, description: 'How far the files of a context have been scanned again, the last time.' })
 export class RescanProgress {

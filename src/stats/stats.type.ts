@@ -1,5 +1,6 @@
-import { ArgsType, Field, Float, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, Field, Float, Int, ObjectType } from 'type-graphql'
 import { type BlockReasonField, blockReasonRows, blockReasons, fieldOfReason } from '../block-reasons.js'
+import { enumOf } from '../graphql/enum.js'
 import { Optional, Whole } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 
@@ -140,30 +141,18 @@ export class Stats {
   security!: SecurityStats
 }
 
-export enum ChartPeriod {
-  hourly = 'hourly',
-  daily = 'daily',
-  weekly = 'weekly',
-}
-registerEnumType(ChartPeriod, {
-  name: 'ChartPeriod',
-  description: 'How long one point of a chart is.',
-  valuesConfig: {
-    hourly: { description: 'An hour.' },
-    daily: { description: 'A UTC day.' },
-    weekly: { description: 'A week, from Monday.' },
-  },
+export const ChartPeriod = enumOf('ChartPeriod', 'How long one point of a chart is.', {
+  hourly: 'An hour.',
+  daily: 'A UTC day.',
+  weekly: 'A week, from Monday.',
 })
+export type ChartPeriod = keyof typeof ChartPeriod
 
-export enum StorageChartPeriod {
-  daily = 'daily',
-  weekly = 'weekly',
-}
-registerEnumType(StorageChartPeriod, {
-  name: 'StorageChartPeriod',
-  description: 'How long one point of the storage chart is.',
-  valuesConfig: { daily: { description: 'A UTC day.' }, weekly: { description: 'A week, from Monday.' } },
+export const StorageChartPeriod = enumOf('StorageChartPeriod', 'How long one point of the storage chart is.', {
+  daily: 'A UTC day.',
+  weekly: 'A week, from Monday.',
 })
+export type StorageChartPeriod = keyof typeof StorageChartPeriod
 
 @ArgsType()
 export class ChartArgs {

@@ -1,7 +1,8 @@
-import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
+import { Args, Mutation, Query, Resolver } from 'type-graphql'
 import type { Attempt } from '../admission/attempt.js'
 import type { Actor } from '../auth/actor.js'
 import { File } from '../files/file.type.js'
+import { FileId } from '../graphql/arguments.js'
 import { By, CurrentAttempt, Requires } from '../graphql/requires.js'
 import type { TrashService } from './trash.service.js'
 import { PurgedFile, TrashArgs, TrashedFilePage } from './trash.type.js'
@@ -22,13 +23,13 @@ export class TrashResolver {
 
   @Requires('delete')
   @Mutation(() => File, { description: 'Puts a file of the trash back, as it was.' })
-  restoreFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+  restoreFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#trash.restore(attempt, fileId)
   }
 
   @Requires('delete')
   @Mutation(() => PurgedFile, { description: 'Takes a file out of the trash for good, at once.' })
-  purgeFile(@CurrentAttempt() attempt: Attempt, @Arg('fileId', () => ID, { description: 'Shape file_….' }) fileId: string) {
+  purgeFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#trash.purge(attempt, fileId)
   }
 }

@@ -1,6 +1,7 @@
-import { Arg, ID, Mutation, Resolver } from 'type-graphql'
+import { Arg, Mutation, Resolver } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
+import { UserId } from '../graphql/arguments.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { SecondFactorService } from './second-factor.service.js'
 import { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.type.js'
@@ -48,7 +49,7 @@ export class SecondFactorResolver {
 
   @Requires('admin')
   @Mutation(() => User, { description: 'Removes the second factor of a user who lost it, and ends the user’s sessions.' })
-  resetUserSecondFactor(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
+  resetUserSecondFactor(@By() actor: Actor, @UserId() userId: string) {
     return this.#secondFactors.reset(actor, userId)
   }
 }

@@ -1,5 +1,6 @@
 import { Arg, Args, ID, Int, Mutation, Query, Resolver } from 'type-graphql'
 import type { Actor } from '../auth/actor.js'
+import { UserId } from '../graphql/arguments.js'
 import { PageArgs, pageOf } from '../graphql/page.js'
 import { By, Requires } from '../graphql/requires.js'
 import type { SessionService } from './session.service.js'
@@ -35,7 +36,7 @@ export class SessionResolver {
   @Mutation(() => Int, { description: 'Ends one session of a dashboard user, or all; gives how many ended, at once.' })
   endUserSessions(
     @By() actor: Actor,
-    @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string,
+    @UserId() userId: string,
     @Arg('sessionId', () => ID, { nullable: true, description: 'Shape ses_…; all of them where it is left out.' })
     sessionId?: string,
   ) {

@@ -1,6 +1,7 @@
-import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
+import { Arg, Args, Mutation, Query, Resolver } from 'type-graphql'
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
+import { UserId } from '../graphql/arguments.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { SignInService } from './sign-in.service.js'
 import type { UserService } from './user.service.js'
@@ -83,7 +84,7 @@ export class UserResolver {
   @Mutation(() => User, { description: 'Changes a dashboard user’s name or scopes.' })
   updateUser(
     @By() actor: Actor,
-    @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string,
+    @UserId() userId: string,
     @Arg('input', () => UpdateUserInput, { description: 'What it is to be.' }) input: UpdateUserInput,
   ) {
     return this.#users.update(actor, userId, input)
@@ -91,7 +92,7 @@ export class UserResolver {
 
   @Requires('admin')
   @Mutation(() => User, { description: 'Disables a dashboard user and ends every session for good, at once.' })
-  disableUser(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
+  disableUser(@By() actor: Actor, @UserId() userId: string) {
     return this.#users.disable(actor, userId)
   }
 
@@ -99,13 +100,13 @@ export class UserResolver {
   @Mutation(() => PasswordReset, {
     description: 'Gives a dashboard user a new password, made here, and ends the user’s sessions.',
   })
-  resetUserPassword(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
+  resetUserPassword(@By() actor: Actor, @UserId() userId: string) {
     return this.#users.resetPassword(actor, userId)
   }
 
   @Requires('admin')
   @Mutation(() => User, { description: 'Enables a disabled dashboard user.' })
-  enableUser(@By() actor: Actor, @Arg('userId', () => ID, { description: 'Shape usr_….' }) userId: string) {
+  enableUser(@By() actor: Actor, @UserId() userId: string) {
     return this.#users.enable(actor, userId)
   }
 }

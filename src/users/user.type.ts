@@ -1,22 +1,19 @@
-import { ArgsType, Field, ID, InputType, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, Field, ID, InputType, ObjectType } from 'type-graphql'
 import { ScopeName } from '../api-keys/api-key.type.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.type.js'
 import { type Scope, scopes } from '../auth/actor.js'
 import { passwordFault } from '../auth/passwords.js'
+import { enumOf } from '../graphql/enum.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
 import { Line, NotNull, Optional, Rule, Text } from '../graphql/rules.js'
 import { withoutInvisible } from '../plain-text.js'
 
-export enum UserStatusName {
-  active = 'active',
-  disabled = 'disabled',
-}
-registerEnumType(UserStatusName, {
-  name: 'UserStatus',
-  description: 'Whether a user may sign in.',
-  valuesConfig: { active: { description: 'He may.' }, disabled: { description: 'He may not, and his sessions are refused.' } },
+export const UserStatusName = enumOf('UserStatus', 'Whether a user may sign in.', {
+  active: 'He may.',
+  disabled: 'He may not, and his sessions are refused.',
 })
+export type UserStatusName = keyof typeof UserStatusName
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'A dashboard user.' })
 export class User {

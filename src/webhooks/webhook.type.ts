@@ -1,52 +1,30 @@
-import { ArgsType, Field, ID, InputType, Int, ObjectType, registerEnumType } from 'type-graphql'
+import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { EventTypes } from '../events/event.type.js'
+import { enumOf } from '../graphql/enum.js'
 import { AsNodeId, Node } from '../graphql/node.js'
 import { PageArgs, pageType } from '../graphql/page.js'
 import { NotNull, Optional, Prose, Rule, Text, Whole } from '../graphql/rules.js'
 import { LongScalar } from '../graphql/scalars.js'
 
-export enum WebhookStatus {
-  active = 'active',
-  disabled = 'disabled',
-}
-registerEnumType(WebhookStatus, {
-  name: 'WebhookStatus',
-  description: 'Whether a webhook is sent anything.',
-  valuesConfig: {
-    active: { description: 'It is.' },
-    disabled: { description: 'Not until it is enabled; then it goes on where it stopped.' },
-  },
+export const WebhookStatus = enumOf('WebhookStatus', 'Whether a webhook is sent anything.', {
+  active: 'It is.',
+  disabled: 'Not until it is enabled; then it goes on where it stopped.',
 })
+export type WebhookStatus = keyof typeof WebhookStatus
 
-export enum WebhookDisabledReason {
-  requested = 'requested',
-  gone = 'gone',
-  failing = 'failing',
-}
-registerEnumType(WebhookDisabledReason, {
-  name: 'WebhookDisabledReason',
-  description: 'Why a webhook is disabled.',
-  valuesConfig: {
-    requested: { description: 'An admin disabled it.' },
-    gone: { description: 'It answered 410.' },
-    failing: { description: 'For five days nothing could be delivered.' },
-  },
+export const WebhookDisabledReason = enumOf('WebhookDisabledReason', 'Why a webhook is disabled.', {
+  requested: 'An admin disabled it.',
+  gone: 'It answered 410.',
+  failing: 'For five days nothing could be delivered.',
 })
+export type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
-export enum DeliveryStatus {
-  pending = 'pending',
-  delivered = 'delivered',
-  failed = 'failed',
-}
-registerEnumType(DeliveryStatus, {
-  name: 'DeliveryStatus',
-  description: 'How a delivery stands.',
-  valuesConfig: {
-    pending: { description: 'It failed, and is tried again.' },
-    delivered: { description: 'It was answered with a 2xx.' },
-    failed: { description: 'It was given up.' },
-  },
+export const DeliveryStatus = enumOf('DeliveryStatus', 'How a delivery stands.', {
+  pending: 'It failed, and is tried again.',
+  delivered: 'It was answered with a 2xx.',
+  failed: 'It was given up.',
 })
+export type DeliveryStatus = keyof typeof DeliveryStatus
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'Where events are sent to, without its secret.' })
 export class Webhook {
