@@ -1,4 +1,4 @@
-function table(bits: 8 | 16 | 32, polynomial: number): Uint32Array {
+function table(bits: 16 | 32, polynomial: number): Uint32Array {
   const entries = new Uint32Array(256)
   const top = 2 ** (bits - 1)
   const mask = 2 ** bits
@@ -12,11 +12,3 @@ function table(bits: 8 | 16 | 32, polynomial: number): Uint32Array {
 
 export const crc16Table = table(16, 0x8005)
 export const crc32Table = table(32, 0x04c11db7)
-
-const crc8Table = table(8, 0x07)
-
-export function crc8(bytes: Buffer, start: number, end: number): number {
-  let crc = 0
-  for (let index = start; index < end; index++) crc = crc8Table[crc ^ (bytes[index] as number)] as number
-  return crc
-}

@@ -1,12 +1,8 @@
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { crc16Table } from './crc.js'
-import { frameHeader } from './flac-frame.js'
+import { frameSamples } from './flac-frame.js'
 import { afterId3, beforeTrailers } from './tags.js'
-
-interface StreamInfo {
-  totalSamples: number
-}
 
 interface Frames {
   count: number
@@ -22,46 +18,36 @@ export const readFlac: FormatReader = (source, limits) => {
   if (typeof metadata === 'string') return broken(metadata)
   const end = beforeTrailers(source, metadata.end)
   const frames = walkFrames(source, limits, metadata.end, end)
-  const evidence = { frames: frames.count, samples: frames.samples, promised_samples: metadata.info.totalSamples }
+  const promised = metadata.samples
+  const evidence = { frames: frames.count, samples: frames.samples, promised_samples: promised }
   if (frames.open > 0)
     return broken(`the FLAC is damaged or truncated after frame ${frames.count}: a frame's checksum is wrong`, evidence)
-  if (frames.count === 0 && metadata.info.totalSamples > 0)
-    return broken('the FLAC ends before its sound starts: it is truncated', evidence)
-  if (frames.samples < metadata.info.totalSamples)
-    return broken(`the FLAC is truncated: ${frames.samples} of ${metadata.info.totalSamples} samples are there`, evidence)
+  if (frames.samples < promised)
+    return broken(`the FLAC is truncated: ${frames.samples} of ${promised} samples are there`, evidence)
   return sound(frames.count === 0 ? ['has no sound in it'] : [], evidence)
 }
 
+/** How many samples the stream information promises, and where the metadata ends; or what is wrong with it. */
 function readMetadata(
   source: RandomAccessSource,
   limits: ReaderLimits,
   start: number,
-): { info: StreamInfo; end: number } | string {
-  let at = start
-  let info: StreamInfo | undefined
-  for (;;) {
+): { samples: number; end: number } | string {
+  const info = source.read(start + 4, 34)
+  if (info.length < 34) return 'the FLAC is cut off in its metadata'
+  const length = source.read(start, 4).readUInt32BE(0) & 0x7fff_ffff
+  const smallestBlock = info.readUInt16BE(0)
+  const rate = info.readUIntBE(10, 3) >> 4
+  if (length < 34 || length >= 2 ** 24 || smallestBlock < 16 || rate === 0)
+    return 'the FLAC does not start with its stream information'
+  for (let at = start; ; ) {
     checkDeadline(limits)
     const head = source.read(at, 4)
-    if (head.length < 4) return 'the FLAC is cut off in its metadata'
-    const type = (head[0] as number) & 0x7f
-    const length = head.readUIntBE(1, 3)
-    if (at + 4 + length > source.size) return 'the FLAC is cut off in its metadata'
-    if (type === 127) return 'the metadata of the FLAC is damaged'
-    if (!info) {
-      if (type !== 0 || length < 34) return 'the FLAC does not start with its stream information'
-      info = streamInfo(source.read(at + 4, 34))
-      if (!info) return 'the stream information of the FLAC is damaged'
-    }
-    at += 4 + length
-    if ((head[0] as number) & 0x80) return { info, end: at }
+    const end = at + 4 + (head.length < 4 ? 0 : head.readUIntBE(1, 3))
+    if (head.length < 4 || end > source.size) return 'the FLAC is cut off in its metadata'
+    if (head[0]! & 0x80) return { samples: (info[13]! & 0x0f) * 2 ** 32 + info.readUInt32BE(14), end }
+    at = end
   }
-}
-
-function streamInfo(bytes: Buffer): StreamInfo | undefined {
-  const blockSize = bytes.readUInt16BE(0)
-  const sampleRate = bytes.readUIntBE(10, 3) >> 4
-  if (blockSize < 16 || sampleRate === 0) return undefined
-  return { totalSamples: ((bytes[13] as number) & 0x0f) * 2 ** 32 + bytes.readUInt32BE(14) }
 }
 
 function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Frames {
@@ -76,7 +62,7 @@ function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: num
     for (let index = 0; index < stop; index++) {
       const byte = bytes[index] as number
       if (byte === 0xff && crc === 0) {
-        const blockSize = frameHeader(bytes, index)
+        const blockSize = frameSamples(bytes, index)
         if (blockSize > 0) {
           frames.count++
           frames.samples += blockSize

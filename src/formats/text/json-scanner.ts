@@ -1,228 +1,180 @@
-export interface JsonFault {
-  problem: string
-  at: number
-  tooDeep?: boolean
+/** What is wrong, and with which byte. */
+export class JsonFault extends Error {
+  constructor(
+    readonly problem: string,
+    readonly at: number,
+    readonly tooDeep: boolean,
+  ) {
+    super(problem)
+  }
 }
 
-enum Expect {
-  Value,
-  FirstItem,
-  FirstKey,
-  Key,
-  Colon,
-  Next,
-  String,
-  Escape,
-  Hex,
-  Word,
-  Minus,
-  Zero,
-  Integer,
-  Point,
-  Fraction,
-  Exponent,
-  ExponentSign,
-  ExponentDigits,
-}
+const [quote, comma, minus, point, colon, backslash] = [0x22, 0x2c, 0x2d, 0x2e, 0x3a, 0x5c]
+const [newline, zero, closeArray, closeObject] = [0x0a, 0x30, 0x5d, 0x7d]
+const words = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), word]))
+const escapes = Buffer.from('"\\/bfnrtu')
+const hexDigits = Buffer.from('0123456789abcdefABCDEF')
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
+const isDigit = (byte: number): boolean => byte >= zero && byte <= 0x39
 
-const numberMayEnd = new Set<Expect>([Expect.Zero, Expect.Integer, Expect.Fraction, Expect.ExponentDigits])
-const words: Record<string, string> = { t: 'true', f: 'false', n: 'null' }
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
-const isHex = (byte: number): boolean => isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)
-
-/** A state machine over bytes. Only the kinds of the open brackets are kept, one byte each. */
+/** Reads JSON without building it: of what was read only the kinds of the open brackets are kept. */
 export class JsonScanner {
-  fault?: JsonFault
   values = 0
   deepest = 0
-  private state = Expect.Value
-  private depth = 0
-  private readonly open: Uint8Array
-  private inKey = false
-  private word = ''
-  private wordAt = 0
-  private hexLeft = 0
-  private position = 0
+  readonly #chunks: Iterator<Uint8Array>
+  readonly #maxDepth: number
+  readonly #many: boolean
+  #bytes: Uint8Array = Buffer.alloc(0)
+  #at = 0
+  #start = 0
 
-  constructor(
-    private readonly maxDepth: number,
-    private readonly many: boolean,
-  ) {
-    this.open = new Uint8Array(maxDepth + 1)
+  /** With `many`, any number of values, each on a line of its own. */
+  constructor(chunks: Iterable<Uint8Array>, { maxDepth, many }: { maxDepth: number; many: boolean }) {
+    this.#chunks = chunks[Symbol.iterator]()
+    this.#maxDepth = maxDepth
+    this.#many = many
   }
 
-  take(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length && !this.fault; at++) {
-      if (this.state === Expect.String) {
-        // Most bytes are inside strings: pass over them quickly.
-        while (at < bytes.length && bytes[at]! >= 0x20 && bytes[at] !== 0x22 && bytes[at] !== 0x5c) at++
-        if (at >= bytes.length) break
+  /** Throws a `JsonFault`. */
+  scan(): void {
+    const open: number[] = []
+    for (;;) {
+      const byte = this.#afterSpace()
+      if (byte < 0 && open.length === 0 && this.values > 0) return
+      const closing = byte === 0x5b ? closeArray : byte === 0x7b ? closeObject : 0
+      if (closing === 0) this.#scalar(byte)
+      else {
+        if (open.length >= this.#maxDepth) this.#fail(`JSON is nested more than ${this.#maxDepth} levels deep`, true)
+        this.#at++
+        this.deepest = Math.max(this.deepest, open.push(closing))
+        if (this.#afterSpace() !== closing) {
+          if (closing === closeObject) this.#name()
+          continue
+        }
       }
-      this.step(bytes[at]!, this.position + at)
-    }
-    this.position += bytes.length
-  }
-
-  end(): JsonFault | undefined {
-    if (numberMayEnd.has(this.state)) this.valueEnded()
-    const complete = this.depth === 0 && this.values > 0 && (this.state === Expect.Next || this.state === Expect.Value)
-    if (complete) return undefined
-    return {
-      problem:
-        this.values === 0 && this.state === Expect.Value && this.depth === 0
-          ? 'there is no JSON value'
-          : 'the JSON ends too early',
-      at: this.position,
+      if (this.#valueEnded(open)) return
     }
   }
 
-  private step(byte: number, at: number) {
-    switch (this.state) {
-      case Expect.Value:
-        return this.value(byte, at)
-      case Expect.FirstItem:
-        return byte === 0x5d ? this.close(byte, at) : this.value(byte, at)
-      case Expect.FirstKey:
-        return byte === 0x7d ? this.close(byte, at) : this.key(byte, at)
-      case Expect.Key:
-        return this.key(byte, at)
-      case Expect.Colon:
-        if (byte === 0x3a) this.state = Expect.Value
-        else if (!isSpace(byte)) this.fail("':' is missing after a name", at)
-        return
-      case Expect.Next:
-        return this.next(byte, at)
-      case Expect.String:
-        return this.string(byte, at)
-      case Expect.Escape:
-        return this.escape(byte, at)
-      case Expect.Hex:
-        if (!isHex(byte)) return this.fail('an escape sequence is wrong', at)
-        if (--this.hexLeft === 0) this.state = Expect.String
-        return
-      case Expect.Word:
-        return this.wordByte(byte, at)
-      default:
-        return this.number(byte, at)
+  /** Closes brackets up to where another value begins. True at the end of the file. */
+  #valueEnded(open: number[]): boolean {
+    for (;;) {
+      const line = this.#lines
+      const byte = this.#afterSpace()
+      const closing = open.at(-1)
+      if (byte === closing) {
+        this.#at++
+        this.values++
+        open.pop()
+      } else if (closing === undefined) {
+        if (byte < 0) return true
+        if (this.#many && this.#lines > line) return false
+        this.#fail('something follows the JSON value')
+      } else {
+        if (byte === closeArray || byte === closeObject) this.#fail('a closing bracket does not fit its opening one')
+        this.#expect(comma, "',' or a closing bracket is missing")
+        if (closing === closeObject) this.#name()
+        return false
+      }
     }
   }
+  #lines = 0
 
-  private value(byte: number, at: number) {
-    if (isSpace(byte)) return
-    if (byte === 0x7b) return this.openBracket(1, Expect.FirstKey, at)
-    if (byte === 0x5b) return this.openBracket(0, Expect.FirstItem, at)
-    if (byte === 0x22) this.startString(false)
-    else if (byte === 0x2d) this.state = Expect.Minus
-    else if (byte === 0x30) this.state = Expect.Zero
-    else if (isDigit(byte)) this.state = Expect.Integer
-    else this.startWord(byte, at)
+  #name(): void {
+    if (this.#afterSpace() !== quote) this.#fail('a name in quotes is missing')
+    this.#string()
+    this.#afterSpace()
+    this.#expect(colon, "':' is missing after a name")
   }
 
-  private startWord(byte: number, at: number) {
-    const word = words[String.fromCharCode(byte)]
-    if (!word) return this.fail('a value is missing or is no JSON', at)
-    this.word = word
-    this.wordAt = 1
-    this.state = Expect.Word
-  }
-
-  private wordByte(byte: number, at: number) {
-    if (byte !== this.word.charCodeAt(this.wordAt)) return this.fail(`'${this.word}' is misspelt`, at)
-    if (++this.wordAt === this.word.length) this.valueEnded()
-  }
-
-  private key(byte: number, at: number) {
-    if (byte === 0x22) this.startString(true)
-    else if (!isSpace(byte)) this.fail('a name in quotes is missing', at)
-  }
-
-  private startString(inKey: boolean): void {
-    this.inKey = inKey
-    this.state = Expect.String
-  }
-
-  private string(byte: number, at: number) {
-    if (byte === 0x5c) this.state = Expect.Escape
-    else if (byte < 0x20) this.fail('a control character stands in a string', at)
-    else if (!this.inKey) this.valueEnded()
-    else this.state = Expect.Colon
-  }
-
-  private escape(byte: number, at: number) {
-    if (byte === 0x75) {
-      this.hexLeft = 4
-      this.state = Expect.Hex
-    } else if ('"\\/bfnrt'.includes(String.fromCharCode(byte))) this.state = Expect.String
-    else this.fail('an escape sequence is wrong', at)
-  }
-
-  private number(byte: number, at: number) {
-    const next = this.afterNumber(byte)
-    if (next !== undefined) this.state = next
-    else if (!numberMayEnd.has(this.state)) this.fail('a number is incomplete', at)
-    else {
-      this.valueEnded()
-      this.next(byte, at)
-    }
-  }
-
-  private afterNumber(byte: number): Expect | undefined {
-    const digit = isDigit(byte)
-    switch (this.state) {
-      case Expect.Minus:
-        return byte === 0x30 ? Expect.Zero : digit ? Expect.Integer : undefined
-      case Expect.Integer:
-        if (digit) return Expect.Integer
-        return this.pointOrExponent(byte)
-      case Expect.Zero:
-        return this.pointOrExponent(byte)
-      case Expect.Point:
-        return digit ? Expect.Fraction : undefined
-      case Expect.Fraction:
-        return digit ? Expect.Fraction : (byte | 0x20) === 0x65 ? Expect.Exponent : undefined
-      case Expect.Exponent:
-        return digit ? Expect.ExponentDigits : byte === 0x2b || byte === 0x2d ? Expect.ExponentSign : undefined
-      default:
-        return digit ? Expect.ExponentDigits : undefined
-    }
-  }
-
-  private pointOrExponent(byte: number): Expect | undefined {
-    return byte === 0x2e ? Expect.Point : (byte | 0x20) === 0x65 ? Expect.Exponent : undefined
-  }
-
-  private next(byte: number, at: number) {
-    if (isSpace(byte)) {
-      if (this.depth === 0 && this.many && byte === 0x0a) this.state = Expect.Value
-      return
-    }
-    if (this.depth === 0) return this.fail('something follows the JSON value', at)
-    if (byte === 0x5d || byte === 0x7d) return this.close(byte, at)
-    if (byte !== 0x2c) return this.fail("',' or a closing bracket is missing", at)
-    this.state = this.open[this.depth - 1] === 1 ? Expect.Key : Expect.Value
-  }
-
-  private openBracket(kind: 0 | 1, state: Expect, at: number) {
-    if (this.depth >= this.maxDepth) return this.fail(`JSON is nested more than ${this.maxDepth} levels deep`, at, true)
-    this.open[this.depth++] = kind
-    this.deepest = Math.max(this.deepest, this.depth)
-    this.state = state
-  }
-
-  private close(byte: number, at: number) {
-    const kind = byte === 0x7d ? 1 : 0
-    if (this.open[this.depth - 1] !== kind) return this.fail('a closing bracket does not fit its opening one', at)
-    this.depth--
-    this.valueEnded()
-  }
-
-  private valueEnded(): void {
+  #scalar(byte: number): void {
+    const word = words.get(byte)
+    if (byte === quote) this.#string()
+    else if (byte === minus || isDigit(byte)) this.#number()
+    else if (word) for (let at = 0; at < word.length; at++) this.#expect(word.charCodeAt(at), `'${word}' is misspelt`)
+    else
+      this.#fail(
+        byte < 0 && this.values === 0 && this.deepest === 0 ? 'there is no JSON value' : 'a value is missing or is no JSON',
+      )
     this.values++
-    this.state = Expect.Next
   }
 
-  private fail(problem: string, at: number, tooDeep = false) {
-    this.fault = { problem, at, tooDeep }
+  #string(): void {
+    this.#at++
+    for (;;) {
+      const bytes = this.#bytes
+      let at = this.#at
+      // Most bytes are inside strings: pass over them quickly.
+      while (at < bytes.length && bytes[at]! >= 0x20 && bytes[at] !== quote && bytes[at] !== backslash) at++
+      this.#at = at
+      const byte = this.#peek()
+      if (byte === quote) break
+      if (byte === backslash) this.#escape()
+      else if (byte < 0x20) this.#fail('a control character stands in a string')
+    }
+    this.#at++
+  }
+
+  #escape(): void {
+    this.#at++
+    const kind = this.#peek()
+    if (!escapes.includes(kind)) this.#fail('an escape sequence is wrong')
+    this.#at++
+    for (let digit = kind === 0x75 ? 4 : 0; digit > 0; digit--) {
+      if (!hexDigits.includes(this.#peek())) this.#fail('an escape sequence is wrong')
+      this.#at++
+    }
+  }
+
+  #number(): void {
+    if (this.#peek() === minus) this.#at++
+    if (this.#peek() === zero) this.#at++
+    else this.#digits()
+    if (this.#peek() === point) {
+      this.#at++
+      this.#digits()
+    }
+    if ((this.#peek() | 0x20) !== 0x65) return
+    this.#at++
+    if (this.#peek() === minus || this.#peek() === 0x2b) this.#at++
+    this.#digits()
+  }
+
+  #digits(): void {
+    if (!isDigit(this.#peek())) this.#fail('a number is incomplete')
+    do this.#at++
+    while (isDigit(this.#peek()))
+  }
+
+  #afterSpace(): number {
+    for (let byte = this.#peek(); ; byte = this.#peek()) {
+      if (!isSpace(byte)) return byte
+      if (byte === newline) this.#lines++
+      this.#at++
+    }
+  }
+
+  #expect(byte: number, otherwise: string): void {
+    if (this.#peek() !== byte) this.#fail(otherwise)
+    this.#at++
+  }
+
+  /** -1 at the end of the file. */
+  #peek(): number {
+    const byte = this.#bytes[this.#at]
+    if (byte !== undefined) return byte
+    for (;;) {
+      const { done, value } = this.#chunks.next()
+      if (done) return -1
+      this.#start += this.#at
+      this.#bytes = value
+      this.#at = 0
+      if (value.length > 0) return value[0]!
+    }
+  }
+
+  #fail(problem: string, tooDeep = false): never {
+    const isEnd = this.#peek() < 0 && (this.values > 0 || problem !== 'there is no JSON value')
+    throw new JsonFault(isEnd ? 'the JSON ends too early' : problem, this.#start + this.#at, tooDeep)
   }
 }
