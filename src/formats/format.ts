@@ -42,6 +42,6 @@ export const trapped = (trap: string, problem: string, evidence: Record<string, 
 })
 
 /** Call it in every loop that the file's content drives. */
-export function checkDeadline(limits: ReaderLimits): void {
+export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
   if (Date.now() > limits.deadline) throw new DeadlineExceeded('the file takes too long to read')
 }

@@ -1,4 +1,6 @@
 import type { Content } from '../body/content.js'
+import { scannerUnavailable } from '../errors.js'
+import type { EngineSetup, Scanned } from './yara/scanning.js'
 
 /** The three honest verdicts. A scanner that could not look at all throws `scannerUnavailable` instead. */
 export type ScanVerdict =
@@ -22,6 +24,12 @@ export interface ScanOptions {
   owner?: string | undefined
 }
 
+/** With what a worker scans a file that it has open, by `scanSource`. */
+export interface VisitScan {
+  setup: EngineSetup
+  deadlineOf(size: number): number
+}
+
 /** A virus scanner. What a scanner is, `virusScannerContract` in test/contract says. */
 export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
@@ -30,4 +38,12 @@ export interface VirusScanner {
   passesOver(kinds: readonly string[], options: ScanOptions): Promise<string[]>
   prove(): Promise<void>
   close(): Promise<void>
+  /** Where the validator's own workers can scan what they read, in one visit. */
+  readonly inVisit?: VisitScan | undefined
+}
+
+/** What was not scanned is called neither clean nor infected. */
+export function scannedOrThrow(scanned: Scanned): ScanVerdict {
+  if ('fault' in scanned) throw scannerUnavailable(`The file could not be scanned: ${scanned.fault}.`)
+  return scanned
 }

@@ -1,5 +1,5 @@
 import type { Content } from '../body/content.js'
-import type { EngineIdentity, ScanOptions, VirusScanner } from '../scanner/virus-scanner.js'
+import { type EngineIdentity, type ScanOptions, scannedOrThrow, type VirusScanner } from '../scanner/virus-scanner.js'
 import { megabyte } from '../units.js'
 import type { FileUnderTest, Scan, Submission } from './checks/check.js'
 import type { FailedLook, Findings } from './findings.js'
@@ -19,8 +19,10 @@ export interface OpenFile extends FileUnderTest {
   engine(): EngineIdentity | undefined
 }
 
-// Bytes. Below it, a scan costs less than it would cost to give one up.
+// Bytes. Below it, a scan costs less than it would cost to give one up, or is a part of the visit to the worker that reads the file.
 const scannedAhead = megabyte
+// A scanner that is asked over a socket works while the file is read here.
+const scannedAheadElsewhere = 16 * 1024
 
 /** One file on its way through the checks: each of its facts is found out once, when a check first asks. */
 export function openFile(submission: Submission, means: Means): OpenFile {
@@ -35,15 +37,22 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
   signal.addEventListener('abort', stopped, { once: true })
   if (signal.aborted) stopped()
+  const { inVisit } = means.scanner
+  const ahead = sizeBytes >= (inVisit ? scannedAhead : scannedAheadElsewhere)
   const scan = () => (scanning ??= scanWith(means.scanner, content!, { signal: stop.signal, owner: submission.owner }))
   return {
     submission,
     extension,
     tooLarge,
-    findings: () => (findings ??= means.look.at(submission, content!, extension)),
-    scan: async () => (scanned = await scan()),
+    findings: () =>
+      (findings ??= means.look.at(submission, content!, extension, rules.scanForViruses && !ahead ? inVisit : undefined)),
+    scan: async () => {
+      const found = await findings
+      const visit = found && 'scan' in found ? found.scan : undefined
+      return (scanned = visit ? await scanOf(visit, means.scanner) : await scan())
+    },
     scanAhead: () => {
-      if (tooLarge || !rules.scanForViruses || sizeBytes < scannedAhead || !rules.allowedExtensions.includes(extension)) return
+      if (tooLarge || !rules.scanForViruses || !ahead || !rules.allowedExtensions.includes(extension)) return
       // Thrown where the virus check asks for it; where an earlier check decides, it never is.
       scan().catch(() => {})
     },
@@ -63,6 +72,12 @@ export function openFile(submission: Submission, means: Means): OpenFile {
 export function extensionOf(filename: string): string {
   const dot = filename.lastIndexOf('.')
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
+}
+
+/** As the worker that read the file found it. */
+async function scanOf({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
+  const passesOver = async () => []
+  return { engine: await scanner.identity(), verdict: scannedOrThrow(scanned), passesOver, durationMs }
 }
 
 export async function scanWith(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {

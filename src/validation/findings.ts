@@ -1,5 +1,6 @@
 import type { Recognition } from '../formats/detect/detect.js'
 import type { FormatVerdict } from '../formats/format.js'
+import type { EngineSetup, Scanned } from '../scanner/yara/scanning.js'
 import type { WorkerFailure } from '../workers/work.js'
 
 export interface Job {
@@ -9,6 +10,8 @@ export interface Job {
   extension: string
   blank: boolean
   deadlineMs: number
+  /** With what it is scanned by the same worker, where it is to be; damage does not keep a lenient context from it. */
+  scan?: { setup: EngineSetup; damaged: boolean }
 }
 
 export interface RecognitionFinding {
@@ -31,6 +34,8 @@ export interface Findings {
   recognition: RecognitionFinding
   blankness: { blank: boolean; durationMs: number } | null
   soundness: SoundnessFinding | null
+  /** Where the worker that read it has scanned it as well. */
+  scan?: { scanned: Scanned; durationMs: number }
 }
 
 /** Two workers in a row ended over one file. */

@@ -1,5 +1,5 @@
 import { decodeImagesWith } from '../formats/image/vips.js'
-import { FileSource, MemorySource } from '../formats/random-access-source.js'
+import { FileSource, MemorySource, type RandomAccessSource } from '../formats/random-access-source.js'
 import type { WorkerCall } from '../workers/work.js'
 import { examine, type ReaderOverrides } from './examine.js'
 import type { Findings, Job } from './findings.js'
@@ -15,17 +15,36 @@ decodeImagesWith(async () => {
   return { outcome: 'too_slow' }
 })
 
-/** What is found in a file; 'image' where that takes native code, which a thread does not run. */
-export async function read(job: Job, { bytes }: Pick<WorkerCall, 'bytes'>): Promise<Findings | 'image'> {
+/** What a visit to a worker gives. `image`: it takes native code to read, which a thread does not run. */
+export interface Visit {
+  findings: Findings
+  image: boolean
+}
+
+/** What is found in a file and, where that is wanted, what a scan of it finds. */
+export async function read(job: Job, call: WorkerCall): Promise<Visit> {
   imageMet = false
   path = job.path
-  const file = bytes ? undefined : new FileSource(job.path!, job.extension)
+  const file = call.bytes ? undefined : new FileSource(job.path!, job.extension)
+  const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
-    const findings = await examine(file ?? new MemorySource(bytes!, job.extension), job, overrides)
-    return imageMet ? 'image' : findings
+    const findings = await examine(source, job, overrides)
+    const image = imageMet
+    const wanted = job.scan && (image || isKept(findings, job.scan.damaged))
+    return { findings: wanted ? { ...findings, scan: await scanned(source, job, call) } : findings, image }
   } finally {
     file?.close()
   }
+}
+
+/** Whether no other check refuses it, so that the scan decides. */
+const isKept = ({ blankness, soundness }: Findings, damaged: boolean): boolean =>
+  !blankness?.blank && soundness !== null && (soundness.verdict.sound || (damaged && !soundness.verdict.trap))
+
+async function scanned(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<Findings['scan']> {
+  const { scanSource } = await import('../scanner/yara/scanning.js')
+  const start = performance.now()
+  return { scanned: await scanSource(source, scan!.setup, call), durationMs: performance.now() - start }
 }
 
 export const pathUnderTest = (): string | undefined => path

@@ -17,6 +17,8 @@ export interface Work {
   deadlineMs: number
   /** Whether one that hung is tried again. */
   retryHung: boolean
+  /** Where the second attempt is to do less than the first. */
+  again?: { data: unknown; deadlineMs: number }
 }
 
 export interface WorkerCall {

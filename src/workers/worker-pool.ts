@@ -157,6 +157,7 @@ export class WorkerPool {
       error instanceof NotStarted || (error instanceof WorkerFailed && (error.failure !== 'hung' || task.work.retryHung))
     if (again && task.attempts < attempts) {
       task.alone = error instanceof WorkerFailed && error.failure === 'out_of_memory'
+      task.work = { ...task.work, ...task.work.again }
       this.#queue.addAgain(task)
       return
     }

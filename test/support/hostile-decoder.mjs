@@ -1,5 +1,5 @@
 // Stands in for libvips in the process that decodes images, and goes wrong as native code can: loaded there through
-// `decoderModule`. What it does is the last word of the file, behind a whole PNG.
+// `decoderModule`. What it does is the last word of the file, behind a whole TIFF.
 import { pbkdf2 } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

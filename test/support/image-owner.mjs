@@ -10,11 +10,11 @@ const validator = createValidator({
 })
 const content = await openLocalContent(process.argv[2])
 void validator.validate({
-  originalFilename: 'a.png',
+  originalFilename: 'a.tif',
   content,
   sizeBytes: content.size,
   signal: new AbortController().signal,
-  rules: { contextKey: 'a', allowedExtensions: ['png'], maxFileSizeMb: 10, rejectCorruptFiles: true },
+  rules: { contextKey: 'a', allowedExtensions: ['tif'], maxFileSizeMb: 10, rejectCorruptFiles: true },
 })
 const look = setInterval(() => {
   const [pid] = validator.pool.processes

@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { ValidationReport } from '../../src/validation/checks/check.js'
 import { createValidator, type ValidatorOptions } from '../../src/validation/validator.js'
 import { openSandbox } from '../../src/workers/sandbox.js'
-import { png } from '../support/samples/image.js'
+import { tiff } from '../support/samples/image.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
 // The processes are real and run the compiled engine; only what stands in for libvips goes wrong, and that for real.
@@ -27,8 +27,8 @@ const start = (options: Partial<ValidatorOptions> = {}) => {
   return validator
 }
 
-/** A whole PNG; what the decoder does with it stands behind it. */
-const image = (deed = 'nothing') => submission('a.png', Buffer.concat([whole, Buffer.from(`do:${deed}`)]))
+/** A whole TIFF; what the decoder does with it stands behind it. */
+const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([whole, Buffer.from(`do:${deed}`)]))
 
 const isAlive = (pid: number) => {
   try {
@@ -43,7 +43,7 @@ const untilGone = async (pids: number[]) => {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'assay-images-'))
-  whole = await png()
+  whole = await tiff('none')
 })
 afterEach(async () => {
   await Promise.all(open.splice(0).map((validator) => validator.close()))
@@ -178,7 +178,7 @@ describe('the processes', () => {
   })
 
   test('end with a service that is killed with -9, in the middle of an image too', async () => {
-    const path = join(folder, 'endless.png')
+    const path = join(folder, 'endless.tif')
     await writeFile(path, Buffer.concat([whole, Buffer.from('do:spin')]))
     const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = await once(service.stdout, 'data')
@@ -230,9 +230,9 @@ describe('the processes', () => {
     if (!sandbox) return
     expect(await taken({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
     const real = start({ decoderModule: undefined, sandbox: openSandbox(folder) })
-    const large = await onDisk(join(folder, 'large.png'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
-    expect(await real.validate(submission('a.png', large))).toMatchObject({ outcome: 'accepted' })
-    expect(await real.validate(submission('a.png', whole))).toMatchObject({ outcome: 'accepted' })
+    const large = await onDisk(join(folder, 'large.tif'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
+    expect(await real.validate(submission('a.tif', large))).toMatchObject({ outcome: 'accepted' })
+    expect(await real.validate(submission('a.tif', whole))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('leave no folder behind: what killed services left is removed, of the living, of other hosts and of other names it is not', async () => {
@@ -263,9 +263,9 @@ describe('the processes', () => {
 
   test('read large images where they lie, brackets in the name or not', async () => {
     const validator = start()
-    for (const name of ['large.png', 'large.png[page=3]']) {
+    for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await onDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
-      expect(await validator.validate(submission('a.png', content))).toMatchObject({ outcome: 'accepted' })
+      expect(await validator.validate(submission('a.tif', content))).toMatchObject({ outcome: 'accepted' })
     }
   })
 })

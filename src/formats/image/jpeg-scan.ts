@@ -1,29 +1,27 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
+import { type FrameComponent, type JpegFrame, readJpegFrame } from './jpeg-frame.js'
 import { type Followed, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
 
-interface FrameComponent {
-  id: number
-  across: number
-  down: number
-}
-
-interface Frame {
-  width: number
-  height: number
-  components: FrameComponent[]
+/** What following the scans shows. `plain`: every code of a picture that is put together as it should be was followed. */
+export interface ScansWalked {
+  fault?: string
+  plain: boolean
 }
 
 /** What cameras leave before a marker: few bytes, or many of the same. More are codes that damage has displaced. */
 const paddingBytes = 16
+/** The first and the last coefficient of a sequential scan, and no refinement. */
+const wholeSpectrum = 0x003f00
+/** Of one unit, in all components: readers have room for no more. */
+const mostBlocks = 10
 const noEnd = 'it ends without its end marker: it is truncated'
 
 /**
- * What is wrong with the data of a sequential JPEG behind its last pixel, where libvips does not look: codes are left over, or
- * the end is missing. Undefined too for what is coded otherwise, and where segments are odd: readers complain of those themselves.
+ * Follows the data of a sequential JPEG to its end, further than libvips looks: codes are left over, or the end is missing. What is coded
+ * or put together otherwise has no fault here, nor is it plain.
  */
-export const dataFault = (source: RandomAccessSource, limits: ReaderLimits): string | undefined =>
-  new ScanWalk(source, limits).run()
+export const walkScans = (source: RandomAccessSource, limits: ReaderLimits): ScansWalked => new ScanWalk(source, limits).run()
 
 /**
  * True where `count` bytes that a reader found in front of a marker, behind the start of the first scan, are displaced codes:
@@ -51,36 +49,41 @@ export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count
 
 const isUniform = (bytes: Buffer) => bytes.every((byte) => byte === bytes[0])
 
+const odd: ScansWalked = { plain: false }
+
 class ScanWalk {
-  private frame: Frame | undefined
+  private frame: JpegFrame | undefined
   private restart = 0
+  private plain = true
   private readonly tables = new Map<number, HuffmanTable>()
+  private readonly quantisations = new Set<number>()
+  private readonly scanned = new Set<FrameComponent>()
 
   constructor(
     private readonly source: RandomAccessSource,
     private readonly limits: ReaderLimits,
   ) {}
 
-  run(): string | undefined {
+  run(): ScansWalked {
     for (let at = 2; ; ) {
       checkDeadline(this.limits)
       const marker = this.marker(at)
-      if (!marker) return this.frame && noEnd
+      if (!marker) return this.frame ? { fault: noEnd, plain: false } : odd
       const { code, after } = marker
-      if (code === 0xd9) return undefined
+      this.expect(after - 2 === at)
+      if (code === 0xd9)
+        return { plain: this.plain && this.frame !== undefined && this.scanned.size === this.frame.components.length }
       at = after
-      if (code === 0x01 || (code >= 0xd0 && code <= 0xd8)) continue
+      if (code === 0x01 || (code >= 0xd0 && code <= 0xd8)) {
+        this.expect(false)
+        continue
+      }
       const head = this.source.read(after, 2)
       const length = head.length < 2 ? 0 : head.readUInt16BE(0)
-      if (length < 2) return undefined
       const body = this.source.read(after + 2, length - 2)
+      if (length < 2 || !this.takesSegment(code, body)) return odd
+      this.expect(body.length === length - 2)
       at += length
-      if (code === 0xc4) this.readTables(body)
-      else if (code === 0xdd) this.restart = body.length >= 2 ? body.readUInt16BE(0) : 0
-      else if (code === 0xc0 || code === 0xc1) this.frame = readFrame(body)
-      // Progressive, lossless, arithmetic and hierarchical ones.
-      else if (code >= 0xc2 && code <= 0xcf) return undefined
-      if (code === 0xdc) return undefined
       if (code !== 0xda) continue
       const end = this.followScan(body, at)
       if (typeof end !== 'number') return end
@@ -88,43 +91,82 @@ class ScanWalk {
     }
   }
 
+  private expect(usual: boolean): void {
+    if (!usual) this.plain = false
+  }
+
+  /** False for what is coded in another way: progressive, lossless, arithmetic, hierarchical, of a height that comes later. */
+  private takesSegment(code: number, body: Buffer): boolean {
+    if (code === 0xc4) this.readTables(body)
+    else if (code === 0xdb) this.readQuantisations(body)
+    else if (code === 0xdd) {
+      this.expect(body.length === 2)
+      this.restart = body.length >= 2 ? body.readUInt16BE(0) : 0
+    } else if (code === 0xc0 || code === 0xc1) {
+      this.expect(this.frame === undefined)
+      this.frame = readJpegFrame(body)
+      this.expect(this.frame?.usual === true)
+    } else if ((code >= 0xc2 && code <= 0xcf) || code === 0xdc) return false
+    else this.expect(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
+    return true
+  }
+
   private readTables(body: Buffer): void {
-    for (let at = 0; at + 17 <= body.length; ) {
+    let at = 0
+    while (at + 17 <= body.length) {
       const counts = body.subarray(at + 1, at + 17)
       const size = counts.reduce((sum, count) => sum + count, 0)
       const symbols = body.subarray(at + 17, at + 17 + size)
       const table = symbols.length === size ? huffmanTable(counts, symbols) : undefined
-      if (table) this.tables.set(body[at]!, table)
+      const which = body[at]!
+      if (table) this.tables.set(which, table)
+      this.expect(table !== undefined && size <= 256 && (which & 0xef) <= 3)
+      // The length of a difference, in bits.
+      if (which < 0x10) this.expect(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }
+    this.expect(at === body.length)
   }
 
-  private followScan(body: Buffer, start: number): number | string | undefined {
+  private readQuantisations(body: Buffer): void {
+    let at = 0
+    for (; at < body.length; at += body[at]! >> 4 ? 129 : 65) {
+      this.expect((body[at]! & 0xef) <= 3)
+      this.quantisations.add(body[at]! & 15)
+    }
+    this.expect(at === body.length)
+  }
+
+  /** The place behind the scan. */
+  private followScan(body: Buffer, start: number): number | ScansWalked {
     const parts = this.frame && this.partsOf(this.frame, body)
-    if (!parts) return undefined
+    if (!parts) return odd
     let at = start
+    let restarts = 0
     for (let done = 0; done < parts.units; ) {
       const units = Math.min(this.restart || parts.units, parts.units - done)
       const followed = followCodes(this.source, this.limits, at, units, parts.components)
-      if (!followed) return 'its data ends before its picture does'
+      if (!followed) return { fault: 'its data ends before its picture does', plain: false }
       done += units
       const marker = this.marker(followed.end)
-      if (!marker) return noEnd
-      if (this.isLeftOver(followed, marker.after - 2)) return 'codes are left over where a part of its picture ends'
+      if (!marker) return { fault: noEnd, plain: false }
+      if (this.isLeftOver(followed, marker.after - 2))
+        return { fault: 'codes are left over where a part of its picture ends', plain: false }
+      this.expect(!followed.displaced)
       if (done >= parts.units) return followed.end
       // Where another marker stands, readers complain themselves.
-      if (marker.code < 0xd0 || marker.code > 0xd7) return undefined
+      if (marker.code < 0xd0 || marker.code > 0xd7) return odd
+      this.expect(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after
     }
     return at
   }
 
-  private partsOf(
-    { width, height, components }: Frame,
-    body: Buffer,
-  ): { units: number; components: ScanComponent[] } | undefined {
+  private partsOf(frame: JpegFrame, body: Buffer): { units: number; components: ScanComponent[] } | undefined {
+    const { width, height, components } = frame
     const count = body[0] ?? 0
     if (count < 1 || count > 4 || body.length < 1 + count * 2) return undefined
+    this.expect(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === wholeSpectrum)
     const widest = Math.max(...components.map(({ across }) => across))
     const highest = Math.max(...components.map(({ down }) => down))
     const parts: ScanComponent[] = []
@@ -135,11 +177,14 @@ class ScanWalk {
       const dc = this.tables.get(which >> 4)
       const ac = this.tables.get(0x10 | (which & 15))
       if (!component || !dc || !ac) return undefined
+      this.expect(!this.scanned.has(component) && this.quantisations.has(component.quantisation))
+      this.scanned.add(component)
       const { across, down } = component
       parts.push({ blocks: count === 1 ? 1 : across * down, dc, ac })
       if (count === 1)
         units = Math.ceil(Math.ceil((width * across) / widest) / 8) * Math.ceil(Math.ceil((height * down) / highest) / 8)
     }
+    this.expect(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= mostBlocks)
     return { units, components: parts }
   }
 
@@ -155,18 +200,9 @@ class ScanWalk {
   }
 }
 
-function readFrame(body: Buffer): Frame | undefined {
-  if (body.length < 6) return undefined
-  const components: FrameComponent[] = []
-  for (let at = 6; at + 3 <= body.length && components.length < body[5]!; at += 3)
-    components.push({ id: body[at]!, across: body[at + 1]! >> 4, down: body[at + 1]! & 15 })
-  const possible = components.length > 0 && components.every(({ across, down }) => across > 0 && down > 0)
-  return possible ? { width: body.readUInt16BE(3), height: body.readUInt16BE(1), components } : undefined
-}
-
 export function nextMarker(
   source: RandomAccessSource,
-  limits: ReaderLimits,
+  limits: Pick<ReaderLimits, 'deadline'>,
   at: number,
 ): { code: number; after: number } | undefined {
   let offset = at

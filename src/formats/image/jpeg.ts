@@ -1,6 +1,6 @@
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { areCodes, dataFault, nextMarker } from './jpeg-scan.js'
+import { areCodes, nextMarker, walkScans } from './jpeg-scan.js'
 import { pixelFlood } from './pixels.js'
 import { decode } from './vips.js'
 
@@ -23,7 +23,10 @@ const unsupported =
 // Telephones take photographs of 200 megapixels.
 const cameraTimes = 2.25
 
-/** JPEG: the frame header, then every scan by libvips. A missing end and damaged scans are refused, bytes after the image pass. */
+/**
+ * JPEG: the frame header, then every scan. Those of plain sequential ones are followed here, code by code; what is coded or put together
+ * otherwise libvips decodes. A missing end and damaged scans are refused, bytes after the image pass.
+ */
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
   if (start.length < 3 || start[0] !== 0xff || start[1] !== 0xd8 || start[2] !== 0xff)
@@ -33,6 +36,9 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const evidence = { width: frame.width, height: frame.height }
   const flood = pixelFlood('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
   if (flood) return flood
+  const walk = walkScans(source, limits)
+  if (walk.fault) return broken(`the JPEG is damaged: ${walk.fault}`, evidence)
+  if (walk.plain) return sound([], evidence)
   const maxPixels = frame.width * frame.height
   let decoding = await decode(source, limits, { failOn: 'warning', maxPixels })
   const notes: string[] = []
@@ -43,8 +49,6 @@ export const readJpeg: FormatReader = async (source, limits) => {
     notes.push(`repaired by readers: ${decoding.message}`)
     decoding = await decode(source, limits, { failOn: 'error', maxPixels })
   }
-  const damage = dataFault(source, limits)
-  if (damage) return broken(`the JPEG is damaged: ${damage}`, evidence)
   if (decoding.outcome === 'decoded') return sound(notes, evidence)
   if (decoding.outcome === 'refused' && !unsupported.test(decoding.message))
     return broken(`the JPEG is damaged or truncated: ${decoding.message}`, evidence)
@@ -57,7 +61,13 @@ export const readJpeg: FormatReader = async (source, limits) => {
   )
 }
 
-function findFrame(source: RandomAccessSource, limits: ReaderLimits): Frame | string {
+/** Whether it is coded so that only libvips decodes it; as far as its header tells. */
+export const isProgressive = (source: RandomAccessSource): boolean => {
+  const frame = findFrame(source, { deadline: Number.POSITIVE_INFINITY })
+  return typeof frame !== 'string' && frame.process > 1
+}
+
+function findFrame(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadline'>): Frame | string {
   let at = 2
   for (;;) {
     checkDeadline(limits)

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib'
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { pixelFlood } from './pixels.js'
-import { decode } from './vips.js'
+import { type DataPart, type PngPicture, pixelFault } from './png-data.js'
 
 const signature = Buffer.from('89504e470d0a1a0a', 'hex')
 
@@ -10,14 +10,16 @@ const depths: Record<number, number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [
 
 const channels: Record<number, number> = { 2: 3, 4: 2, 6: 4 }
 
-interface Header {
-  width: number
-  height: number
+interface Header extends PngPicture {
   colourType: number
-  bits: number
 }
 
-/** PNG and APNG: chunk order, the CRC of every chunk, and the pixels by libvips. Bytes after IEND pass. */
+interface Walk {
+  notes: string[]
+  data: DataPart[]
+}
+
+/** PNG and APNG: chunk order, the CRC of every chunk, and every row of the picture. Bytes after IEND pass. */
 export const readPng: FormatReader = async (source, limits) => {
   if (!source.read(0, 8).equals(signature)) return broken('does not start with the PNG signature')
   const header = readHeader(source.read(8, 25))
@@ -25,28 +27,14 @@ export const readPng: FormatReader = async (source, limits) => {
   const evidence = { width: header.width, height: header.height }
   const flood = pixelFlood('PNG', header, limits)
   if (flood) return flood
-  const notes: string[] = []
-  const end = walkChunks(source, limits, header, notes)
+  const walk: Walk = { notes: [], data: [] }
+  const end = walkChunks(source, limits, header, walk)
   if (typeof end === 'string') return broken(end, evidence)
+  const fault = await pixelFault(source, walk.data, header, limits)
+  if (fault) return broken(`the pixels cannot be decoded: ${fault}`, evidence)
   const after = source.size - end
-  if (after === 0) return decodePixels(source, limits, header, notes)
-  notes.push(`${after} bytes after the end of the image`)
-  const verdict = await decodePixels(source, limits, header, notes)
-  verdict.evidence = { ...verdict.evidence, bytes_after_end: after }
-  return verdict
-}
-
-async function decodePixels(
-  source: RandomAccessSource,
-  limits: ReaderLimits,
-  { width, height }: Header,
-  notes: string[],
-): Promise<FormatVerdict> {
-  const evidence = { width, height }
-  const decoding = await decode(source, limits, { failOn: 'error', maxPixels: width * height })
-  if (decoding.outcome === 'refused') return broken(`the pixels cannot be decoded: ${decoding.message}`, evidence)
-  if (decoding.outcome === 'too_large') notes.push('too large to be decoded: chunks and their checksums only')
-  return sound(notes, evidence)
+  if (after === 0) return sound(walk.notes, evidence)
+  return sound([...walk.notes, `${after} bytes after the end of the image`], { ...evidence, bytes_after_end: after })
 }
 
 function readHeader(chunk: Buffer): Header | string {
@@ -68,10 +56,11 @@ function readHeader(chunk: Buffer): Header | string {
     return `the PNG header gives colour type ${colourType} at ${depth} bits, which does not exist`
   if (compression !== 0 || filter !== 0 || interlace > 1)
     return 'the PNG header names an unknown compression, filter or interlacing'
-  return { width, height, colourType, bits: depth * (channels[colourType] ?? 1) }
+  return { width, height, colourType, bits: depth * (channels[colourType] ?? 1), interlaced: interlace === 1 }
 }
 
-function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, notes: string[]): number | string {
+/** The place where the picture ends, or what is wrong. */
+function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, { notes, data }: Walk): number | string {
   const seen = new Set<string>()
   let at = 8
   let afterData = false
@@ -81,16 +70,17 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
     if (head.length < 8) return 'the PNG is cut off in the head of a chunk'
     const length = head.readUInt32BE(0)
     const type = head.toString('latin1', 4, 8)
-    if (!/^[A-Za-z]{4}$/.test(type)) return `at byte ${at} of the PNG stands something that is no chunk`
+    if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `at byte ${at} of the PNG stands something that is no chunk`
     if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is cut off in its ${type} chunk`
     if (!crcMatches(source, limits, at + 4, length + 4)) {
-      // Upper case means that the picture cannot be read without it; readers leave out the other chunks and go on.
-      if (/^[A-Z]/.test(type)) return `the checksum of the PNG's ${type} chunk is wrong`
+      // Upper case means that the picture cannot be read without it; readers leave out the other chunks and go on, but not all without tRNS.
+      if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is wrong`
       notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
     }
     if (type === 'IHDR' && at !== 8) return 'the PNG has two headers'
     if (type === 'PLTE' && (length === 0 || length % 3 !== 0 || length > 768) && header.colourType === 3)
       return 'the palette of the PNG has an impossible length'
+    if (type === 'IDAT') data.push({ start: at + 8, end: at + 8 + length })
     if (type === 'IDAT' && afterData) return 'the image data of the PNG is interrupted by another chunk'
     if (type !== 'IDAT' && seen.has('IDAT')) afterData = true
     if (type === 'IDAT' && header.colourType === 3 && !seen.has('PLTE'))

@@ -4,11 +4,11 @@ import { scannerUnavailable } from '../../errors.js'
 import { compiled } from '../../workers/compiled.js'
 import { NotStarted, type Work, WorkerFailed } from '../../workers/work.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
-import type { ScanOptions, ScanVerdict } from '../virus-scanner.js'
+import { type ScanOptions, type ScanVerdict, scannedOrThrow, type VisitScan } from '../virus-scanner.js'
 import { type EngineKind, FaultyRules } from './engine.js'
 import type { UnpackLimits } from './limits.js'
 import type { RuleSource } from './rules.js'
-import type { EngineFacts, EngineSetup, ScanJob } from './scanning.js'
+import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
 
 export interface ScanWorkOptions {
   kind: EngineKind
@@ -42,6 +42,12 @@ export class ScanWork {
     }
   }
 
+  /** For workers of another's: undefined where scans want processes of their own, or another module. */
+  inVisit(): VisitScan | undefined {
+    const { deadlineOf, module } = this.#options
+    return this.#work.apart || module ? undefined : { setup: this.#setup, deadlineOf }
+  }
+
   async describe(): Promise<EngineFacts> {
     const work = { ...this.#work, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
     const facts = await this.#run<EngineFacts | { faulty: string }>(work, new AbortController().signal)
@@ -53,9 +59,7 @@ export class ScanWork {
     const data: ScanJob = { ...this.#setup, path, size }
     const deadlineMs = this.#options.deadlineOf(size)
     const work = { ...this.#work, run: 'scan', data, bytes, size, owner, deadlineMs }
-    const verdict = await this.#run<ScanVerdict | { fault: string }>(work, signal)
-    if ('fault' in verdict) throw scannerUnavailable(`The file could not be scanned: ${verdict.fault}.`)
-    return verdict
+    return scannedOrThrow(await this.#run<Scanned>(work, signal))
   }
 
   async #run<T>(work: Work, signal: AbortSignal): Promise<T> {

@@ -1,4 +1,4 @@
-import { FileSource, MemorySource } from '../../formats/random-access-source.js'
+import { FileSource, MemorySource, type RandomAccessSource } from '../../formats/random-access-source.js'
 import type { WorkerCall } from '../../workers/work.js'
 import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../virus-scanner.js'
@@ -14,6 +14,9 @@ export interface EngineSetup {
 }
 
 export type ScanJob = EngineSetup & { path: string | undefined; size: number }
+
+/** A fault is ours, or the engine's. */
+export type Scanned = ScanVerdict | { fault: string }
 
 export interface EngineFacts {
   version: string
@@ -45,18 +48,29 @@ export async function describeEngine(setup: EngineSetup, { settings }: WorkerCal
   }
 }
 
-export async function scan(job: ScanJob, { bytes, settings, cancelled }: WorkerCall): Promise<ScanVerdict | { fault: string }> {
-  const engine = await engineFor(job, settings)
+export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
   let file: FileSource | undefined
   try {
     file = job.path === undefined ? undefined : new FileSource(job.path)
-    const provedAt = engine.prove()
-    const { find } = engine
-    const source = file ?? new MemorySource(bytes ?? Buffer.alloc(0))
-    return { ...(await lookAt(source, { find, limits: job.limits, cancelled })), provedAt }
+    return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
     return { fault: (error as Error).message }
   } finally {
     file?.close()
+  }
+}
+
+/** Scans what is open already, with the engine that this worker keeps. */
+export async function scanSource(
+  source: RandomAccessSource,
+  setup: EngineSetup,
+  { settings, cancelled }: Pick<WorkerCall, 'settings' | 'cancelled'>,
+): Promise<Scanned> {
+  const engine = await engineFor(setup, settings)
+  try {
+    const provedAt = engine.prove()
+    return { ...(await lookAt(source, { find: engine.find, limits: setup.limits, cancelled })), provedAt }
+  } catch (error) {
+    return { fault: (error as Error).message }
   }
 }

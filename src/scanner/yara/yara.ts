@@ -9,7 +9,7 @@ import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import { memoryContent } from '../memory-content.js'
 import { lookAt } from '../unpack.js'
-import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from '../virus-scanner.js'
+import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner, VisitScan } from '../virus-scanner.js'
 import { directoryOf, localHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
 import { type UnpackLimits, unpackLimits } from './limits.js'
@@ -46,6 +46,7 @@ const patience = (size: number) => 60_000 + size / 10_000
 
 /** VirusTotal's YARA-X inside the process, with rules of our own: no virus scanner with a vendor's signatures, and it says so. */
 export class YaraScanner implements VirusScanner {
+  readonly inVisit: VisitScan | undefined
   readonly #work: ScanWork
   readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
@@ -64,6 +65,8 @@ export class YaraScanner implements VirusScanner {
   }) {
     this.#work = parts.work
     this.#ownPool = parts.ownPool
+    // The WebAssembly engine takes its memory once, in a pool of its own.
+    this.inVisit = parts.ownPool ? undefined : parts.work.inVisit()
     this.#inline = parts.inline
     this.#smallLimits = parts.smallLimits
     this.#identity = parts.identity

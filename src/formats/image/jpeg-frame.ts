@@ -1,0 +1,35 @@
+export interface FrameComponent {
+  id: number
+  across: number
+  down: number
+  quantisation: number
+}
+
+export interface JpegFrame {
+  width: number
+  height: number
+  components: FrameComponent[]
+  /** Every reader takes it: eight bits, grey, three colours or four, sampled up to four times. */
+  usual: boolean
+}
+
+const widest = 65_500
+
+/** The frame header of a sequential JPEG; undefined where it makes no picture. */
+export function readJpegFrame(body: Buffer): JpegFrame | undefined {
+  if (body.length < 6) return undefined
+  const count = body[5]!
+  const components: FrameComponent[] = []
+  for (let at = 6; at + 3 <= body.length && components.length < count; at += 3)
+    components.push({ id: body[at]!, across: body[at + 1]! >> 4, down: body[at + 1]! & 15, quantisation: body[at + 2]! })
+  if (components.length === 0 || components.some(({ across, down }) => across === 0 || down === 0)) return undefined
+  const [height, width] = [body.readUInt16BE(1), body.readUInt16BE(3)]
+  const usual =
+    body[0] === 8 &&
+    [1, 3, 4].includes(count) &&
+    body.length === 6 + 3 * count &&
+    Math.max(width, height) <= widest &&
+    new Set(components.map(({ id }) => id)).size === count &&
+    components.every(({ across, down }) => across <= 4 && down <= 4)
+  return { width, height, components, usual }
+}
