@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import type { Entry } from '../../src/ledger/entry.js'
+import { moveStatement } from '../../src/ledger/move.js'
 import { Books } from '../support/accounting.js'
 
 let books: Books
@@ -77,4 +78,25 @@ test('what a process left pending when it died is moved with the next, and not w
     await books.rows('DELETE FROM pending_moves')
   }
   expect(await books.held(context.contextId)).toEqual({ files: 3, bytes: 13 })
+})
+
+test('an upload looks for its own path in the journal of garbage, however much its tenant has there', async () => {
+  const context = await books.context('garbage')
+  const entry = await books.upload(context, 1)
+  await books.rows(
+    `INSERT INTO blob_garbage (tenant_id, blob_path, due_at)
+     SELECT $1, $1 || '/waits/' || n, now() + interval '1 hour' FROM generate_series(1, 3000) n`,
+    [books.tenantId],
+  )
+  const client = new pg.Client({ connectionString: books.url })
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query(moveStatement(books.tenantId, [entry]))
+  const { rows } = await client.query(
+    "SELECT seq_tup_read + idx_tup_fetch AS read FROM pg_stat_xact_user_tables WHERE relname = 'blob_garbage'",
+  )
+  await client.query('ROLLBACK')
+  await client.end()
+  await books.rows("DELETE FROM blob_garbage WHERE blob_path LIKE '%/waits/%'")
+  expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
