@@ -11,35 +11,31 @@ import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { ApiKeyService } from './api-key.service.js'
 import { ApiKey, ApiKeyPage, ApiKeysArgs, CreateApiKeyInput, CreatedApiKey, RecentCallsArgs, RotateArgs } from './api-key.type.js'
 
+interface Parts {
+  apiKeys: ApiKeyService
+  idempotency: IdempotencyService
+  callLogs: CallLogService
+  contexts: FileContextService
+}
+
 @Resolver(() => ApiKey)
 export class ApiKeyResolver {
-  readonly #apiKeys: ApiKeyService
-  readonly #idempotency: IdempotencyService
-  readonly #callLogs: CallLogService
-  readonly #contexts: FileContextService
+  readonly #parts: Parts
 
-  constructor(parts: {
-    apiKeys: ApiKeyService
-    idempotency: IdempotencyService
-    callLogs: CallLogService
-    contexts: FileContextService
-  }) {
-    this.#apiKeys = parts.apiKeys
-    this.#idempotency = parts.idempotency
-    this.#callLogs = parts.callLogs
-    this.#contexts = parts.contexts
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   @Requires('admin')
   @Query(() => ApiKeyPage, { description: 'The tenant’s API keys, newest first.' })
   apiKeys(@By() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
-    return this.#apiKeys.list(actor, args)
+    return this.#parts.apiKeys.list(actor, args)
   }
 
   @Requires('admin')
   @Query(() => ApiKey, { description: 'One API key.' })
   apiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#apiKeys.get(actor, apiKeyId)
+    return this.#parts.apiKeys.get(actor, apiKeyId)
   }
 
   @Requires('admin')
@@ -50,13 +46,14 @@ export class ApiKeyResolver {
     @Arg('input', () => CreateApiKeyInput, { description: 'What it is to be.' }) input: CreateApiKeyInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
-    return this.#idempotency.once(
+    return this.#parts.idempotency.once(
       actor,
       { key: idempotencyKey ?? call.idempotencyKey, operation: 'createApiKey', request: input },
       {
-        perform: (answer) => this.#apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
+        perform: (answer) =>
+          this.#parts.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
         // A secret is kept nowhere, not even for a repetition: the answer can only say which key it was.
-        replay: ({ apiKeyId }) => this.#idempotency.secretIsGone(String(apiKeyId)),
+        replay: ({ apiKeyId }) => this.#parts.idempotency.secretIsGone(String(apiKeyId)),
       },
     )
   }
@@ -64,25 +61,25 @@ export class ApiKeyResolver {
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Enables a disabled key.' })
   enableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#apiKeys.enable(actor, apiKeyId)
+    return this.#parts.apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Disables an active key.' })
   disableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#apiKeys.disable(actor, apiKeyId)
+    return this.#parts.apiKeys.disable(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => ApiKey, { description: 'Revokes a key, for good.' })
   revokeApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#apiKeys.revoke(actor, apiKeyId)
+    return this.#parts.apiKeys.revoke(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => CreatedApiKey, { description: 'Gives a key a new secret; the old one lives on for graceSeconds.' })
   rotateApiKey(@By() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
-    return this.#apiKeys.rotate(actor, apiKeyId, graceSeconds)
+    return this.#parts.apiKeys.rotate(actor, apiKeyId, graceSeconds)
   }
 
   @Requires('admin')
@@ -93,7 +90,9 @@ export class ApiKeyResolver {
   async contexts(@CurrentCall() call: Call, @Root() key: ApiKey): Promise<string[] | null> {
     const { tenantId } = call.requireActor()
     const found = await Promise.all(
-      (key.contextIds ?? []).map((id) => batched(call, 'ApiKey.contexts', id, (ids) => this.#contexts.byIds(tenantId, ids))),
+      (key.contextIds ?? []).map((id) =>
+        batched(call, 'ApiKey.contexts', id, (ids) => this.#parts.contexts.byIds(tenantId, ids)),
+      ),
     )
     return key.contextIds && found.flatMap((context) => context?.contextKey ?? [])
   }
@@ -108,7 +107,7 @@ export class ApiKeyResolver {
     const { tenantId } = call.requireActor()
     return (
       (await batched(call, `ApiKey.recentCalls(${first})`, key.apiKeyId, (ids) =>
-        this.#callLogs.recentByKeys(tenantId, ids, first),
+        this.#parts.callLogs.recentByKeys(tenantId, ids, first),
       )) ?? []
     )
   }

@@ -13,27 +13,21 @@ import type { ApiKey, CreateApiKeyInput, CreatedApiKey } from './api-key.type.js
 
 const day = 86_400_000
 
+interface Parts {
+  db: Database
+  ledger: Ledger
+  contexts: FileContextService
+  /** Called with every change once it is committed: this process forgets at once what others forget by NOTIFY. */
+  forget: (apiKeyId: string) => void
+  lastUse: (apiKeyId: string) => Date | undefined
+}
+
 /** API keys (spec §2 and §3): created, disabled, enabled, revoked, rotated. */
 export class ApiKeyService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #contexts: FileContextService
-  /** Called with every change once it is committed: this process forgets at once what others forget by NOTIFY. */
-  readonly #forget: (apiKeyId: string) => void
-  readonly #lastUse: (apiKeyId: string) => Date | undefined
+  readonly #parts: Parts
 
-  constructor(parts: {
-    db: Database
-    ledger: Ledger
-    contexts: FileContextService
-    forget: (apiKeyId: string) => void
-    lastUse: (apiKeyId: string) => Date | undefined
-  }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#contexts = parts.contexts
-    this.#forget = parts.forget
-    this.#lastUse = parts.lastUse
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   /** The secret is in the answer and nowhere else. `secret` only for the first key, whose secret the operator may choose. */
@@ -48,7 +42,7 @@ export class ApiKeyService {
     const now = idTime(apiKeyId)
     const expiresAt = input.expiresInDays ? new Date(now.getTime() + input.expiresInDays * day) : null
     const scopes = [...new Set(input.scopes)]
-    return this.#ledger.change(actor.tenantId, async (tx) => {
+    return this.#parts.ledger.change(actor.tenantId, async (tx) => {
       await tx.apiKey.create({
         data: {
           apiKeyId,
@@ -81,14 +75,14 @@ export class ApiKeyService {
 
   async get(actor: Actor, apiKeyId: string): Promise<ApiKey> {
     const row = isId('key', apiKeyId)
-      ? await this.#db.prisma.apiKey.findFirst({ where: { tenantId: actor.tenantId, apiKeyId } })
+      ? await this.#parts.db.prisma.apiKey.findFirst({ where: { tenantId: actor.tenantId, apiKeyId } })
       : null
     if (!row) throw notFound('API key', apiKeyId)
     return this.#toApiKey(row)
   }
 
   async byIds(tenantId: string, apiKeyIds: readonly string[]): Promise<Map<string, ApiKey>> {
-    const rows = await this.#db.prisma.apiKey.findMany({ where: { tenantId, apiKeyId: { in: [...apiKeyIds] } } })
+    const rows = await this.#parts.db.prisma.apiKey.findMany({ where: { tenantId, apiKeyId: { in: [...apiKeyIds] } } })
     return new Map(rows.map((row) => [row.apiKeyId, this.#toApiKey(row)]))
   }
 
@@ -100,8 +94,8 @@ export class ApiKeyService {
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
     const older = place.afterId === undefined ? {} : { apiKeyId: { lt: place.afterId } }
     const [rows, total] = await Promise.all([
-      this.#db.prisma.apiKey.findMany({ where: { ...where, ...older }, orderBy: { apiKeyId: 'desc' }, ...rowsOf(place) }),
-      this.#db.prisma.apiKey.count({ where }),
+      this.#parts.db.prisma.apiKey.findMany({ where: { ...where, ...older }, orderBy: { apiKeyId: 'desc' }, ...rowsOf(place) }),
+      this.#parts.db.prisma.apiKey.count({ where }),
     ])
     return pageOf(
       rows.map((row) => this.#toApiKey(row)),
@@ -121,7 +115,7 @@ export class ApiKeyService {
   /** A new secret for the same key; the old one lives on for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
     const secret = newApiKeySecret()
-    const row = await this.#ledger.change(actor.tenantId, async (tx) => {
+    const row = await this.#parts.ledger.change(actor.tenantId, async (tx) => {
       const before = await this.#lock(tx, actor, apiKeyId)
       if (before.status === 'revoked')
         throw conflict(`API key '${apiKeyId}' is revoked, which is final.`, { api_key_id: apiKeyId, status: before.status })
@@ -152,7 +146,7 @@ export class ApiKeyService {
         },
       }
     })
-    this.#forget(apiKeyId)
+    this.#parts.forget(apiKeyId)
     return { apiKeyId, apiKey: secret, name: row.name, scopes: row.scopes as Scope[], expiresAt: row.expiresAt }
   }
 
@@ -161,7 +155,7 @@ export class ApiKeyService {
     apiKeyId: string,
     move: { to: Row['status']; from: Row['status'][]; action: AuditRow['action'] },
   ): Promise<ApiKey> {
-    const row = await this.#ledger.change(actor.tenantId, async (tx) => {
+    const row = await this.#parts.ledger.change(actor.tenantId, async (tx) => {
       const before = await this.#lock(tx, actor, apiKeyId)
       if (!move.from.includes(before.status))
         throw conflict(
@@ -175,12 +169,12 @@ export class ApiKeyService {
         entry: { audit: [auditOf(actor, move.action, after, { previous_status: before.status, new_status: after.status })] },
       }
     })
-    this.#forget(apiKeyId)
+    this.#parts.forget(apiKeyId)
     return this.#toApiKey(row)
   }
 
   #toApiKey(row: Row): ApiKey {
-    const lastUsedAt = this.#lastUse(row.apiKeyId) ?? row.lastUsedAt
+    const lastUsedAt = this.#parts.lastUse(row.apiKeyId) ?? row.lastUsedAt
     const { restricted, contextIds, metadata } = row
     return { ...row, lastUsedAt, metadata, contextIds: restricted ? contextIds : null } as ApiKey
   }
@@ -201,7 +195,7 @@ export class ApiKeyService {
     if (input.scopes.includes('admin'))
       throw badUserInput([{ field: 'contexts', message: "cannot restrict a key of scope 'admin'" }])
     const found = await Promise.all(
-      [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.#contexts.find(actor, key) })),
+      [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.#parts.contexts.find(actor, key) })),
     )
     const unknown = found.filter(({ context }) => !context).map(({ key }) => key)
     if (unknown.length > 0)

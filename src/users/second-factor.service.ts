@@ -12,41 +12,33 @@ import { endSessions } from './session.service.js'
 import type { User } from './user.type.js'
 import { lockedUser, toUser, type UserRow, userAudit } from './user-row.js'
 
+interface Parts {
+  db: Database
+  ledger: Ledger
+  masterKey: MasterKey
+  passwords: Passwords
+  limits: RateLimits
+  forget: (userId: string) => void
+}
+
 /** The time-based one-time codes that a dashboard user signs in with beside the password. */
 export class SecondFactorService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #masterKey: MasterKey
-  readonly #passwords: Passwords
-  readonly #limits: RateLimits
-  readonly #forget: (userId: string) => void
+  readonly #parts: Parts
 
-  constructor(parts: {
-    db: Database
-    ledger: Ledger
-    masterKey: MasterKey
-    passwords: Passwords
-    limits: RateLimits
-    forget: (userId: string) => void
-  }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#masterKey = parts.masterKey
-    this.#passwords = parts.passwords
-    this.#limits = parts.limits
-    this.#forget = parts.forget
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   /** A new secret, which replaces one that was never confirmed. The password, so that a stolen session alone sets none up. */
   async begin(actor: Actor, password: string, signal?: AbortSignal): Promise<{ secret: string; uri: string }> {
     const attempt = await this.#attempt(actor, signal)
-    const user = await this.#db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
+    const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (actor.kind !== 'user' || !user?.passwordHash)
       throw forbidden('Only a dashboard user who signs in by password has a second factor.')
-    if (!(await this.#passwords.verify(user.passwordHash, password))) throw forbidden('The password is wrong.')
+    if (!(await this.#parts.passwords.verify(user.passwordHash, password))) throw forbidden('The password is wrong.')
     await attempt.succeeded()
     const secret = newTotpSecret()
-    const totpSecret = new Uint8Array(this.#masterKey.encrypt(secret, totpLabel(actor.id)))
+    const totpSecret = new Uint8Array(this.#parts.masterKey.encrypt(secret, totpLabel(actor.id)))
     await this.#change(actor, actor.id, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('A second factor is in use; remove it first.')
       await tx.user.update({ where: { userId: actor.id }, data: { totpSecret, totpLastStep: 0 } })
@@ -120,7 +112,7 @@ export class SecondFactorService {
   }
 
   #attempt(actor: Actor, signal?: AbortSignal) {
-    return this.#limits.signIns.begin({
+    return this.#parts.limits.signIns.begin({
       email: actor.email ?? actor.id,
       ip: actor.ip,
       isFamiliar: async () => true,
@@ -129,7 +121,7 @@ export class SecondFactorService {
   }
 
   #secretOf({ userId, totpSecret }: UserRow): Promise<Buffer> {
-    return this.#masterKey.decrypt(Buffer.from(totpSecret!), totpLabel(userId))
+    return this.#parts.masterKey.decrypt(Buffer.from(totpSecret!), totpLabel(userId))
   }
 
   async #change(
@@ -137,12 +129,12 @@ export class SecondFactorService {
     userId: string,
     work: (tx: Transaction, before: UserRow) => Promise<ReturnType<typeof userAudit>[]>,
   ): Promise<UserRow> {
-    const user = await this.#ledger.change(actor.tenantId, async (tx) => {
+    const user = await this.#parts.ledger.change(actor.tenantId, async (tx) => {
       const audit = await work(tx, await lockedUser(tx, actor.tenantId, userId))
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)
       return { result: await tx.user.findUniqueOrThrow({ where: { userId } }), entry: { audit } }
     })
-    this.#forget(userId)
+    this.#parts.forget(userId)
     return user
   }
 }

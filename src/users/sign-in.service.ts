@@ -18,38 +18,24 @@ import type { UserService } from './user.service.js'
 import type { SignIn } from './user.type.js'
 import { lockedUser, toUser } from './user-row.js'
 
+interface Parts {
+  db: Database
+  ledger: Ledger
+  passwords: Passwords
+  sessions: Sessions
+  limits: RateLimits
+  users: UserService
+  secondFactors: SecondFactorService
+  security: SecurityTrail
+  forget: (sessionId: string) => void
+}
+
 /** The service's own sign-in: e-mail and password for a session of 12 hours. */
 export class SignInService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #passwords: Passwords
-  readonly #sessions: Sessions
-  readonly #limits: RateLimits
-  readonly #users: UserService
-  readonly #secondFactors: SecondFactorService
-  readonly #security: SecurityTrail
-  readonly #forget: (sessionId: string) => void
+  readonly #parts: Parts
 
-  constructor(parts: {
-    db: Database
-    ledger: Ledger
-    passwords: Passwords
-    sessions: Sessions
-    limits: RateLimits
-    users: UserService
-    secondFactors: SecondFactorService
-    security: SecurityTrail
-    forget: (sessionId: string) => void
-  }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#passwords = parts.passwords
-    this.#sessions = parts.sessions
-    this.#limits = parts.limits
-    this.#users = parts.users
-    this.#secondFactors = parts.secondFactors
-    this.#security = parts.security
-    this.#forget = parts.forget
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   /** Throws 401 without telling whether the address or the password was wrong; guesses are slowed down. */
@@ -58,15 +44,15 @@ export class SignInService {
     { email, password, tenantId, code }: { email: string; password: string; tenantId?: string | null; code?: string | null },
     signal?: AbortSignal,
   ): Promise<SignIn> {
-    const candidates = await this.#db.prisma.user.findMany({
+    const candidates = await this.#parts.db.prisma.user.findMany({
       where: { email: keptEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
       include: { tenant: true },
       orderBy: { userId: 'asc' },
       take: 10,
     })
     const isFamiliar = () => this.#isFamiliar(candidates, origin.ip)
-    const attempt = await this.#limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
-    const matches = await this.#passwords.matching(
+    const attempt = await this.#parts.limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
+    const matches = await this.#parts.passwords.matching(
       candidates.map(({ passwordHash }) => passwordHash),
       password,
     )
@@ -95,15 +81,15 @@ export class SignInService {
     }
     const sessionId = newId('ses')
     const now = idTime(sessionId)
-    const { token, expiresAt } = await this.#sessions.issue(found, sessionId)
+    const { token, expiresAt } = await this.#parts.sessions.issue(found, sessionId)
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
-    const isCurrent = !this.#passwords.needsRehash(found.passwordHash!) && sameSalt(found.passwordHash!, salted)
-    const rehashed = isCurrent ? null : await this.#passwords.hash(password, salted)
-    await this.#ledger.change(found.tenantId, async (tx) => {
+    const isCurrent = !this.#parts.passwords.needsRehash(found.passwordHash!) && sameSalt(found.passwordHash!, salted)
+    const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
+    await this.#parts.ledger.change(found.tenantId, async (tx) => {
       // A password that was changed while it was being verified must not begin a session that outlives the change.
       const current = await lockedUser(tx, found.tenantId, found.userId)
       if (current.passwordHash !== found.passwordHash) throw wrongCredentials()
-      if (!(await this.#secondFactors.spend(tx, current, code ?? ''))) {
+      if (!(await this.#parts.secondFactors.spend(tx, current, code ?? ''))) {
         this.#noteFailure(found, 'The code of the second factor is wrong.', origin)
         throw codeNeeded('This code is wrong, or was used already.')
       }
@@ -129,7 +115,7 @@ export class SignInService {
   async signOut(actor: Actor): Promise<boolean> {
     const { sessionId } = actor
     if (!sessionId) return false
-    await this.#ledger.change(actor.tenantId, async (tx) => {
+    await this.#parts.ledger.change(actor.tenantId, async (tx) => {
       await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', sessionId)
       return {
@@ -137,7 +123,7 @@ export class SignInService {
         entry: { audit: [sessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] },
       }
     })
-    this.#forget(sessionId)
+    this.#parts.forget(sessionId)
     return true
   }
 
@@ -149,18 +135,18 @@ export class SignInService {
   ): Promise<boolean> {
     if (actor.kind !== 'user') throw forbidden('Only a dashboard user has a password.')
     const isFamiliar = async () => true
-    const attempt = await this.#limits.signIns.begin({ email: actor.email ?? actor.id, ip: actor.ip, isFamiliar, signal })
-    const user = await this.#db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
-    if (!user || !(await this.#passwords.verify(user.passwordHash, currentPassword)))
+    const attempt = await this.#parts.limits.signIns.begin({ email: actor.email ?? actor.id, ip: actor.ip, isFamiliar, signal })
+    const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
+    if (!user || !(await this.#parts.passwords.verify(user.passwordHash, currentPassword)))
       throw forbidden('The current password is wrong.')
     await attempt.succeeded()
-    await this.#users.setPassword(actor, actor.id, newPassword, actor.sessionId)
+    await this.#parts.users.setPassword(actor, actor.id, newPassword, actor.sessionId)
     return true
   }
 
   /** Drops the sessions that ended more than 30 days ago; gives how many. Until then their addresses are familiar ones. */
   async sweep(): Promise<number> {
-    const { count } = await this.#db.prisma.session.deleteMany({
+    const { count } = await this.#parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
     })
     return count
@@ -171,11 +157,11 @@ export class SignInService {
     message: string,
     origin: Origin,
   ): void {
-    this.#security.note({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
+    this.#parts.security.note({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
   }
 
   async #isFamiliar(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {
-    const sessions = await this.#db.prisma.session.findMany({
+    const sessions = await this.#parts.db.prisma.session.findMany({
       where: { userId: { in: candidates.map(({ userId }) => userId) }, createdAt: { gt: new Date(now() - familiarMs) } },
       distinct: ['ipAddress'],
       select: { ipAddress: true },
