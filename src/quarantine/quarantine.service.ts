@@ -1,5 +1,4 @@
 import { type Actor, maySeeContext, systemActor } from '../auth/actor.js'
-import { currentTime } from '../clock.js'
 import { idAt, momentAt } from '../cursors.js'
 import type { Database } from '../db/client.js'
 import { notFound, onHold } from '../errors.js'
@@ -7,9 +6,9 @@ import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { type Page, pageOf } from '../graphql/page.js'
 import { isId } from '../ids.js'
-import { hourOf } from '../ledger/counters.js'
 import { fileAudit } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
+import { removeForGood } from '../ledger/removal.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
 import type { QuarantineArgs, QuarantinedFile } from './quarantine.type.js'
@@ -29,8 +28,6 @@ interface Held {
   contextKey: string
   contextId: string
   originalFilename: string
-  sizeBytes: number
-  blobPath: string
 }
 
 /**
@@ -124,12 +121,10 @@ export class QuarantineService {
   async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     await this.#ledger.change(tenantId, async (tx) => {
-      const file = await this.#held(tx, actor, fileId)
-      const held = await tx.$queryRaw<object[]>`SELECT 1 FROM holds WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
-      if (held.length > 0) throw onHold(fileId)
-      await this.#remove(tx, actor, file)
-      const details = { change: 'purged', size_bytes: Number(file.sizeBytes) }
-      return { result: undefined, entry: { audit: [fileAudit(actor, 'deleted', file, details)] } }
+      await this.#held(tx, actor, fileId)
+      const audit = await removeForGood(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
+      if (audit.length === 0) throw onHold(fileId)
+      return { result: undefined, entry: { audit } }
     })
     await this.onChanged({ tenantId, fileId, kind: 'purged' })
     return { fileId }
@@ -151,24 +146,11 @@ export class QuarantineService {
     const [file] = isId('file', fileId)
       ? await tx.$queryRaw<
           Held[]
-        >`SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes",
-            f.blob_path AS "blobPath"
-          FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+        >`SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename" FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
           WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId} AND f.quarantined_at IS NOT NULL FOR UPDATE OF f`
       : []
     if (!file || !maySeeContext(actor, file.contextId)) throw notFound('quarantined file', fileId)
     return file
-  }
-
-  async #remove(tx: Transaction, { tenantId, id }: Actor, { fileId, contextId, sizeBytes, blobPath }: Held): Promise<void> {
-    for (const table of ['quarantine', 'validation_reports', 'rescan_queue', 'files'])
-      await tx.$executeRawUnsafe(`DELETE FROM ${table} WHERE tenant_id = $1 AND file_id = $2`, tenantId, fileId)
-    await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${blobPath}, now())
-      ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
-    await tx.$executeRaw`UPDATE tenant_heads SET files = files - 1, bytes = bytes - ${sizeBytes} WHERE tenant_id = ${tenantId}`
-    await tx.$executeRaw`UPDATE file_totals SET files = files - 1, bytes = bytes - ${sizeBytes} WHERE tenant_id = ${tenantId} AND context_id = ${contextId}`
-    await tx.$executeRaw`INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, files_deleted, bytes_deleted)
-      VALUES (${tenantId}, ${id.startsWith('key_') ? id : null}, ${contextId}, ${hourOf(currentTime())}, 1, ${sizeBytes})`
   }
 }
 

@@ -1,0 +1,55 @@
+import type { Actor } from '../auth/actor.js'
+import { type AuditRow, fileAudit } from './entry.js'
+import type { Transaction } from './ledger.js'
+
+interface RemovedRow {
+  file_id: string
+  original_filename: string
+  context_key: string
+  size_bytes: bigint
+}
+
+/** Which rows `t`, by an SQL condition whose own values are `$3` and `$4`. */
+export interface Which {
+  table: keyof typeof sources
+  where: string
+  values: readonly unknown[]
+}
+
+/**
+ * Removes files of a tenant for good, under its lock: their reports, their bytes, and their blobs, which are due for the sweep. Gives the
+ * audit entries that go with it. What is on hold stays, however it came here.
+ */
+export async function removeForGood(tx: Transaction, actor: Actor, { table, where, values }: Which): Promise<AuditRow[]> {
+  const key = actor.kind === 'api_key' ? actor.id : null
+  const rows = await tx.$queryRawUnsafe<RemovedRow[]>(statement(table, where), actor.tenantId, key, ...values)
+  return rows.map((row) => {
+    const file = { fileId: row.file_id, originalFilename: row.original_filename, contextKey: row.context_key }
+    return fileAudit(actor, 'deleted', file, { change: 'purged', size_bytes: Number(row.size_bytes) })
+  })
+}
+
+// What is in the trash was counted as deleted when it came there; its bytes were not.
+const sources = {
+  trash: { files: 0, others: '' },
+  files: {
+    files: 1,
+    others: ['quarantine', 'rescan_queue']
+      .map((table) => `${table}_rows AS (DELETE FROM ${table} q USING gone g WHERE q.tenant_id = $1 AND q.file_id = g.file_id),`)
+      .join('\n'),
+  },
+}
+
+const statement = (table: keyof typeof sources, where: string) => `
+WITH gone AS (DELETE FROM ${table} t WHERE t.tenant_id = $1 AND ${where}
+    AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = t.file_id) RETURNING t.file_id, t.context_id, t.original_filename, t.size_bytes, t.blob_path),
+${sources[table].others}
+reports AS (DELETE FROM validation_reports r USING gone g WHERE r.tenant_id = $1 AND r.file_id = g.file_id),
+garbage AS (INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()),
+freed AS (SELECT context_id, sum(size_bytes)::bigint AS bytes, count(*)::int * ${sources[table].files} AS files FROM gone GROUP BY context_id),
+totals AS (UPDATE file_totals t SET files = t.files - f.files, bytes = t.bytes - f.bytes FROM freed f WHERE t.tenant_id = $1 AND t.context_id = f.context_id),
+head AS (UPDATE tenant_heads h SET files = h.files - f.files, bytes = h.bytes - f.bytes
+  FROM (SELECT sum(files)::int AS files, sum(bytes)::bigint AS bytes FROM freed) f WHERE h.tenant_id = $1 AND f.bytes IS NOT NULL),
+counted AS (INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, files_deleted, bytes_deleted)
+  SELECT $1, $2, context_id, date_trunc('hour', now(), 'UTC'), files, bytes FROM freed)
+SELECT g.file_id, g.original_filename, g.size_bytes, c.context_key FROM gone g JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = g.context_id ORDER BY g.file_id`
