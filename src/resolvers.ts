@@ -38,7 +38,7 @@ export const resolversOf = (services: Omit<Services, 'close'> & { uploads: Uploa
   new EventResolver(services.events),
   new ProofResolver(services),
   new StatsResolver(services.stats, services.charts),
-  new WebhookResolver(services.webhooks),
+  new WebhookResolver(services.webhooks, services.webhookDeliveries),
   new StorageHealthResolver(services.storageHealth),
   new NodeResolver({
     file: (attempt, id) => services.files.get(attempt, id),

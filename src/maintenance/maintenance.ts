@@ -9,7 +9,7 @@ import type { TenantService } from '../tenants/tenant.service.js'
 import type { ExpiryService } from '../trash/expiry.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
-import type { WebhookService } from '../webhooks/webhook.service.js'
+import type { WebhookDeliveryService } from '../webhooks/webhook-delivery.service.js'
 import { splitFileRanges } from './file-ranges.js'
 import type { LogHorizons } from './log-horizons.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
@@ -31,7 +31,7 @@ interface Parts {
   signIns: SignInService
   resumableUploads: ResumableUploadService
   tenants: TenantService
-  webhooks: WebhookService
+  webhookDeliveries: WebhookDeliveryService
   expiry: ExpiryService
   horizons: LogHorizons
   storageHealth: StorageHealth
@@ -91,7 +91,7 @@ export class Maintenance {
     this.#every(24 * 60 * minute, 'old hours', () => dropOldHours(database.pool))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
     this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
-    this.#every(10 * minute, 'deliveries of webhooks', () => this.#parts.webhooks.sweep(() => !this.#closed))
+    this.#every(10 * minute, 'deliveries of webhooks', () => this.#parts.webhookDeliveries.sweep(() => !this.#closed))
     this.#every(60 * minute, 'sessions', () => signIns.sweep())
     this.#repeat(this.#expiring, 5 * minute, 'expiry', () => this.#expire())
     if (config.reconcileIntervalHours > 0)

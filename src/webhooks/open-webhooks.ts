@@ -4,6 +4,7 @@ import type { JournalService } from '../journal/journal.service.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { Outbound, type OutboundOptions } from './outbound.js'
 import { WebhookService } from './webhook.service.js'
+import { WebhookDeliveryService } from './webhook-delivery.service.js'
 import { WebhookSender } from './webhook-sender.js'
 
 interface Parts {
@@ -16,7 +17,7 @@ interface Parts {
 }
 
 /** The room's parts, which know each other: what admins change, and what sends. */
-export function openWebhooks(parts: Parts, options: OutboundOptions): { webhooks: WebhookService; webhookSender: WebhookSender } {
+export function openWebhooks(parts: Parts, options: OutboundOptions) {
   const outbound = new Outbound(options)
   const webhookSender: WebhookSender = new WebhookSender({
     ...parts,
@@ -24,6 +25,10 @@ export function openWebhooks(parts: Parts, options: OutboundOptions): { webhooks
     outbound,
     disable: (turn, reason) => webhooks.disable(turn, reason),
   })
-  const webhooks = new WebhookService({ ...parts, outbound, hasten: (turn) => webhookSender.hasten(turn).catch(parts.onError) })
-  return { webhooks, webhookSender }
+  const webhooks: WebhookService = new WebhookService({
+    ...parts,
+    outbound,
+    hasten: (turn) => webhookSender.hasten(turn).catch(parts.onError),
+  })
+  return { webhooks, webhookDeliveries: new WebhookDeliveryService({ ...parts, outbound }), webhookSender }
 }

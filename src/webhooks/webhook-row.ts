@@ -1,4 +1,5 @@
 import type { Actor } from '../auth/actor.js'
+import { now } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { notFound } from '../errors.js'
 import { isId } from '../ids.js'
@@ -8,11 +9,11 @@ import type { Webhook, WebhookDelivery } from './webhook.type.js'
 
 type Prisma = Database['prisma']
 export type WebhookRow = Awaited<ReturnType<Prisma['webhook']['findMany']>>[number]
-export type PositionRow = Awaited<ReturnType<Prisma['webhookPosition']['findMany']>>[number]
+type PositionRow = Awaited<ReturnType<Prisma['webhookPosition']['findMany']>>[number]
 type DeliveryRow = Awaited<ReturnType<Prisma['webhookDelivery']['findMany']>>[number]
 
 /** What of a webhook may be seen. */
-export const toWebhook = (row: WebhookRow, position: PositionRow | undefined, now: Date): Webhook => ({
+export const toWebhook = (row: WebhookRow, position: PositionRow | undefined): Webhook => ({
   webhookId: row.webhookId,
   url: row.url,
   types: row.types,
@@ -23,7 +24,7 @@ export const toWebhook = (row: WebhookRow, position: PositionRow | undefined, no
   lastSequence: Number(position?.sequence ?? 0),
   failingSince: position?.failingSince ?? null,
   nextAttemptAt: row.status === 'active' ? (position?.nextAttemptAt ?? null) : null,
-  previousSecretExpiresAt: row.previousExpiresAt && row.previousExpiresAt > now ? row.previousExpiresAt : null,
+  previousSecretExpiresAt: row.previousExpiresAt && row.previousExpiresAt.getTime() > now() ? row.previousExpiresAt : null,
   createdBy: row.createdBy,
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
@@ -34,6 +35,20 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   sequence: row.sequence === null ? null : Number(row.sequence),
   status: row.status as WebhookDelivery['status'],
 })
+
+/** Throws 404. */
+export async function findWebhook(
+  { prisma }: Database,
+  tenantId: string,
+  webhookId: string,
+): Promise<{ row: WebhookRow; position: PositionRow | undefined }> {
+  const where = { tenantId, webhookId }
+  const [row, position] = isId('whk', webhookId)
+    ? await Promise.all([prisma.webhook.findFirst({ where }), prisma.webhookPosition.findFirst({ where })])
+    : []
+  if (!row) throw notFound('webhook', webhookId)
+  return { row, position: position ?? undefined }
+}
 
 /** The webhook's row, locked until the transaction ends; throws 404. */
 export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {

@@ -15,15 +15,18 @@ import {
   WebhookPage,
   WebhookWithSecret,
 } from './webhook.type.js'
+import type { WebhookDeliveryService } from './webhook-delivery.service.js'
 
 const WebhookId = () => Arg('webhookId', () => ID, { description: 'Shape whk_….' })
 
 @Resolver(() => Webhook)
 export class WebhookResolver {
   readonly #webhooks: WebhookService
+  readonly #deliveries: WebhookDeliveryService
 
-  constructor(webhooks: WebhookService) {
+  constructor(webhooks: WebhookService, deliveries: WebhookDeliveryService) {
     this.#webhooks = webhooks
+    this.#deliveries = deliveries
   }
 
   @Requires('admin')
@@ -41,7 +44,7 @@ export class WebhookResolver {
   @Requires('admin')
   @Query(() => WebhookDeliveryPage, { description: 'What was sent to a webhook, newest first: its latest 1,000 deliveries.' })
   webhookDeliveries(@By() actor: Actor, @Args(() => WebhookDeliveriesArgs) args: WebhookDeliveriesArgs) {
-    return this.#webhooks.deliveries(actor, args)
+    return this.#deliveries.list(actor, args)
   }
 
   @Requires('admin')
@@ -72,7 +75,7 @@ export class WebhookResolver {
   @Requires('admin')
   @Mutation(() => WebhookDelivery, { description: 'Sends a webhook.test at once, and answers with what came of it.' })
   testWebhook(@By() actor: Actor, @WebhookId() webhookId: string) {
-    return this.#webhooks.test(actor, webhookId)
+    return this.#deliveries.test(actor, webhookId)
   }
 
   @Requires('admin')

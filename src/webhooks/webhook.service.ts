@@ -1,33 +1,22 @@
-import { TenantSlots } from '../admission/tenant-slots.js'
 import { type Actor, systemActor } from '../auth/actor.js'
 import type { MasterKey } from '../auth/master-key.js'
 import { webhookSecretLabel } from '../auth/secrets.js'
 import { now } from '../clock.js'
 import type { Database } from '../db/client.js'
-import { badUserInput, conflict, type FieldFault, notFound } from '../errors.js'
+import { badUserInput, conflict, type FieldFault } from '../errors.js'
+
 import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/page.js'
-import { idTime, isId, newId } from '../ids.js'
+import { idTime, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
-import { outgoing } from './journal-reader.js'
 import type { Outbound } from './outbound.js'
-import type {
-  CreateWebhookInput,
-  DeletedWebhook,
-  UpdateWebhookInput,
-  Webhook,
-  WebhookDelivery,
-  WebhookWithSecret,
-} from './webhook.type.js'
-import { attempt, succeeded } from './webhook-attempt.js'
+import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.type.js'
 import type { DisabledReason } from './webhook-delivery.js'
-import { WebhookPositions } from './webhook-positions.js'
 import type { Turn } from './webhook-queue.js'
-import { hostOf, lockedWebhook, type PositionRow, toDelivery, toWebhook, type WebhookRow, webhookAudit } from './webhook-row.js'
+import { findWebhook, hostOf, lockedWebhook, toWebhook, type WebhookRow, webhookAudit } from './webhook-row.js'
 import { newWebhookSecret } from './webhook-secrets.js'
 
 const mostWebhooks = 20
-const keptDeliveries = 1_000
 const previousSecretMs = 24 * 3600 * 1000
 
 interface Parts {
@@ -39,15 +28,12 @@ interface Parts {
   hasten(turn: Turn): Promise<void>
 }
 
-/** Webhooks: made, changed, tested and replayed by a tenant's admins. What sends to them is webhook-sender.ts. */
+/** Webhooks: made, changed and replayed by a tenant's admins. What sends to them is webhook-sender.ts. */
 export class WebhookService {
   readonly #parts: Parts
-  readonly #positions: WebhookPositions
-  readonly #tests = new TenantSlots('tests of webhooks', { inAll: 16, byTenant: 2 })
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#positions = new WebhookPositions(parts.db.pool)
   }
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<Webhook>> {
@@ -61,15 +47,15 @@ export class WebhookService {
     ])
     const at = new Map(positions.map((position) => [position.webhookId, position]))
     return pageOf(
-      rows.map((row) => seen(row, at.get(row.webhookId))),
+      rows.map((row) => toWebhook(row, at.get(row.webhookId))),
       total,
       place,
     )
   }
 
   async get({ tenantId }: Actor, webhookId: string): Promise<Webhook> {
-    const { row, position } = await this.#find(tenantId, webhookId)
-    return seen(row, position)
+    const { row, position } = await findWebhook(this.#parts.db, tenantId, webhookId)
+    return toWebhook(row, position)
   }
 
   /** Begins with what comes after it. Throws 409 where the tenant has as many as it may. */
@@ -98,7 +84,7 @@ export class WebhookService {
       })
       const head = await headOf(tx, tenantId)
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
-      return { result: seen(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
+      return { result: toWebhook(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
     })
     await this.#parts.hasten({ tenantId, webhookId })
     return { webhookId, secret, webhook }
@@ -106,7 +92,7 @@ export class WebhookService {
 
   /** Enabled again it goes on where it stopped. What was changed is tried at once. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
-    await this.#find(actor.tenantId, webhookId)
+    await findWebhook(this.#parts.db, actor.tenantId, webhookId)
     await this.#refuseFaults(actor, input)
     return this.#change(actor, webhookId, (before) => ({
       data: {
@@ -173,41 +159,6 @@ export class WebhookService {
     })
   }
 
-  /** Sends an event that is in no journal, now and once, also to one that is disabled. */
-  async test(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
-    const { tenantId } = actor
-    const { row } = await this.#find(tenantId, webhookId)
-    const leave = this.#tests.enter(tenantId)
-    try {
-      const event = testOf(webhookId)
-      const secret = await this.#parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), webhookSecretLabel(webhookId))
-      const tried = await attempt(this.#parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
-      const status = succeeded(tried) ? ('delivered' as const) : ('failed' as const)
-      const { eventId, type } = event
-      const delivery = { deliveryId: newId('dlv'), sequence: null, eventId, type, attempts: 1, status, ...tried }
-      await this.#positions.log({ tenantId, webhookId }, { ...delivery, nextSeconds: null })
-      return { ...delivery, status: status as WebhookDelivery['status'], createdAt: tried.attemptedAt, nextAttemptAt: null }
-    } finally {
-      leave()
-    }
-  }
-
-  async deliveries(
-    { tenantId }: Actor,
-    { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
-  ): Promise<Page<WebhookDelivery>> {
-    await this.#find(tenantId, webhookId)
-    const place = placeOf('dlv', args)
-    const where = { tenantId, webhookId, ...(status && { status }) }
-    const older = place.afterId === undefined ? {} : { deliveryId: { lt: place.afterId } }
-    const { webhookDelivery } = this.#parts.db.prisma
-    const [rows, total] = await Promise.all([
-      webhookDelivery.findMany({ where: { ...where, ...older }, orderBy: { deliveryId: 'desc' }, ...rowsOf(place) }),
-      webhookDelivery.count({ where }),
-    ])
-    return pageOf(rows.map(toDelivery), total, place)
-  }
-
   /** By the service itself, after an answer or days without one. */
   disable({ tenantId, webhookId }: Turn, reason: DisabledReason): Promise<Webhook> {
     const actor = systemActor(tenantId)
@@ -216,36 +167,6 @@ export class WebhookService {
       position: {},
       audit: (after) => (before.status === 'disabled' ? [] : [webhookAudit(actor, 'disabled', after, { reason })]),
     }))
-  }
-
-  /** Keeps the latest deliveries of each webhook. */
-  async sweep(goOn: () => boolean = () => true): Promise<void> {
-    const { pool } = this.#parts.db
-    for (let after = ['', '']; goOn(); ) {
-      const { rows } = await pool.query<{ tenant_id: string; webhook_id: string }>(
-        'SELECT tenant_id, webhook_id FROM webhooks WHERE (tenant_id, webhook_id) > ($1, $2) ORDER BY tenant_id, webhook_id LIMIT 100',
-        after,
-      )
-      for (const { tenant_id, webhook_id } of rows)
-        await pool.query(
-          `DELETE FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND delivery_id <= (SELECT delivery_id FROM webhook_deliveries
-             WHERE tenant_id = $1 AND webhook_id = $2 ORDER BY delivery_id DESC OFFSET ${keptDeliveries} LIMIT 1)`,
-          [tenant_id, webhook_id],
-        )
-      const last = rows.at(-1)
-      if (!last) return
-      after = [last.tenant_id, last.webhook_id]
-    }
-  }
-
-  async #find(tenantId: string, webhookId: string): Promise<{ row: WebhookRow; position: PositionRow | undefined }> {
-    const { webhook, webhookPosition } = this.#parts.db.prisma
-    const where = { tenantId, webhookId }
-    const [row, position] = isId('whk', webhookId)
-      ? await Promise.all([webhook.findFirst({ where }), webhookPosition.findFirst({ where })])
-      : []
-    if (!row) throw notFound('webhook', webhookId)
-    return { row, position: position ?? undefined }
   }
 
   /** Whatever waits is tried again at once, and what is under way is outdated. */
@@ -271,7 +192,7 @@ export class WebhookService {
         where,
         data: { ...position, attempts: 0, nextAttemptAt: null, claim: { increment: 1 } },
       })
-      return { result: seen(after, moved), entry: { audit: audit(after) } }
+      return { result: toWebhook(after, moved), entry: { audit: audit(after) } }
     })
     await this.#parts.hasten({ tenantId, webhookId })
     return webhook
@@ -301,15 +222,6 @@ export class WebhookService {
     return keys.find((key) => !rows.some(({ contextKey }) => contextKey === key))
   }
 }
-
-/** In the shape of the journal's, where it has no place. */
-function testOf(webhookId: string) {
-  const eventId = newId('evt')
-  const facts = { type: 'webhook.test', occurred_at: idTime(eventId).toISOString(), event_id: eventId, sequence: null }
-  return outgoing(JSON.stringify({ ...facts, data: { webhook_id: webhookId } }))
-}
-
-const seen = (row: WebhookRow, position: PositionRow | undefined): Webhook => toWebhook(row, position, new Date(now()))
 
 const shownFields = (row: WebhookRow) => ({
   host: hostOf(row.url),

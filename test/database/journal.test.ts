@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
+import { leafHash, rootOf } from '../../src/transparency/merkle.js'
 import { Books } from '../support/accounting.js'
-import { leafHash, rootOf, treeHash } from '../support/transparency.js'
+import { treeHash } from '../support/transparency.js'
 
 let books: Books
 beforeAll(async () => {

@@ -194,7 +194,7 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
       await services.resumableUploads.sweep(() => true)
       await services.signIns.sweep()
       await sendEvents()
-      await services.webhooks.sweep()
+      await services.webhookDeliveries.sweep()
       await services.tenants.deletion.finishAll()
       const { pool } = world.database
       await pool.query(

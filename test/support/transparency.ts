@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto'
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
-export const leafHash = (entry: string): Buffer => sha256(Buffer.of(0), Buffer.from(entry))
-
 /** The root of a log with these leaves, as RFC 6962 (2.1) defines it. */
 export function treeHash(leaves: Buffer[]): Buffer {
   if (leaves.length === 0) return sha256()
@@ -12,7 +10,3 @@ export function treeHash(leaves: Buffer[]): Buffer {
   while (half * 2 < leaves.length) half *= 2
   return sha256(Buffer.of(1), treeHash(leaves.slice(0, half)), treeHash(leaves.slice(half)))
 }
-
-/** The roots of the complete trees, largest first, put together. */
-export const rootOf = (frontier: Uint8Array[]): Buffer =>
-  frontier.length === 0 ? sha256() : Buffer.from(frontier.reduceRight((right, left) => sha256(Buffer.of(1), left, right)))
