@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { flushed, seenIsDurable } from '../db/durable.js'
 import type { EventType } from './event-types.js'
 import { JournalWakes } from './journal-wakes.js'
 
@@ -28,6 +29,12 @@ export interface JournalPage {
   lastSequence: number
 }
 
+interface Row {
+  length: number
+  durable: boolean
+  sequence: number | null
+}
+
 const mostAtOnce = 200
 /** A reader that follows a busy journal reads so often at most, and more at once. */
 const betweenReadsMs = 100
@@ -53,13 +60,14 @@ export class JournalService {
 
   /** In ascending order; costs the same anywhere in a journal of any length. */
   async page({ tenantId, after, types = null, contexts = null, limit }: Wanted & { limit: number }): Promise<JournalPage> {
-    const { rows } = await this.#pool.query<{ length: number; sequence: number | null } & Omit<JournalEvent, 'sequence'>>(
+    const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
       types
         ? { name: 'journal-page-of-types', text: pageOfTypes, values: [tenantId, after, limit, types] }
         : { name: 'journal-page', text: page, values: [tenantId, after, limit] },
     )
     const lastSequence = rows[0]?.length ?? 0
-    const read = rows.filter((row): row is JournalEvent & { length: number } => row.sequence !== null)
+    if (rows[0]?.durable === false && lastSequence > after) await flushed(this.#pool)
+    const read = rows.filter((row): row is Row & JournalEvent => row.sequence !== null)
     const events = read
       .filter(({ contextKey }) => contextKey === null || !contexts || contexts.includes(contextKey))
       .map(({ sequence, type, contextKey, entry }) => ({ sequence, type, contextKey, entry }))
@@ -107,7 +115,7 @@ const rest = (ms: number, signal: AbortSignal): Promise<void> =>
 
 // The journal's length is of the same snapshot: what is not on the page up to it is not wanted.
 const around = (events: string) => `
-SELECT h.journal_length AS length, j.sequence, j.type, j.context_key AS "contextKey", j.entry
+SELECT h.journal_length AS length, ${seenIsDurable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
 FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
 
 const page = around(

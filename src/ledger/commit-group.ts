@@ -59,7 +59,7 @@ export async function commitGroup(
 }
 
 /** PostgreSQL answered and goes on living, or the entry never reached it. A dying server's FATAL is no answer. */
-export function isRefusal(error: unknown): boolean {
+function isRefusal(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   return error instanceof Unwritable || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))
 }

@@ -22,9 +22,9 @@ const settledAtOnce = 16
  *
  * Every call leaves behind rows that are only ever added (its log line, its counts, its download): those need no lock, so entries of
  * any tenants go down together, in one statement and one commit (append-lane.ts).
- * What moves files (an upload's acceptance, a deletion) and every change that is audited takes the lock of its own tenant, in one
- * commit, which small groups of several tenants share, and so do the ledgers of several replicas that move one tenant's files
- * (move-lanes.ts, tenant-moves.ts).
+ * What moves files (an upload's acceptance, a deletion) and every change that is audited takes the lock of its own tenant, in a group of
+ * that tenant alone, which the ledgers of several replicas share; the lock is not held while the disk is waited for, and nothing is
+ * answered before (move-lanes.ts, tenant-moves.ts).
  * Whatever guards a promise (a quota, a claim on a blob's path, an Idempotency-Key) is a row that this transaction reads and writes;
  * no connection, clock or process keeps it (prisma/migrations, `ledger_move_3`).
  * Counters are folded from what was added, a moment later, by whichever replica comes to it first, and readers add what is not folded

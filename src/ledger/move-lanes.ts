@@ -3,9 +3,9 @@ import { sqlFault } from '../db/sql-errors.js'
 import { databaseUnavailable, overloaded } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
-import { movedTenant } from './entry.js'
+import { moveStatement } from './move.js'
 import type { Refusal } from './refusals.js'
-import { type Gather, type Moved, moveAlone, moveTogether } from './tenant-moves.js'
+import { moveGroups } from './tenant-moves.js'
 import { slowCommitMs, Turns } from './turns.js'
 
 /** A change that goes its own way to the database, under the same lock. */
@@ -20,38 +20,34 @@ type Group = (Waiting & { since: number })[]
 interface Lane {
   tenantId: string
   jobs: Job[]
-  /** Another process holds the tenant's lock. */
+  /** Another transaction keeps the tenant's lock. */
   locked: boolean
 }
 
-/** Changes and groups of one tenant that commit at once; and beside them those of tenants whose lock was not to be had within a second. */
-const slots = { alone: 3, locked: 2 }
+/** Changes that are made at once; and beside them what is tried of tenants whose lock was not to be had. */
+const slots = { changes: 3, locked: 2 }
 const mostTogether = 2
-/** What a tenant may bring into a commit that it shares with others. */
+/** How long one tenant's lock is waited for: beside others, and by itself. */
+const patienceMs = { together: 200, alone: 1_000 }
+/** What a tenant may bring along with those of others, and what is enough for all of them. */
 const smallGroup = 64
+const enough = { entries: 128, tenants: 32 }
 const mostLockedMs = 10_000
 const mostOfOneTenant = 5_000
-const mostBusy = 1_000
-const mostGatherMs = 10
-const nothing: Gather = { expected: 0, mostMs: 0 }
-/** As many locks does a commit of several tenants hold. */
-const mostTenants = 64
 
 /**
- * What takes a tenant's lock, in a lane for each tenant. Small groups of several tenants share a commit. A change, a large group, and
- * the group of a tenant that is busy with another ledger go alone. A tenant whose lock another process holds leaves its slot to the others and
- * is tried beside them, for at most ten seconds.
+ * What takes a tenant's lock, in a lane for each tenant. Groups of several tenants go to the database together; a large one, and a
+ * change, by itself. A tenant whose lock another transaction keeps leaves its place to the others and is tried beside them, for at
+ * most ten seconds.
  */
 export class MoveLanes {
   readonly #pool: Pool
   readonly #maxGroup: number
   readonly #onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
   readonly #lanes = new Map<string, Lane>()
-  readonly #queues = { together: [] as Lane[], alone: [] as Lane[], locked: [] as Lane[] }
+  readonly #queues = { moves: [] as Lane[], changes: [] as Lane[], locked: [] as Lane[] }
   readonly #slots = { ...slots }
-  readonly #together: Turns
-  /** Tenants for which other ledgers commit as well, and what to gather for their next commit. */
-  readonly #busy = new Map<string, Gather>()
+  readonly #moves: Turns
 
   constructor(parts: {
     pool: Pool
@@ -61,10 +57,10 @@ export class MoveLanes {
     this.#pool = parts.pool
     this.#maxGroup = parts.maxGroup
     this.#onWritten = parts.onWritten
-    this.#together = new Turns({
+    this.#moves = new Turns({
       most: mostTogether,
-      wanted: () => this.#queues.together.length > 0,
-      turn: () => this.#turnTogether(),
+      wanted: () => this.#queues.moves.length > 0,
+      turn: () => this.#turn(this.#nextTogether(), patienceMs.together),
     })
   }
 
@@ -93,157 +89,131 @@ export class MoveLanes {
   }
 
   #queue(lane: Lane): void {
-    if (lane.jobs.length === 0) {
+    const [first] = lane.jobs
+    if (!first) {
       this.#lanes.delete(lane.tenantId)
       return
     }
-    if (!lane.locked && !this.#busy.has(lane.tenantId) && !('run' in lane.jobs[0]!) && lane.jobs.length <= smallGroup) {
-      this.#queues.together.push(lane)
-      this.#together.wake()
-      return
-    }
-    const kind = lane.locked ? 'locked' : 'alone'
+    const kind = lane.locked ? 'locked' : 'run' in first ? 'changes' : 'moves'
     this.#queues[kind].push(lane)
-    this.#next(kind)
+    if (kind === 'moves') this.#moves.wake()
+    else this.#next(kind)
   }
 
   #next(kind: keyof typeof slots): void {
     while (this.#slots[kind] > 0 && this.#queues[kind].length > 0) {
       const lane = this.#queues[kind].shift()!
       this.#slots[kind]--
-      void this.#turnAlone(lane).finally(() => {
+      void this.#turn([lane], patienceMs.alone).finally(() => {
         this.#slots[kind]++
-        this.#queue(lane)
         this.#next(kind)
       })
     }
   }
 
-  async #turnAlone(lane: Lane): Promise<void> {
-    const jobs = this.#take(lane)
+  /** Those that have waited longest, and a large group by itself. */
+  #nextTogether(): Lane[] {
+    const lanes: Lane[] = []
+    let entries = 0
+    for (const lane of this.#queues.moves) {
+      if (entries > 0 && lane.jobs.length > smallGroup) break
+      lanes.push(lane)
+      entries += lane.jobs.length
+      if (entries >= enough.entries || lanes.length === enough.tenants) break
+    }
+    this.#queues.moves.splice(0, lanes.length)
+    return lanes
+  }
+
+  async #turn(lanes: Lane[], patience: number): Promise<void> {
+    const [job] = lanes[0]!.jobs
+    if ('run' in job!) await this.#change(lanes[0]!)
+    else await this.#move(new Map(lanes.map((lane) => [lane, this.#take(lane)])), patience)
+    for (const lane of lanes) this.#queue(lane)
+  }
+
+  /** Entries up to the next change. */
+  #take(lane: Lane): Group {
+    const change = lane.jobs.findIndex((job) => 'run' in job)
+    return lane.jobs.splice(0, Math.min(change < 0 ? lane.jobs.length : change, this.#maxGroup)) as Group
+  }
+
+  async #change(lane: Lane): Promise<void> {
+    const change = lane.jobs.shift() as Change & { since: number }
     try {
-      if ('run' in jobs[0]!) await this.#change(jobs[0])
-      else await this.#commit(jobs as Group, (on, part) => this.#moveAlone(on, lane.tenantId, part))
+      await change.run()
       lane.locked = false
     } catch (error) {
-      if (!(error instanceof LockedOut)) throw error
-      lane.locked = true
-      const oldest = performance.now() - mostLockedMs
-      lane.jobs.unshift(...jobs)
-      for (const { reject } of lane.jobs.filter(({ since }) => since < oldest)) reject(lockedOut(error))
-      lane.jobs = lane.jobs.filter(({ since }) => since >= oldest)
+      if (sqlFault(error) === 'locked') keep(lane, [change], error)
+      else change.reject(error)
     }
   }
 
-  async #turnTogether(): Promise<void> {
-    const lanes: Lane[] = []
-    const group: Group = []
-    for (let lane = this.#queues.together.shift(); lane; lane = this.#queues.together.shift()) {
-      lanes.push(lane)
-      group.push(...(this.#take(lane) as Group))
-      if (lanes.length === mostTenants || group.length >= this.#maxGroup) break
-    }
-    const left = await this.#commit(group, (on, part) => this.#moveTogether(on, part)).catch((error) => {
-      if (!(error instanceof LockedOut)) throw error
-      return group
-    })
-    for (const lane of lanes) {
-      const back = left.filter(({ entry }) => movedTenant(entry) === lane.tenantId)
-      if (back.length > 0) this.#markBusy(lane.tenantId)
-      lane.jobs.unshift(...back)
-      this.#queue(lane)
-    }
-  }
-
-  /** One change, or entries up to the next change. */
-  #take(lane: Lane): Job[] {
-    const change = lane.jobs.findIndex((job) => 'run' in job)
-    const entries = change < 0 ? lane.jobs.length : change
-    return lane.jobs.splice(0, Math.max(1, Math.min(entries, this.#maxGroup)))
-  }
-
-  async #change({ run, reject }: Change): Promise<void> {
-    await run().catch((error) => {
-      if (sqlFault(error) === 'locked') throw new LockedOut('Another transaction holds a lock.', { cause: error })
-      reject(error)
-    })
-  }
-
-  /** Gives those that were not written, their tenant's lock being held. */
-  async #commit(
-    group: Group,
-    write: (client: PoolClient, part: Group) => Promise<{ answered: Promise<void>[]; left: Group }>,
-  ): Promise<Group> {
+  async #move(groups: Map<Lane, Group>, patience: number): Promise<void> {
     const began = performance.now()
     const answered: Promise<void>[] = []
-    const left: Group = []
     let client: PoolClient | undefined
     let broken: Error | undefined
     try {
       client = await this.#pool.connect()
-      await commitGroup(client, group, async (on, part) => {
-        faultPoint('commit.begun')
-        const written = await write(on, part as Group)
-        answered.push(...written.answered)
-        left.push(...written.left)
-      })
+      faultPoint('commit.begun')
+      const entries = [...groups].map(([lane, group]) => [lane.tenantId, group.map(({ entry }) => entry)] as const)
+      const outcomes = await moveGroups(client, new Map(entries), patience)
+      faultPoint('commit.durable')
+      for (const [lane, group] of groups) {
+        const outcome = outcomes.get(lane.tenantId)!
+        if (outcome === 'faulty') continue
+        groups.delete(lane)
+        if (outcome === 'locked') keep(lane, group)
+        else answered.push(this.#written(lane, group, outcome.refusals))
+      }
+      for (const [lane, group] of groups) answered.push(...(await this.#moveFaulty(client, lane, group)))
     } catch (error) {
-      if (error instanceof LockedOut) throw error
       broken = error as Error
       const told = client ? inDoubt(error) : unavailable(error)
-      for (const waiting of group) waiting.reject(told)
+      for (const { reject } of [...groups.values()].flat()) reject(told)
     } finally {
       client?.release(broken)
     }
     // Those answered together may come together again: where a commit is dear they share the next one.
     if (performance.now() - began > slowCommitMs)
       await Promise.all(answered).then(() => new Promise((resolve) => setImmediate(resolve)))
-    return left
   }
 
-  async #moveAlone(on: PoolClient, tenantId: string, part: Group) {
-    const began = performance.now()
-    const entries = part.map(({ entry }) => entry)
-    const { refusals, others } = await moveAlone(on, tenantId, entries, this.#busy.get(tenantId) ?? nothing)
-    if (others === 0) this.#busy.delete(tenantId)
-    else this.#markBusy(tenantId, others, performance.now() - began)
-    return { answered: [this.#answer(part, refusals)], left: [] }
-  }
-
-  async #moveTogether(on: PoolClient, part: Group) {
-    const groups = new Map<string, Group>()
-    for (const waiting of part) {
-      const tenantId = movedTenant(waiting.entry)!
-      const known = groups.get(tenantId)
-      if (known) known.push(waiting)
-      else groups.set(tenantId, [waiting])
-    }
-    const moved = await moveTogether(
-      on,
-      new Map([...groups].map(([tenantId, group]) => [tenantId, group.map(({ entry }) => entry)])),
-    )
-    const answered: Promise<void>[] = []
-    const left: Group = []
-    for (const [tenantId, group] of groups) {
-      const one = moved.get(tenantId)
-      if (one?.others) this.#markBusy(tenantId, one.others)
-      if (one) answered.push(this.#answer(group, one.refusals))
-      else left.push(...group)
-    }
-    return { answered, left }
-  }
-
-  #answer(group: Group, refusals: Moved['refusals']): Promise<void> {
-    faultPoint('commit.durable')
+  #written(lane: Lane, group: Group, refusals: Refusal[]): Promise<void> {
+    lane.locked = false
     return this.#onWritten(group, refusals)
   }
 
-  #markBusy(tenantId: string, expected = 0, tookMs = 0): void {
-    if (this.#busy.size >= mostBusy) this.#busy.clear()
-    const mostMs = tookMs > slowCommitMs ? Math.min(mostGatherMs, Math.ceil(tookMs / 4)) : 0
-    this.#busy.set(tenantId, { expected, mostMs })
+  /** In a transaction of its own, so that the fault is told; and then one by one. */
+  async #moveFaulty(client: PoolClient, lane: Lane, group: Group): Promise<Promise<void>[]> {
+    const answered: Promise<void>[] = []
+    try {
+      await commitGroup(client, group, async (on, part) => {
+        const statement = moveStatement(
+          lane.tenantId,
+          part.map(({ entry }) => entry),
+        )
+        const { rows } = await on.query<{ refusals: Refusal[] }>(statement)
+        answered.push(this.#written(lane, part as Group, rows[0]!.refusals))
+      })
+    } catch (error) {
+      if (!(error instanceof LockedOut)) throw error
+      keep(lane, group, error)
+    }
+    return answered
   }
 }
 
-const lockedOut = (error: Error) =>
-  databaseUnavailable('Another transaction has held this tenant’s lock for ten seconds; try again in a moment.', error)
+/** What is not written, its tenant's lock being kept by another, waits in front of the others; but not for long. */
+function keep(lane: Lane, jobs: Job[], cause?: unknown): void {
+  lane.locked = true
+  lane.jobs.unshift(...jobs)
+  const oldest = performance.now() - mostLockedMs
+  const told = databaseUnavailable(
+    'Another transaction has held this tenant’s lock for ten seconds; try again in a moment.',
+    cause,
+  )
+  for (const { reject } of lane.jobs.filter(({ since }) => since < oldest)) reject(told)
+  lane.jobs = lane.jobs.filter(({ since }) => since >= oldest)
+}

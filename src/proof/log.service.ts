@@ -1,6 +1,7 @@
 import { keyPairOf } from '../auth/ed25519.js'
 import type { Identity } from '../auth/identity.js'
 import type { Database } from '../db/client.js'
+import { flushed, seenIsDurable } from '../db/durable.js'
 import { shown } from '../errors.js'
 import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../transparency/checkpoint.js'
 import { type Range, rootOf, rootOfComplete, type StoredHashes, siblingsOf, storedHashesOf } from '../transparency/merkle.js'
@@ -27,12 +28,13 @@ export class LogService {
 
   /** Covers everything that was answered before it was asked for. */
   async checkpoint(tenantId: string): Promise<SignedCheckpoint> {
-    const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[] }>({
+    const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
       name: 'log-head',
-      text: 'SELECT journal_length AS size, journal_frontier AS frontier FROM tenant_heads WHERE tenant_id = $1',
+      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${seenIsDurable} AS durable FROM tenant_heads WHERE tenant_id = $1`,
       values: [tenantId],
     })
-    const { size, frontier } = rows[0] ?? { size: 0, frontier: [] }
+    const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
+    if (!durable) await flushed(this.#pool)
     const checkpoint = { origin: originOf(this.#publicUrl, tenantId), size, root: rootOf(frontier) }
     const key = keyPairOf(await this.#keys.current())
     return { ...checkpoint, note: signNote(writeCheckpoint(checkpoint), checkpoint.origin, key) }

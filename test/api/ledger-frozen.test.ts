@@ -59,7 +59,7 @@ async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
 const waiting = async (): Promise<number | undefined> =>
   (
     await query(
-      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%ledger_move%'`,
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%ledger_groups%'`,
     )
   ).rows[0]?.pid
 

@@ -4,7 +4,7 @@
 // prepared INSERT a call; and how long the others wait while one tenant is locked. Rounds of 1, 2, 4 and 8 ledgers are interleaved and their
 // ratios are medians, since the machine's own speed drifts. fsync is on.
 import { fork } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +30,8 @@ const { values } = parseArgs({
 const numbers = (text, usual) => text?.split(',').map(Number) ?? usual
 const seconds = Number(values.seconds ?? (values.short ? 1 : 2))
 const rounds = Number(values.rounds ?? (values.short ? 1 : 3))
+// In which every connection makes its plans.
+const warmMs = 3_000
 const delays = numbers(values.delays, values.short ? [0, 20] : [0, 5, 20])
 const flights = numbers(values.flights, values.short ? [64] : [64, 4096])
 const counts = values.short ? [1, 2, 8] : [1, 2, 4, 8]
@@ -79,14 +81,39 @@ async function delayCommits(ms) {
 
 /** So many ledgers, and what is in flight shared among them. */
 async function together(count, flight, work) {
-  const job = { warmMs: 700, forMs: seconds * 1000, locked: 0, ...work, flight: Math.ceil(flight / count) }
-  const answers = await Promise.all(replicas.slice(0, count).map(({ ask }) => ask(job)))
+  const job = { warmMs, forMs: seconds * 1000, locked: 0, ...work, flight: Math.ceil(flight / count) }
+  const running = Promise.all(replicas.slice(0, count).map(({ ask }) => ask(job)))
+  await new Promise((resolve) => setTimeout(resolve, warmMs))
+  const before = databaseCpuMs()
+  const answers = await running
+  const all = answers.reduce((sum, { all }) => sum + all, 0)
   return {
+    cpu: {
+      ledgers: answers.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / all,
+      database: (databaseCpuMs() - before) / all,
+    },
     rate: answers.reduce((sum, { rate }) => sum + rate, 0),
     p99: Math.max(...answers.map(({ p99 }) => p99)),
     refused: answers.reduce((sum, { refused }) => sum + refused, 0),
     answers,
   }
+}
+
+/** Of all its processes, those that ended included. */
+function databaseCpuMs() {
+  const tickMs = 10
+  const postmaster = readFileSync(join(folder, 'data', 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0]
+  let ticks = 0
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+    try {
+      const [, parent, ...fields] = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ')
+      // utime and stime; of the postmaster also those of the children it has waited for.
+      if (pid === postmaster || parent === postmaster)
+        for (const field of fields.slice(9, pid === postmaster ? 13 : 11)) ticks += Number(field)
+    } catch {
+      // It ended meanwhile.
+    }
+  return ticks * tickMs
 }
 
 async function compare(delay, flight) {
@@ -106,14 +133,15 @@ async function compare(delay, flight) {
 }
 
 async function tellLine(name, flight, work) {
-  const measured = counts.map(() => ({ rates: [], ratios: [], p99s: [], refused: 0 }))
+  const measured = counts.map(() => ({ rates: [], ratios: [], p99s: [], refused: 0, cpus: [] }))
   for (let round = 0; round < rounds; round++) {
     const one = await together(1, flight, work)
     for (const [at, count] of counts.entries()) {
-      const { rate, p99, refused } = count === 1 ? one : await together(count, flight, work)
+      const { rate, p99, refused, cpu } = count === 1 ? one : await together(count, flight, work)
       measured[at].rates.push(rate)
       measured[at].ratios.push(rate / one.rate)
       measured[at].p99s.push(p99)
+      measured[at].cpus.push(cpu)
       measured[at].refused += refused
     }
   }
@@ -121,7 +149,12 @@ async function tellLine(name, flight, work) {
     `${counts[at]}: ${Math.round(median(rates))} (${median(ratios).toFixed(2)}) ${Math.round(median(p99s))} ms${refused > 0 ? `, ${refused} refused` : ''}`.padStart(
       28,
     )
+  const cpu = ({ cpus }) =>
+    `${median(cpus.map(({ ledgers }) => ledgers)).toFixed(2)} + ${median(cpus.map(({ database }) => database)).toFixed(2)}`.padStart(
+      28,
+    )
   console.log(`  ${name.padEnd(28)}${measured.map(cell).join('')}`)
+  console.log(`  ${'  CPU ms, ledger + database'.padEnd(28)}${measured.map(cpu).join('')}`)
 }
 
 /** Two replicas, and one tenant of 256 whose lock somebody holds: how long the entries of the others take. */
@@ -135,7 +168,7 @@ async function lockedTenant() {
     const work = { way: 'half and half', from: 1, to: 256, locked: isLocked ? 20 : 0 }
     const answers = together(2, 64, work)
     // The lock is held for as long as the others are measured, and for less than those that want it wait.
-    await new Promise((resolve) => setTimeout(resolve, 700 + seconds * 1000))
+    await new Promise((resolve) => setTimeout(resolve, warmMs + seconds * 1000))
     await holder.query('COMMIT')
     await holder.end()
     const { answers: times } = await answers

@@ -26,8 +26,8 @@ export class Books {
     this.databases.push(database)
   }
 
-  static async open({ quotaMb = 1000 }: { quotaMb?: number } = {}): Promise<Books> {
-    const { url } = await testDatabase()
+  static async open({ quotaMb = 1000, url: given }: { quotaMb?: number; url?: string } = {}): Promise<Books> {
+    const url = given ?? (await testDatabase()).url
     const database = createDatabase(url, { poolSize: 4, logger: silent })
     await ensurePartitions(database.pool)
     const tenantId = newId('ten')

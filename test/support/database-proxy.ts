@@ -49,7 +49,7 @@ export class DatabaseProxy {
     this.#pairs.add(pair)
     let silenced = false
     client.on('data', (bytes) => {
-      const mode = bytes.includes('ledger-move') ? this.cutAtMove : undefined
+      const mode = bytes.includes('ledger-groups') ? this.cutAtMove : undefined
       if (mode) this.cutAtMove = undefined
       if (mode === 'before') return cut(pair)
       server.write(bytes)

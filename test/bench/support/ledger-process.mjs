@@ -148,6 +148,11 @@ async function run({ way, from, to, flight, warmMs, forMs, locked }) {
   let done = 0
   let refused = 0
   const start = performance.now()
+  let startCpu
+  setTimeout(() => {
+    startCpu = process.cpuUsage()
+  }, warmMs)
+  let all = 0
   await Promise.all(
     Array.from({ length: flight }, async () => {
       while (performance.now() - start < warmMs + forMs) {
@@ -161,16 +166,27 @@ async function run({ way, from, to, flight, warmMs, forMs, locked }) {
           continue
         }
         const ended = performance.now()
-        if (ended - start < warmMs || ended - start > warmMs + forMs) continue
+        if (ended - start < warmMs) continue
+        all++
+        if (ended - start > warmMs + forMs) continue
         times.push(ended - began)
         done++
       }
     }),
   )
+  const { user, system } = process.cpuUsage(startCpu)
   await close()
   times.sort((a, b) => a - b)
   const at = (share) => times[Math.floor(times.length * share)] ?? 0
-  return { rate: done / (forMs / 1000), refused, median: at(0.5), p99: at(0.99), slowest: at(1 - 1e-9) }
+  return {
+    rate: done / (forMs / 1000),
+    all,
+    cpuMs: (user + system) / 1000,
+    refused,
+    median: at(0.5),
+    p99: at(0.99),
+    slowest: at(1 - 1e-9),
+  }
 }
 
 process.on('message', async (message) => {

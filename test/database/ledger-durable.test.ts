@@ -1,0 +1,95 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { type EmbeddedServer, startServer } from '../../src/db/embedded/server.js'
+import { migrate } from '../../src/db/migrate.js'
+import { JournalService } from '../../src/journal/journal.service.js'
+import type { Ledger } from '../../src/ledger/ledger.js'
+import { Books } from '../support/accounting.js'
+
+// A server of its own, whose commits can be held: they wait for a standby that does not exist.
+const folder = mkdtempSync(join(tmpdir(), 'assay-durable-'))
+let server: EmbeddedServer
+let admin: pg.Client
+let books: Books
+let ledgers: Ledger[]
+beforeAll(async () => {
+  mkdirSync(join(folder, 'data'))
+  server = await startServer({ folder: join(folder, 'data') })
+  await migrate(server.url)
+  admin = new pg.Client({ connectionString: server.url })
+  await admin.connect()
+  books = await Books.open({ url: server.url })
+  ledgers = [books.ledger(), books.ledger()]
+})
+afterEach(async () => {
+  await letCommitsGo()
+  await books.expectExact()
+})
+afterAll(async () => {
+  await books?.close()
+  await admin?.end()
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+let probe: Promise<unknown> | undefined
+async function standby(names: string): Promise<void> {
+  await admin.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
+  await admin.query('SELECT pg_reload_conf()')
+}
+/** Until a commit waits: the servers' processes take their time to read a setting. */
+async function holdCommits(): Promise<void> {
+  await standby('none_there')
+  while ((await held()) === 0) {
+    let ended = false
+    probe = books.database.pool.query(`SELECT pg_logical_emit_message(true, 'probe', '')`).finally(() => {
+      ended = true
+    })
+    while (!ended && (await held()) === 0) await new Promise(setImmediate)
+  }
+}
+async function letCommitsGo(): Promise<void> {
+  await standby('')
+  await probe
+}
+const visible = async (contextId: string) =>
+  (await admin.query('SELECT count(*)::int AS files FROM files WHERE context_id = $1', [contextId])).rows[0].files
+/** How many connections wait for the standby. */
+const held = async () =>
+  (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
+
+test('no ledger holds a tenant while a commit waits to be durable, and nothing is answered before it is', async () => {
+  const context = await books.context('held')
+  const uploads = await Promise.all([1, 2].map((size) => books.upload(context, size)))
+  await holdCommits()
+  const answered: number[] = []
+  const commits = uploads.map((upload, n) => ledgers[n]!.commit(upload).then(() => answered.push(n)))
+  while ((await visible(context.contextId)) < 2 || (await held()) < 3) await new Promise(setImmediate)
+  expect(answered).toEqual([])
+  await letCommitsGo()
+  await Promise.all(commits)
+  expect(answered.sort()).toEqual([0, 1])
+})
+
+test('events leave the journal when they are durable', async () => {
+  const context = await books.context('events')
+  const journal = new JournalService({ pool: books.database.pool })
+  const { lastSequence } = await journal.page({ tenantId: books.tenantId, after: 0, limit: 1 })
+  const upload = await books.upload(context, 3)
+  await holdCommits()
+  const commit = ledgers[0]!.commit(upload)
+  while ((await visible(context.contextId)) < 1 || (await held()) < 2) await new Promise(setImmediate)
+  let read = false
+  const page = journal.page({ tenantId: books.tenantId, after: lastSequence, limit: 10 }).finally(() => {
+    read = true
+  })
+  while ((await held()) < 3 && !read) await new Promise(setImmediate)
+  expect(read).toBe(false)
+  await letCommitsGo()
+  await commit
+  expect((await page).events).toHaveLength(1)
+  journal.close()
+})
