@@ -29,13 +29,15 @@ export function activeContent(
   if (recognised.kind !== 'binary') return []
   const { type } = recognised
   if (zipDocuments.has(type)) return activeByName((listZipEntries(source, limits) ?? []).map(({ name }) => name))
-  if (oleDocuments.has(type))
-    return named(
-      streams,
-      (listOleStreams(source) ?? []).map(({ name }) => name),
-    )
+  if (oleDocuments.has(type)) return activeInOle(source)
   if (type === 'rtf') return activeInRichText(source, limits)
   return pictures.has(type) ? behind(source, type, limits, read) : []
+}
+
+/** By the names of its streams. */
+export const activeInOle = (source: RandomAccessSource): string[] => {
+  const names = (listOleStreams(source) ?? []).map(({ name }) => name)
+  return streams.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)
 }
 
 /** Whether a text of that name is opened by a browser, and runs its scripts. */
@@ -49,6 +51,3 @@ function behind(source: RandomAccessSource, type: string, limits: ReaderLimits, 
   const found = behindPicture(source, after) ?? (endsAsZip(source, limits) ? 'archive behind the picture' : undefined)
   return found ? [found] : []
 }
-
-const named = (kinds: [RegExp, string][], names: string[]): string[] =>
-  kinds.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)

@@ -1,3 +1,4 @@
+import { keepRuns } from '../formats/archive/sevenzip/kept-runs.js'
 import { decodeImagesWith } from '../formats/image/vips.js'
 import { FileSource, MemorySource, type RandomAccessSource } from '../formats/random-access-source.js'
 import type { WorkerCall } from '../workers/work.js'
@@ -28,6 +29,7 @@ export async function read(job: Job, call: WorkerCall): Promise<Visit> {
   const file = call.bytes ? undefined : new FileSource(job.path!, job.extension)
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
+    if (job.scan) keepRuns(source)
     const findings = await examine(source, job, overrides)
     const image = imageMet
     const wanted = job.scan && (image || isKept(findings, job.scan.damaged))

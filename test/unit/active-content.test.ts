@@ -5,7 +5,7 @@ import { decodeImagesWith } from '../../src/formats/image/vips.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 import { examine } from '../../src/validation/examine.js'
 import { zipOf } from '../support/eicar.js'
-import { tarOf } from '../support/samples/archive.js'
+import { sevenZip, tarOf } from '../support/samples/archive.js'
 import * as basic from '../support/samples/basic.js'
 import { jpeg } from '../support/samples/image.js'
 import { compound, doc, docx, openDocument, packed, xls, xlsx } from '../support/samples/office.js'
@@ -55,6 +55,56 @@ describe('active content is named in the evidence', () => {
     expect(await activeIn('zip', zipOf({ name: 'a.docm', bytes: inside }))).toEqual(named)
     expect(await activeIn('tar', await tarOf([{ name: 'a.docm', data: inside }]))).toEqual(named)
     expect(await activeIn('zip', zipOf({ name: 'a.docx', bytes: packed(docx()) }))).toBeUndefined()
+  })
+
+  const active: [string, Buffer, string][] = [
+    ['a.xls', compound(xls({ macroSheet: true })), 'XLM macros'],
+    ['a.doc', compound({ ...doc(), 'Equation Native': Buffer.alloc(40) }), 'equation object'],
+    ['a.pdf', acting('/S /JavaScript /JS (app.alert(1))'), 'JavaScript'],
+    ['a.svg', svg('<g onclick="a()"/>'), 'event handler'],
+    ['a.html', Buffer.from('<!doctype html><html><body><script src=a.js></script></body></html>'), 'script'],
+    ['a.rtf', Buffer.from('{\\rtf1{\\object\\objemb{\\*\\objdata 0105}}}'), 'embedded object'],
+  ]
+  test.each(active)('in %s within zip, tar, gzip and 7z, and in archives in these', async (name, bytes, what) => {
+    const named = [`${what} in '${name}'`]
+    const zip = zipOf({ name, bytes })
+    expect(await activeIn('zip', zip)).toEqual(named)
+    const tar = await tarOf([{ name, data: bytes }])
+    expect(await activeIn('tar', tar)).toEqual(named)
+    expect(await activeIn('tgz', gzipSync(tar))).toEqual(named)
+    expect(await activeIn('7z', await sevenZip({ [name]: bytes }))).toEqual(named)
+    expect(await activeIn('zip', zipOf({ name: 'inner.zip', bytes: zip }))).toEqual(named)
+    // Pages in a document are parts of its text.
+    if (name === 'a.html') return
+    const document = packed({ ...docx(), [`word/media/${name}`]: bytes })
+    expect(await activeIn('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
+  })
+
+  test('in a gzipped page, whatever it is called; not in what is quiet, or damaged', async () => {
+    expect(await activeIn('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
+      "event handler in 'content'",
+    ])
+    for (const [name, bytes] of [
+      ['a.pdf', linking],
+      ['a.html', Buffer.from('<html><a href="https://example.com">a</a></html>')],
+      ['a.svg', Buffer.from('<svg><script>')],
+      ['a.doc', compound(doc())],
+      ['a.xls', compound(xls({ macroSheet: true })).subarray(0, 700)],
+    ] as const)
+      expect(await activeIn('zip', zipOf({ name, bytes }))).toBeUndefined()
+  })
+
+  test('as far as 8 MiB of a member and 32 MiB of an archive go; the report says where it ended', async () => {
+    const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
+    const verdictOf = async (...sizes: number[]) =>
+      (await examined('zip', zipOf(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
+        .soundness?.verdict
+    const large = await verdictOf(9 * 1024 * 1024)
+    expect(large).toMatchObject({ sound: true, notes: ["the member '0.html' was not searched for active content"] })
+    expect(large?.evidence?.active_content).toBeUndefined()
+    const many = await verdictOf(...Array(5).fill(7 * 1024 * 1024))
+    expect(many?.evidence?.active_content).toEqual([0, 1, 2, 3].map((at) => `script in '${at}.html'`))
+    expect(many).toMatchObject({ notes: ["the member '4.html' was not searched for active content"] })
   })
 
   test('of a PDF', async () => {

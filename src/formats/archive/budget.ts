@@ -6,7 +6,11 @@ const freeBytes = 16 * 1024 * 1024
 // A single member may be this large before its own ratio counts: a white bitmap is no bomb.
 const memberRatioFrom = 32 * 1024 * 1024
 
+/** Bytes, and of one member: documents and pages in an archive beyond it are not searched for what runs in them. */
+const mostSearched = { all: 32 * 1024 * 1024, one: 8 * 1024 * 1024 }
+
 export class ArchiveBudget {
+  #searched = 0
   unpacked = 0
   entries = 0
   encrypted = false
@@ -34,6 +38,20 @@ export class ArchiveBudget {
     checkDeadline(this.limits)
     this.unpacked += bytes
     this.judge(this.unpacked)
+  }
+
+  /** The bytes of the next member that may be searched. */
+  get searchable(): number {
+    return Math.max(0, Math.min(mostSearched.one, this.#mostSearched - this.#searched))
+  }
+
+  search(bytes: number): void {
+    this.#searched += bytes
+  }
+
+  /** Where little may be unpacked, less may be searched: a page costs more than its inflation. */
+  get #mostSearched(): number {
+    return Math.min(mostSearched.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }
 
   /** Refuses from the headers alone: `bytes` are still to be unpacked. */

@@ -1,5 +1,6 @@
-import { type RandomAccessSource, WindowSource } from '../random-access-source.js'
+import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import { damaged, named } from '../refusal.js'
+import { activeIn, activeSearch } from './active-members.js'
 import { activeByName } from './active-names.js'
 import { holding } from './held-bytes.js'
 import { inflated, inflateFault } from './inflate.js'
@@ -22,7 +23,10 @@ export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undef
 export async function lookInside(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
   const head = await stream.peek(tarBlock)
   const kind = archiveKind(head)
-  if (!kind) return nest.hold(head)
+  if (!kind) {
+    nest.hold(head)
+    return searchActive(stream, name, nest)
+  }
   const inner = nest.inside(name)
   if (kind === 'tar') await checkTar(stream, inner)
   if (kind === 'gzip') await lookInsideGzip(stream, name, inner)
@@ -34,6 +38,18 @@ export async function lookInside(stream: ByteStream, name: string, nest: Archive
     })
   }
   if (kind === '7z') await withSource(stream, async (source) => void (await checkSevenZip(source, inner)))
+}
+
+/** Documents and pages in an archive are searched for what runs in them, as far as the archive's budget goes. */
+async function searchActive(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
+  const search = activeSearch(await stream.peek(tarBlock), name)
+  if (!search) return
+  const most = nest.budget.searchable
+  const held = stream instanceof SourceStream ? undefined : await stream.read(most + 1)
+  const source = stream instanceof SourceStream ? windowOf(stream) : new MemorySource(held!)
+  if (source.size > most) return nest.leaveUnsearched(name)
+  nest.budget.search(source.size)
+  for (const what of await activeIn(source, search, nest.limits)) nest.budget.active.add(`${what} in ${named(name)}`)
 }
 
 /** A compressed tar counts as one archive, not two. */
@@ -60,6 +76,8 @@ async function* counted(chunks: AsyncIterable<Buffer>, nest: ArchiveNest): Async
 
 /** A zip is read from its end: what is not a part of the file already is held for the time being. */
 function withSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
-  if (stream instanceof SourceStream) return use(new WindowSource(stream.source, stream.position, stream.remaining))
+  if (stream instanceof SourceStream) return use(windowOf(stream))
   return holding(stream.take(Number.POSITIVE_INFINITY), use)
 }
+
+const windowOf = (stream: SourceStream): RandomAccessSource => new WindowSource(stream.source, stream.position, stream.remaining)

@@ -44,6 +44,12 @@ export class ArchiveNest {
     if (kind && !uncertain.has(kind)) this.budget.holds.add(kind)
   }
 
+  /** Where nothing may lie inside, as in what is looked at in place, more is a worker's. */
+  leaveUnsearched(name: string): void {
+    if (this.limits.maxNesting === 0) throw trap('nesting', `the member ${named(name)} is larger than is searched`)
+    this.note(`the member ${named(name)} was not searched for active content`)
+  }
+
   note(text: string): void {
     if (this.notes.length < mostNotes && !this.notes.includes(text)) this.notes.push(text)
   }

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import type { SevenZipModule, SevenZipModuleFactory } from '7z-wasm'
 import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
+import { keptRun, type RawRun } from './kept-runs.js'
 
 // The compiler's library for servers does not know WebAssembly: the little of it that is used here.
 declare namespace WebAssembly {
@@ -37,6 +38,8 @@ export interface SevenZipCommand {
 // Enough for a dictionary of 256 MiB; archives that want more are not unpacked, and noted.
 const mostMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
+/** Of what it complains: some of it is passed over, for every link one line. */
+const mostSaid = 10_000
 
 let compiled: Promise<{ factory: SevenZipModuleFactory; module: WebAssembly.Module }> | undefined
 
@@ -55,8 +58,18 @@ export async function runSevenZip(
   limits: ReaderLimits,
   { command, type, line, output, passedOver }: SevenZipCommand,
 ): Promise<SevenZipRun> {
-  const complaints: string[] = []
-  let passed = false
+  const { exitCode, said } = await keptRun(source, { command, type, line, output }, (heard) => execute(source, limits, heard))
+  const complaints = said.filter((text) => !passedOver?.has(text))
+  const passed = complaints.length < said.length
+  return { exitCode: passed && complaints.length === 0 ? 0 : exitCode, complaints: complaints.slice(0, 20) }
+}
+
+async function execute(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  { command, type, line, output }: SevenZipCommand,
+): Promise<RawRun> {
+  const said: string[] = []
   const { factory, module } = await engine()
   // What is thrown while it empties its buffers at the end, the library swallows.
   let thrown: { error: unknown } | undefined
@@ -72,8 +85,7 @@ export async function runSevenZip(
   const sevenZip = await factory({
     print: heard,
     printErr: (text) => {
-      if (passedOver?.has(text)) passed = true
-      else if (complaints.length < 20 && text.trim() !== '') complaints.push(text.slice(0, 300))
+      if (said.length < mostSaid && text.trim() !== '') said.push(text.slice(0, 300))
     },
     stdin: () => null as unknown as number,
     instantiateWasm: (
@@ -92,7 +104,7 @@ export async function runSevenZip(
   // A password of our own: without one it would ask, and fail in another way.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
-  return { exitCode: passed && complaints.length === 0 ? 0 : exitCode, complaints }
+  return { exitCode, said }
 }
 
 /** A crash on a file is an answer about that file; what we threw ourselves (a trap, a deadline) passes through. */

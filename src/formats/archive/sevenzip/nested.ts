@@ -1,4 +1,5 @@
 import { named } from '../../refusal.js'
+import { activeSearch } from '../active-members.js'
 import { HeldBytes } from '../held-bytes.js'
 import { archiveKind } from '../inside.js'
 import type { ArchiveLinks } from '../names.js'
@@ -35,7 +36,7 @@ export class NestedMembers {
         head = Buffer.concat([head, chunk])
         if (head.length < wanted) return
         if (symlink) this.#links.add(name, head.toString('utf8', 0, wanted), true)
-        else if (archiveKind(head.subarray(0, tarBlock))) held = this.#keep(member, head)
+        else if (archiveKind(head.subarray(0, tarBlock)) || this.#isSearched(member, head)) held = this.#keep(member, head)
         else this.#nest.hold(head)
       },
       end: () => {},
@@ -48,6 +49,14 @@ export class NestedMembers {
 
   close(): void {
     for (const { bytes } of this.#archives) bytes.close()
+  }
+
+  /** What is held back for it is held as an archive would be. */
+  #isSearched({ name, size }: PackedMember, head: Buffer): boolean {
+    if (!activeSearch(head.subarray(0, tarBlock), name)) return false
+    const fits = size <= this.#nest.budget.searchable && this.#keptBytes + size <= keptAtMost
+    if (!fits) this.#nest.leaveUnsearched(name)
+    return fits
   }
 
   #keep({ name, size }: PackedMember, head: Buffer): HeldBytes | undefined {

@@ -1,0 +1,48 @@
+import { activeInOle } from '../active-content.js'
+import { oleType } from '../detect/ole.js'
+import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../format.js'
+import { type OleKind, readOle } from '../office/ole/ole.js'
+import { surveyObjects } from '../pdf/page-tree.js'
+import type { RandomAccessSource } from '../random-access-source.js'
+import { activeInPage, activeInRichText } from '../text/active-text.js'
+import { textSign } from '../text/text.js'
+import { readSvg } from '../text/xml.js'
+
+type Search = (source: RandomAccessSource, limits: ReaderLimits) => string[] | Promise<string[]>
+
+const oleKinds = new Set<string>(['doc', 'xls', 'ppt'])
+
+const inOle: Search = async (source, limits) => {
+  const type = oleType(source)
+  const read = oleKinds.has(type) ? await readOle(type as OleKind)(source, limits) : undefined
+  return [...activeInOle(source), ...told(read)]
+}
+
+const inPage: Search = (source, limits) => {
+  const sign = textSign(source)
+  return sign ? activeInPage(source, sign, limits) : []
+}
+
+const inSvg: Search = async (source, limits) => told(await readSvg(source, limits))
+
+const told = (verdict: FormatVerdict | undefined): string[] => (verdict?.evidence?.active_content as string[] | undefined) ?? []
+
+/** What a member is searched for that may run; undefined for what holds nothing of the kind. The name of a macro project tells already. */
+export function activeSearch(head: Buffer, name: string): Search | undefined {
+  const start = head.toString('latin1')
+  if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : inOle
+  if (start.includes('%PDF-')) return (source, limits) => surveyObjects(source, limits).activeContent
+  if (start.startsWith('{\\rtf')) return activeInRichText
+  if (/\.svg$/i.test(name) || /^\W{0,3}<svg[\s>]|^\W{0,3}<\?xml[^>]*>\s*<svg[\s>]/i.test(start)) return inSvg
+  return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? inPage : undefined
+}
+
+/** What runs or loads by itself in a member. One that is damaged is no archive's fault, and shows nothing. */
+export async function activeIn(source: RandomAccessSource, search: Search, limits: ReaderLimits): Promise<string[]> {
+  try {
+    return [...new Set(await search(source, limits))]
+  } catch (error) {
+    if (error instanceof DeadlineExceeded) throw error
+    return []
+  }
+}
