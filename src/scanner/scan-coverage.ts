@@ -2,6 +2,7 @@ import type { Content } from '../body/content.js'
 import { shown } from '../errors.js'
 import { type Container, headLength, recognise } from '../formats/archive/containers.js'
 import { readZipDirectory } from '../formats/archive/zip/directory.js'
+import { hidesZipDirectory } from '../formats/archive/zip/hidden-directory.js'
 import { OleContainer } from '../formats/office/ole/container.js'
 import { oleEncryption } from '../formats/office/ole/encryption.js'
 import { readEncryption } from '../formats/pdf/encryption.js'
@@ -103,6 +104,8 @@ function encrypted(what: string, how: string | undefined): { incomplete?: string
 
 function peekZip(source: RandomAccessSource): ReturnType<Peek> {
   const limits = { maxUnpackedBytes: 0, maxRatio: 0, maxEntries: mostMembers + 1, maxNesting: 0, maxPictureBits: 0, maxDepth: 0 }
+  if (hidesZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }))
+    return { incomplete: 'a zip archive that is encrypted, its directory too' }
   const { entries } = readZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }, { partial: true })
   const closed = entries.find((entry) => entry.encrypted)
   if (closed) return { incomplete: `member '${shown(closed.nameBytes.toString('utf8'))}' of the zip archive is encrypted` }

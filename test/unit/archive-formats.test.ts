@@ -2,10 +2,12 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { readGzip, readSevenZip, readTar, readZip } from '../../src/formats/archive/archive.js'
 import { listZipEntries } from '../../src/formats/archive/zip/directory.js'
+import { zipType } from '../../src/formats/detect/zip.js'
 import { DeadlineExceeded, type FormatReader } from '../../src/formats/format.js'
 import {
   encrypted7z,
   hidden7z,
+  hiddenZip,
   limits,
   mutations,
   noise,
@@ -60,6 +62,21 @@ describe('zip', () => {
     ['bytes behind it', Buffer.concat([zip(plain), noise(100)])],
   ])('with %s is sound', async (_, bytes) => {
     expect(await judge(readZip, bytes)).toMatchObject({ sound: true })
+  })
+
+  test('whose directory is encrypted too is sound, as far as its records show; cut off it is broken', async () => {
+    const archive = hiddenZip()
+    expect(await judge(readZip, archive)).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/its directory too/)],
+      evidence: { encrypted: true },
+    })
+    expect(zipType(sourceOf(archive), limits())).toBe('zip')
+    for (const broken of [
+      archive.subarray(0, -30),
+      Buffer.concat([archive.subarray(0, 6), Buffer.alloc(2), archive.subarray(8)]),
+    ])
+      expect(await judge(readZip, broken)).toMatchObject({ sound: false })
   })
 
   test('what was not looked at is noted', async () => {

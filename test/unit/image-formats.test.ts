@@ -27,6 +27,7 @@ import {
   tiff,
   tiledTiff,
   webp,
+  withoutTiffField,
 } from '../support/samples/image.js'
 import { mutationsOf } from '../support/samples/mutations.js'
 
@@ -216,6 +217,23 @@ describe('tiff', () => {
     expect(await read(readTiff, damaged(rawTiff(layout), 8 + layout.data.length + 4, 1, 13))).toMatchObject(broken(/no width/))
     expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(broken(/samples of 900 bits/))
     expect(await read(readTiff, rawTiff({ ...layout, compression: 777 }), {}, 'tif')).toMatchObject(broken(/compression 777/))
+  })
+
+  test('one that does not say how its colours are meant is opened as readers open it, and decoded', async () => {
+    for (const compression of ['none', 'lzw'] as const) {
+      const untold = withoutTiffField(await tiff(compression), 262)
+      expect(await read(readTiff, untold)).toEqual({
+        sound: true,
+        notes: [expect.stringMatching(/PhotometricInterpretation/)],
+        evidence: { pages: 1, width: 64, height: 48 },
+      })
+    }
+    const untold = withoutTiffField(await tiff('lzw'), 262)
+    expect(await read(readTiff, damaged(untold, 40, 200, 0xff))).toMatchObject(broken(/decoded/))
+    const layout = { bits: 8, samples: 1, compression: 1, data: Buffer.alloc(40, 0x5a) }
+    expect(await read(readTiff, withoutTiffField(rawTiff(layout), 262))).toMatchObject(sound)
+    const cut = withoutTiffField(rawTiff({ ...layout, data: Buffer.alloc(30) }), 262)
+    expect(await read(readTiff, cut)).toMatchObject(broken(/30 of 40 bytes/))
   })
 
   test('damage in a tile is seen as in a strip', async () => {

@@ -8,7 +8,7 @@ import { insides } from '../../src/scanner/inside/insides.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
 import { createValidator } from '../../src/validation/validator.js'
 import { clean, cleanWith, eicar, inMemory, zipOf } from '../support/eicar.js'
-import { encrypted7z, hidden7z, noise, sevenZip, zip } from '../support/samples/archive.js'
+import { encrypted7z, hidden7z, hiddenZip, noise, sevenZip, zip } from '../support/samples/archive.js'
 import { cpio, oldCpio, rar5 } from '../support/samples/containers.js'
 import { compound, doc, encryptedPackage } from '../support/samples/office.js'
 import { pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
@@ -173,6 +173,7 @@ describe('nothing is called clean that was not seen', () => {
     ],
     ['a 7z with an encrypted member', encrypted7z, 'encrypted'],
     ['a 7z whose directory is encrypted', hidden7z, 'encrypted'],
+    ['a zip whose directory is encrypted', hiddenZip(), 'encrypted'],
     ['a zip member packed by a method that nobody knows', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
   ])('%s is incomplete, alone and in a zip', async (_, bytes, reason) => {
     expect(await scan(bytes)).toMatchObject(incomplete(reason))
@@ -211,6 +212,7 @@ describe('what its reader cannot open without a password is incomplete, whatever
   test.each<[string, string, () => Buffer | Promise<Buffer>]>([
     ['a zip in a zip', 'a.zip', () => zipOf({ name: 'a.zip', bytes: secret, stored: true })],
     ['a zip in a tar', 'a.tar', () => tarOf(secret)],
+    ['a zip whose directory is encrypted', 'a.zip', hiddenZip],
     ['a 7z', 'a.7z', () => encrypted7z],
     ['a 7z in a zip', 'a.zip', () => zipOf({ name: 'a.7z', bytes: hidden7z })],
     ['a PDF', 'a.pdf', protectedPdf],

@@ -1,4 +1,5 @@
 import { listZipEntries, type ZipEntry, zipDirectoryIsWhole } from '../archive/zip/directory.js'
+import { hidesZipDirectory } from '../archive/zip/hidden-directory.js'
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
@@ -38,7 +39,7 @@ const folders: [type: string, folder: string][] = [
  */
 export function zipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
-  if (!entries) return 'zip-damaged'
+  if (!entries) return hidesZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
   // Some writers use backslashes, a leading slash, or their own spelling of upper and lower case: Office reads them all.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
   const type = office(names) ?? byMimetype(source, entries) ?? byTelltales(names)

@@ -7,6 +7,8 @@ interface Field {
   type: number
   count: number
   offset: number
+  /** Where its entry stands in the directory. */
+  entryAt: number
 }
 
 /** The byte order and widths of a TIFF, classic or big, and reads of its directories. Nothing is allocated by a count from the file. */
@@ -53,7 +55,20 @@ export class TiffReader {
     const count = this.decode(entry, 4, width)
     const inline = (typeSizes[type] ?? 1) * count <= width
     const place = at + 4 + width
-    return { tag, type, count, offset: inline ? place : this.decode(entry, 4 + width, width) }
+    return { tag, type, count, offset: inline ? place : this.decode(entry, 4 + width, width), entryAt: at }
+  }
+
+  /** An entry of one short number, as it stands in a directory. */
+  entry(tag: number, value: number): Buffer {
+    const bytes = Buffer.alloc(this.big ? 20 : 12)
+    const write = (number: number, at: number) =>
+      this.little ? bytes.writeUInt16LE(number, at) : bytes.writeUInt16BE(number, at)
+    write(tag, 0)
+    write(3, 2)
+    const width = this.big ? 8 : 4
+    write(1, this.little ? 4 : 2 + width)
+    write(value, 4 + width)
+    return bytes
   }
 
   value(field: Field | undefined, index = 0): number | undefined {

@@ -2,7 +2,7 @@ import { broken, checkDeadline, type FormatReader, type FormatVerdict, type Read
 import type { RandomAccessSource } from '../random-access-source.js'
 import { pixelFlood } from './pixels.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
-import { decode, nothingSaid } from './vips.js'
+import { type Change, decode, nothingSaid } from './vips.js'
 
 // Maps and scans are decoded strip by strip, tile by tile: with this, 268 million pixels of 24 bits.
 const stripTimes = 3
@@ -32,7 +32,7 @@ const compressions = new Set([
 
 // What the bundled libtiff and libvips leave out, though the file is in order: rare compressions and sample layouts.
 const unsupported =
-  /unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|must have|LogL|Lab/i
+  /required field 262 missing|unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|must have|LogL|Lab/i
 
 // Where libvips speaks of something unsupported and means damage: an impossible predictor, CCITT codes that lead astray, a
 // directory that libtiff cannot make sense of at all.
@@ -82,6 +82,11 @@ async function decodePage(
   let decoding = await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
     decoding = await decode(source, limits, { ...options, failOn: 'error' })
+  if (decoding.outcome === 'refused' && missesPhotometric.test(decoding.message)) {
+    notes.push('does not say how its colours are meant (PhotometricInterpretation); readers take the usual')
+    const changes = usualPhotometric(reader, page)
+    decoding = changes ? await decode(source, limits, { ...options, failOn: 'error', changes }) : decoding
+  }
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'refused' && (!unsupported.test(decoding.message) || damage.test(decoding.message)))
     return decoding.message
@@ -91,6 +96,23 @@ async function decodePage(
     decoding.outcome === 'too_large' ? 'too large to be decoded' : `compression ${page.compression}: ${decoding.message}`
   notes.push(`looked at its structure only: ${why}`)
   return undefined
+}
+
+const missesPhotometric = /required field 262 missing/
+/** What a picture can do without: resolution, names, dates. */
+const dispensable = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305, 306, 315, 316]
+const fax = [2, 3, 4, 32771]
+
+/**
+ * The entry that tells what every reader takes for granted: black on white for a fax, light for grey, three colours else. It takes the place
+ * of one that does not matter; undefined where there is none.
+ */
+function usualPhotometric(reader: TiffReader, { fields, compression }: Page): Change[] | undefined {
+  const place = dispensable.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
+  if (place === undefined) return undefined
+  const samples = reader.value(fields.get(tag.samples)) ?? 1
+  const usual = fax.includes(compression) ? 0 : samples < 3 ? 1 : 2
+  return [{ at: place, bytes: reader.entry(tag.photometric, usual) }]
 }
 
 function readPages(

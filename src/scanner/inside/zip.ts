@@ -3,6 +3,7 @@ import { atOnce, inflated, inflatedAtOnce } from '../../formats/archive/inflate.
 import type { PackedMember } from '../../formats/archive/sevenzip/members.js'
 import { readZipDirectory, type ZipEntry } from '../../formats/archive/zip/directory.js'
 import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../../formats/archive/zip/hidden.js'
+import { hidesZipDirectory } from '../../formats/archive/zip/hidden-directory.js'
 import { knownToSevenZip } from '../../formats/archive/zip/other-methods.js'
 import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import { MemorySource, WindowSource } from '../../formats/random-access-source.js'
@@ -18,6 +19,7 @@ const deflated = 8
  * directory names, or names differently. Throws what is damaged, after all that can be unpacked has been looked at.
  */
 export const insideZip: Inside = async (source, look) => {
+  if (hidesZipDirectory(source, look.readerLimits)) return look.incomplete('a zip archive that is encrypted, its directory too')
   const known = new Map<number, number | undefined>()
   const others: ZipEntry[] = []
   let entries: ZipEntry[] = []

@@ -223,3 +223,29 @@ export const hidden7z = Buffer.from(
   'N3q8ryccAAS3n67IkAAAAAAAAAAuAAAAAAAAAGR/33BAGjM2xvQUZtija6MzOKr26+pGabrn1msW4vzu2M2hX5UDhdo7qFNJDSraiierhy0deG+FHhlTlSytQiL6PFdVweZUyEi16J1Tz6VS2sGN+YhFkn4LHNwtH+rZRSY4UEmxPe+JZ5ViCpPByKayvvh9QJrHTllmkDyathHbFLUpqf6u1dF+r17GcH4y6IvS3e8XBiABCXAABwsBAAEkBvEHARJTD93AulybUqoauVnoKfvOndYMYgoB49AY+gAA',
   'base64',
 )
+
+/** A zip as PKZIP makes it where the directory is encrypted too: masked members, ciphertext, then the records that tell where it lies. */
+export function hiddenZip(): Buffer {
+  const local = Buffer.alloc(30)
+  local.write('PK\x03\x04', 'latin1')
+  local.writeUInt16LE(62, 4)
+  local.writeUInt16LE(0x2041, 6)
+  const extra = Buffer.concat([Buffer.from('PK\x06\x08\x08\0\0\0', 'latin1'), noise(8)])
+  const directory = noise(120)
+  const members = Buffer.concat([local, noise(300), extra])
+  const record = Buffer.alloc(84)
+  record.write('PK\x06\x06', 'latin1')
+  record.writeBigUInt64LE(72n, 4)
+  record.writeUInt16LE(62, 14)
+  record.writeBigUInt64LE(1n, 24)
+  record.writeBigUInt64LE(1n, 32)
+  record.writeBigUInt64LE(BigInt(directory.length), 40)
+  record.writeBigUInt64LE(BigInt(members.length), 48)
+  record.writeUInt16LE(0x6610, 72)
+  const locator = Buffer.alloc(20)
+  locator.write('PK\x06\x07', 'latin1')
+  locator.writeBigUInt64LE(BigInt(members.length + directory.length), 8)
+  locator.writeUInt32LE(1, 16)
+  const end = Buffer.concat([Buffer.from('PK\x05\x06', 'latin1'), Buffer.alloc(4), Buffer.alloc(12, 0xff), Buffer.alloc(2)])
+  return Buffer.concat([members, directory, record, locator, end])
+}

@@ -94,6 +94,16 @@ export async function circularTiff(): Promise<Buffer> {
   return bytes
 }
 
+/** The same file without one field of its first directory. */
+export function withoutTiffField(bytes: Buffer, tag: number): Buffer {
+  const at = bytes.readUInt32LE(4)
+  const count = bytes.readUInt16LE(at)
+  const entries = Array.from({ length: count }, (_, index) => bytes.subarray(at + 2 + index * 12, at + 14 + index * 12))
+  const kept = entries.filter((entry) => entry.readUInt16LE() !== tag)
+  const directory = Buffer.concat([Buffer.from([kept.length, 0]), ...kept, Buffer.alloc(4)])
+  return Buffer.concat([bytes.subarray(0, at), directory, bytes.subarray(at + directory.length)])
+}
+
 export const tiledTiff = () =>
   picture(256, 256).tiff({ compression: 'lzw', tile: true, tileWidth: 64, tileHeight: 64 }).toBuffer()
 

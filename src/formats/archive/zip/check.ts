@@ -5,6 +5,7 @@ import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { readZipDirectory, type ZipEntry } from './directory.js'
 import { unknownOffsets } from './hidden.js'
+import { hidesZipDirectory } from './hidden-directory.js'
 import { locateMembers, type ZipMember } from './local.js'
 import { type PartSink, readSmallMember, verifyMember } from './member.js'
 
@@ -22,6 +23,11 @@ const longestLink = 4096
 
 /** Checks a zip as `unzip -t` would: directory, local headers, then every member's bytes and checksum. */
 export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
+  if (hidesZipDirectory(source, nest.limits)) {
+    nest.budget.encrypted = true
+    nest.note('the archive is encrypted, its directory too: only its outer records were checked')
+    return { entries: 0, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names: new Set() }
+  }
   const directory = readZipDirectory(source, nest.limits)
   if (directory.prefix > 0)
     nest.note(`${directory.prefix} bytes come before the zip archive (self-extracting programs have them)`)

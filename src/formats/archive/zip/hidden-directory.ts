@@ -1,0 +1,17 @@
+import type { ReaderLimits } from '../../format.js'
+import type { RandomAccessSource } from '../../random-access-source.js'
+import { listZipEntries } from './directory.js'
+
+/** Encrypted, strongly, and its values masked: a member of an archive whose directory is encrypted (ZIP specification, 7.3). */
+const maskedMember = 0x2041
+
+/** Whether the directory of this archive can only be read with a password. One without its end record is cut off. */
+export function hidesZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
+  const head = source.read(0, 8)
+  if (head.length < 8 || head.readUInt32LE(0) !== 0x04034b50) return false
+  if ((head.readUInt16LE(6) & maskedMember) !== maskedMember) return false
+  const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
+  const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
+  if (end < 0 || end + 22 > tail.length || end + 22 + tail.readUInt16LE(end + 20) > tail.length) return false
+  return listZipEntries(source, limits) === null
+}
