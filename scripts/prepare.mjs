@@ -121,6 +121,7 @@ const codeSources = () => [
   ...[
     clientMark,
     inRoot('package-lock.json'),
+    inRoot('scripts', 'bundle.mjs'),
     inRoot('scripts', 'dashboard.mjs'),
     inRoot('tsconfig.json'),
     inRoot('tsconfig.client.json'),
@@ -149,6 +150,8 @@ async function build(say) {
   copyAssets(fresh)
   const { bundleDashboard } = await import('./dashboard.mjs')
   await bundleDashboard(join(fresh, 'dashboard', 'public'))
+  const { bundleService } = await import('./bundle.mjs')
+  await bundleService(fresh)
   writeFileSync(join(fresh, '.built-from'), made)
   if (existsSync(dist)) renameSync(dist, old)
   renameSync(fresh, dist)

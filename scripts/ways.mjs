@@ -79,6 +79,6 @@ async function started() {
       resolve(`http://${found[1]}`)
     }
   })
-  await import('../dist/main.js')
+  await import('../dist/main.modules.js')
   return said
 }
