@@ -2,13 +2,18 @@ import type { Queries } from '../db/client.js'
 import { type Page, type PagePlace, pageOf } from '../graphql/page.js'
 import type { File } from './file.type.js'
 
-/** A file's columns, of `files f` with `fileJoins`. Downloads that are not folded yet are added, in the snapshot of the statement. */
-export const fileColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
-  f.content_type AS "contentType", f.size_bytes AS "sizeBytes", 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by AS "uploadedBy", f.uploaded_by_name AS "uploadedByName",
+/** What never changes of a file, of `files f` with `contextJoin`. */
+export const lastingColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
+  f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
+
+/** All that is shown of a file, with `fileJoins`. Downloads that are not folded yet are added, in the snapshot of the statement. */
+export const fileColumns = `${lastingColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
 
+export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
+
 /** Its context, and its downloads that are not folded yet. */
-export const fileJoins = `JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+export const fileJoins = `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = f.tenant_id AND d.file_id = f.file_id) d ON true`
 
 /** Which files of a tenant. */

@@ -23,11 +23,13 @@ import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.type.js'
 import { FileList, fileColumns, fileJoins } from './file-list.js'
-import { FileLookup, type StoredFile } from './file-lookup.js'
+import { FileLookup, type KeptFile } from './file-lookup.js'
 import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
+
+type ShownFile = File & KeptFile
 
 type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
 
@@ -39,7 +41,8 @@ export class FileService {
   readonly #ledger: Ledger
   readonly #storage: BlobStorage
   readonly #contexts: FileContextService
-  readonly #lookup: FileLookup
+  readonly #shown: FileLookup<ShownFile>
+  readonly #kept: FileLookup<KeptFile>
   readonly #list: FileList
   readonly #search: FileSearch
 
@@ -48,21 +51,20 @@ export class FileService {
     this.#ledger = parts.ledger
     this.#storage = parts.storage
     this.#contexts = parts.contexts
-    this.#lookup = new FileLookup(parts.db.pool)
+    this.#shown = FileLookup.shown(parts.db.pool)
+    this.#kept = FileLookup.kept(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
     this.#search = new FileSearch(parts.db.reads)
   }
 
-  /** Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
-  async get(attempt: Attempt, fileId: string): Promise<StoredFile> {
-    const file = await this.#find(attempt, fileId)
-    if (file.quarantinedAt) throw quarantined(fileId)
-    return file
+  /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
+  async get(attempt: Attempt, fileId: string): Promise<File> {
+    return unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
   }
 
-  async #find(attempt: Attempt, fileId: string): Promise<StoredFile> {
+  async #find<Found extends KeptFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
     const { actor } = attempt
-    const file = isId('file', fileId) ? await this.#lookup.find(actor.tenantId, fileId) : null
+    const file = isId('file', fileId) ? await lookup.find(actor.tenantId, fileId) : null
     if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
     attempt.involve({ fileId, context: file })
     return file
@@ -70,7 +72,7 @@ export class FileService {
 
   /** The latest report on the file, also on one that is quarantined. */
   async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
-    await this.#find(attempt, fileId)
+    await this.#find(this.#kept, attempt, fileId)
     const reports = await this.validations(attempt.actor.tenantId, [fileId])
     const report = reports.get(fileId)
     if (!report) throw notFound('file', fileId)
@@ -79,7 +81,7 @@ export class FileService {
 
   /** All reports on the file, the latest first. */
   async reports(attempt: Attempt, fileId: string, place: { page: number; pageSize: number }): Promise<Page<ValidationReport>> {
-    const { tenantId } = await this.#find(attempt, fileId)
+    const { tenantId } = await this.#find(this.#kept, attempt, fileId)
     const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
       name: 'reports-of-file',
       text: `SELECT t.total, r.report FROM (SELECT count(*) AS total FROM validation_reports WHERE tenant_id = $1 AND file_id = $2) t
@@ -161,7 +163,7 @@ export class FileService {
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
-    const found = await this.#lookup.findAll(
+    const found = await this.#kept.findAll(
       actor.tenantId,
       ids.filter((id) => isId('file', id)),
     )
@@ -170,8 +172,7 @@ export class FileService {
         try {
           const file = found.get(fileId)
           if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
-          if (file.quarantinedAt) throw quarantined(fileId)
-          await this.#ledger.commit({ deletion: { actor, file } })
+          await this.#ledger.commit({ deletion: { actor, file: unlessQuarantined(file) } })
           return { fileId, deleted: true, error: null }
         } catch (error) {
           const { code, message } = publicError(error)
@@ -190,7 +191,7 @@ export class FileService {
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind === 'gcs')
       throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
-    const file = await this.get(attempt, fileId)
+    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
     const downloadUrl = await this.#storage.signDownload({
       tenantId: file.tenantId,
       fileId,
@@ -208,7 +209,7 @@ export class FileService {
 
   /** Gone for every reader when this resolves; the blob follows by the garbage journal. */
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
-    const file = await this.get(attempt, fileId)
+    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
     faultPoint('delete.found')
     await this.#ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
     faultPoint('delete.committed')
@@ -240,6 +241,11 @@ export class FileService {
       descending: asked.order ? asked.order === 'desc' : sort !== 'original_filename',
     }
   }
+}
+
+function unlessQuarantined<Found extends KeptFile>(file: Found): Found {
+  if (file.quarantinedAt) throw quarantined(file.fileId)
+  return file
 }
 
 const mustBeFollowed =

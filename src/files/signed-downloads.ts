@@ -4,9 +4,13 @@ import { TenantBatches } from '../db/tenant-batches.js'
 import { forbidden, quarantined } from '../errors.js'
 import type { SignedDownload } from '../storage/signed-url.js'
 import type { File } from './file.type.js'
-import { fileColumns, fileJoins } from './file-list.js'
 
-type ServedRow = File & { path: string; quarantinedAt: Date | null; tenantStatus: string; isGranted: boolean }
+type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'checksum' | 'createdAt'> & {
+  path: string
+  quarantinedAt: Date | null
+  tenantStatus: string
+  isGranted: boolean
+}
 
 /** What the door that serves local URLs asks: the signature has named tenant, file and credential. */
 export class SignedDownloads {
@@ -42,11 +46,12 @@ export class SignedDownloads {
   async #load(tenantId: string, asked: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
     const { rows } = await this.#database.query<ServedRow & { place: number }>({
       name: 'files-for-download',
-      text: `SELECT asked.place, ${fileColumns}, f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
+      text: `SELECT asked.place, f.file_id AS "fileId", f.original_filename AS "originalFilename", f.content_type AS "contentType", f.size_bytes AS "sizeBytes",
+          f.checksum, f.created_at AS "createdAt", f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
           EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = asked.by AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
           OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = asked.by AND u.status = 'active') AS "isGranted"
         FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked(file_id, by, place)
-          JOIN files f ON f.tenant_id = $1 AND f.file_id = asked.file_id ${fileJoins} JOIN tenants t ON t.tenant_id = f.tenant_id`,
+          JOIN files f ON f.tenant_id = $1 AND f.file_id = asked.file_id JOIN tenants t ON t.tenant_id = f.tenant_id`,
       values: [tenantId, asked.map(({ fileId }) => fileId), asked.map(({ by }) => by)],
     })
     const found = new Map(rows.map((row) => [row.place - 1, row]))
