@@ -1,5 +1,5 @@
-import type { Server } from 'node:http'
-import type { Express, RequestHandler } from 'express'
+import type { RequestListener, Server } from 'node:http'
+import type { RequestHandler } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { Admission, requireAccess } from './admission/admission.js'
 import { JsonAdmission } from './admission/json-admission.js'
@@ -18,7 +18,8 @@ import type { UploadService } from './files/upload.service.js'
 import { buildSchema } from './graphql/schema.js'
 import { openGraphql } from './graphql/server.js'
 import { callOf } from './http/caller.js'
-import { createEdge, type EdgeParts } from './http/edge.js'
+import { createEdge } from './http/edge.js'
+import type { EdgeParts } from './http/endpoints.js'
 import { Health } from './http/health.js'
 import { openSubscriptions } from './http/subscription-door.js'
 import type { Metrics } from './metrics.js'
@@ -30,7 +31,7 @@ import type { VirusScanner } from './scanner/virus-scanner.js'
 import type { Services } from './services.js'
 import type { BlobStorage } from './storage/blob-storage.js'
 import { LocalStorage } from './storage/local/local.js'
-import { serveBlob } from './storage/serve-blob.js'
+import { type BlobDoor, serveBlob } from './storage/serve-blob.js'
 import type { Tracing } from './tracing/tracing.js'
 import { megabyte } from './units.js'
 import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
@@ -49,8 +50,8 @@ interface DoorParts extends AppParts {
 }
 
 interface Doors {
-  express: Express
-  /** WebSockets, which come to the server and not to Express. */
+  listener: RequestListener
+  /** WebSockets, which come to the server and not to its listener. */
   attach(server: Server): void
   warm(): Promise<void>
   announceStop(): void
@@ -59,7 +60,7 @@ interface Doors {
   close(): Promise<void>
 }
 
-/** The ways in: GraphQL, REST, downloads and exports, on one Express application. */
+/** The ways in: GraphQL, REST, downloads and exports, behind one edge. */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
   const { config, services, database, metrics, spool, logger } = parts
   const { identity, limits, contexts } = services
@@ -94,7 +95,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     mayGoOn,
     onFault: onFault('A subscription failed for a reason of ours.'),
   })
-  const express = createEdge({
+  const { listener, addressOf } = createEdge({
     ...callers,
     rest: createRestHandler({
       schema,
@@ -135,8 +136,8 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     logger,
   })
   return {
-    express,
-    attach: (server) => subscriptions.attach(server, express),
+    listener,
+    attach: (server) => subscriptions.attach(server, addressOf),
     warm: graphql.warm,
     announceStop: () => health.announceStop(),
     endStreams: () => {
@@ -169,7 +170,7 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
   })
 }
 
-function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): RequestHandler<{ fileId: string }> | undefined {
+function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): BlobDoor | undefined {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
   return serveBlob({

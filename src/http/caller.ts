@@ -1,26 +1,30 @@
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import type { Request } from 'express'
+import type { Express } from 'express'
 import { Call, type Refusal } from '../admission/call.js'
 import type { SecurityTrail } from '../admission/security-trail.js'
 import { type Actor, cleanUserAgent, type Origin } from '../auth/actor.js'
 import type { KnownCaller } from '../auth/authenticate.js'
 import { forbidden, unauthenticated } from '../errors.js'
-import type { EdgeParts } from './edge.js'
+import type { EdgeParts } from './endpoints.js'
 
-export interface Known extends Request {
+/** A request as the edge hands it on: with its id, and where it comes from. */
+export interface Known extends IncomingMessage {
   callId: string
+  address: string
 }
 
 type Callers = Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'>
 
 /** Who calls, before anything of the body is read. */
-export function callOf(parts: Callers, request: Request): Promise<Call> {
-  const origin: Origin = { ip: clientAddress(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
+export function callOf(parts: Callers, request: IncomingMessage): Promise<Call> {
+  const { callId: id, address: ip, headers, rawHeaders } = request as Known
+  const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
   const abort = new AbortController()
   request.once('close', () => {
     if (!request.complete) abort.abort()
   })
-  return callBy(parts, { id: (request as Known).callId, rawHeaders: request.rawHeaders, origin, signal: abort.signal })
+  return callBy(parts, { id, rawHeaders, origin, signal: abort.signal })
 }
 
 /** A call by the credential that these headers hold. */
@@ -56,25 +60,36 @@ function noteRefused(
   security.note({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
 }
 
+export type AddressOf = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
+
 /**
- * Where a request comes from, as far as TRUST_PROXY lets a header say so. Only an address counts, without the port that some proxies
- * add to it: a client that sends its own header must not choose another name for every request.
+ * Where a request comes from, as far as TRUST_PROXY lets a header say so: Express knows how to read that. Only an address counts, without
+ * the port that some proxies add to it: a client that sends its own header must not choose another name for every request.
  */
-export function clientAddress(request: Request): string {
-  const claimed = (request.ip ?? '').replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
-  return isIP(claimed) ? claimed : (request.socket.remoteAddress ?? '')
+export function addressesBy(app: Express, trustProxy: false | number | string[]): AddressOf {
+  if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
+  return ({ socket, headers }) => {
+    const { ip = '' } = Object.assign(Object.create(app.request), { socket, headers }) as { ip?: string }
+    const claimed = ip.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+    return isIP(claimed) ? claimed : (socket.remoteAddress ?? '')
+  }
 }
 
 /**
  * The path and the query of a request, as they came. `new URL` would resolve `..` in it, so that one path would be matched and
  * another served, and read `//host/path` as a host.
  */
-export function targetOf(request: { originalUrl: string }): { path: string; query: URLSearchParams } {
-  const { originalUrl } = request
-  const mark = originalUrl.indexOf('?')
-  return mark < 0
-    ? { path: originalUrl, query: new URLSearchParams() }
-    : { path: originalUrl.slice(0, mark), query: new URLSearchParams(originalUrl.slice(mark + 1)) }
+export function targetOf(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
+  // Express takes what stands before a router's paths out of the URL.
+  const { originalUrl: target = request.url! } = request
+  const path = pathOf(target)
+  return { path, query: new URLSearchParams(target.slice(path.length + 1)) }
+}
+
+/** What stands before the query. */
+export function pathOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? target : target.slice(0, mark)
 }
 
 /** An absolute target (RFC 9112 §3.2.2) as a path: whatever host it names, it means us. */

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { overloaded, rateLimited } from '../errors.js'
 
 export interface DownloadLimits {
@@ -7,14 +7,16 @@ export interface DownloadLimits {
   inAll: number
 }
 
+type Guard = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
+
 const usual: DownloadLimits = { byUrl: 32, inAll: 512 }
 
 /** Stands before what serves files: bounds how many are served at once. */
-export function guardDownloads({ byUrl, inAll }: DownloadLimits = usual): RequestHandler<{ fileId: string }> {
+export function guardDownloads({ byUrl, inAll }: DownloadLimits = usual): Guard {
   const served = new Map<string, number>()
   let all = 0
   return (request, response, next) => {
-    const url = request.originalUrl
+    const url = request.url!
     const same = served.get(url) ?? 0
     if (same >= byUrl)
       throw rateLimited(`This URL is downloaded ${same} times at once, the most there may be; try again in a moment.`, 1)

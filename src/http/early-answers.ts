@@ -17,6 +17,7 @@ export const isLingering = (socket: Socket): boolean => lingering.has(socket)
  * was never asked for (Expect: 100-continue), and the connection ends: our side is closed, theirs is read to its end, for a while.
  */
 export function settleEarlyAnswers(request: IncomingMessage, response: ServerResponse): void {
+  if (!hasBody(request)) return
   const { writeHead, writeContinue } = response
   let continued = false
   response.writeContinue = (callback) => {
@@ -34,9 +35,11 @@ export function settleEarlyAnswers(request: IncomingMessage, response: ServerRes
   response.once('finish', () => discardRest(request))
 }
 
+/** By what it says of itself, which is how the parser frames it. */
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+
 function mayBeKept({ headers }: IncomingMessage, continued: boolean): boolean {
-  // Without a body: Node calls it complete a moment later than a quick answer comes.
-  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return true
   if (headers.expect !== undefined && !continued) return false
   return Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= keepBytes
 }

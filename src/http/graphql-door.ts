@@ -7,7 +7,7 @@ import { AssayError, badUserInput, httpStatus, notFound, type PublicError } from
 import { readUploadRequest } from '../graphql/upload-request.js'
 import { errorHeaders, graphqlError } from '../public-error.js'
 import { callOf, targetOf } from './caller.js'
-import type { EdgeParts } from './edge.js'
+import type { EdgeParts } from './endpoints.js'
 import { sendGraphqlPage } from './graphql-page.js'
 
 // What Apollo Sandbox needs of a browser; everything else stays shut.

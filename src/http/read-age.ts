@@ -1,4 +1,4 @@
-import type { NextFunction, Request, Response } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readings } from '../db/reading.js'
 
 const mostSeconds = 60
@@ -7,7 +7,7 @@ const mostSeconds = 60
  * What a replica serves has `Age` (RFC 9111 section 5.1): how many seconds older it may be than the request. 0 unless the request allows
  * more by `Cache-Control: max-age`.
  */
-export function tellAge(request: Request, response: Response, next: NextFunction): void {
+export function tellAge(request: IncomingMessage, response: ServerResponse, next: () => void): void {
   let mostMs = 0
   const served = (ageMs: number) => {
     mostMs = Math.max(mostMs, ageMs)

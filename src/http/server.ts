@@ -4,6 +4,7 @@ import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
 import { errorBody } from '../public-error.js'
 import { originForm } from './caller.js'
+import { hasBody } from './early-answers.js'
 import { oneAfterTheOther } from './pipelining.js'
 import { joinSmallChunks } from './small-chunks.js'
 import { isSubscription } from './subscription-door.js'
@@ -48,7 +49,7 @@ export function httpServer(app: RequestListener): Server {
     },
     (request, response) => {
       request.url = originForm(request.url)
-      joinSmallChunks(request)
+      if (hasBody(request)) joinSmallChunks(request)
       answer(request, response)
     },
   )

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Express } from 'express'
 import {
   type ExecutionArgs,
   GraphQLError,
@@ -23,8 +22,8 @@ import { mostTokens, refuseByCost, screenDocument } from '../graphql/limits.js'
 import { formatError, isOurFault } from '../graphql/public-errors.js'
 import { newId } from '../ids.js'
 import { publicError } from '../public-error.js'
-import { callBy, clientAddress } from './caller.js'
-import type { EdgeParts } from './edge.js'
+import { type AddressOf, callBy } from './caller.js'
+import type { EdgeParts } from './endpoints.js'
 
 interface Parts extends Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'> {
   schema: GraphQLSchema
@@ -56,7 +55,7 @@ const closingMs = 1_000
 const closes = { goingAway: 1001, tryAgain: 1013, internal: 4500, unauthorized: 4401, forbidden: 4403 }
 
 /** Subscriptions by WebSocket on /graphql (graphql-transport-ws). Who asks is said by `connection_init`; a cookie says nothing here. */
-export function openSubscriptions(parts: Parts): { attach(server: Server, app: Express): void; close(): void } {
+export function openSubscriptions(parts: Parts): { attach(server: Server, addressOf: AddressOf): void; close(): void } {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: mostMessageBytes, handleProtocols, perMessageDeflate: false })
   const protocol = makeServer<Record<string, unknown>, Connection>({
     schema: parts.schema,
@@ -93,12 +92,10 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, app: E
     })
   }
   return {
-    attach: (server, app) =>
+    attach: (server, addressOf) =>
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
         if (sockets.clients.size >= mostConnections) return refuse(socket, '503 Service Unavailable')
-        // For what TRUST_PROXY makes of its address.
-        Object.setPrototypeOf(request, app.request)
-        const origin = { ip: clientAddress(request as never), userAgent: cleanUserAgent(request.headers['user-agent']) }
+        const origin = { ip: addressOf(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
         sockets.handleUpgrade(request, socket, head, (client) => open(client, request, origin))
       }),
     close: () => {

@@ -4,7 +4,7 @@ import type { Endpoint } from '../admission/attempt.js'
 import { Call } from '../admission/call.js'
 import { suspendedTenant } from '../auth/authenticate.js'
 import { AssayError, forbidden, notFound, unauthenticated } from '../errors.js'
-import { clientAddress, type Known, targetOf } from '../http/caller.js'
+import { type Known, targetOf } from '../http/caller.js'
 import { readTilePath } from '../transparency/tiles.js'
 import type { LogService } from './log.service.js'
 import type { LogShareService } from './log-share.service.js'
@@ -72,7 +72,8 @@ async function admitted(parts: Parts, request: Request, response: Response, answ
 
 /** A call that may read the log and has no scope for anything else. */
 async function readersCall(parts: Parts, request: Request, token: string): Promise<Call> {
-  const origin = { ip: clientAddress(request), userAgent: '' }
+  const { callId: id, address: ip } = request as Request & Known
+  const origin = { ip, userAgent: '' }
   const reader = await parts.logShares.readerOf(token)
   if (!reader) {
     await parts.refusedCredential(origin.ip)
@@ -91,7 +92,7 @@ async function readersCall(parts: Parts, request: Request, token: string): Promi
     ...origin,
   } as const
   const { signal } = new AbortController()
-  return new Call({ id: (request as Known).callId, admission: parts.admission, origin, actor, signal })
+  return new Call({ id, admission: parts.admission, origin, actor, signal })
 }
 
 /** Two headers are refused with every other credential. */

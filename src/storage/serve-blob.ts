@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises'
-import type { Request, RequestHandler, Response } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { cleanUserAgent } from '../auth/actor.js'
 import { AssayError, forbidden, notFound, shown, storageUnavailable } from '../errors.js'
 import { errorBody } from '../public-error.js'
 import { attachment } from './attachment.js'
 import type { LocalStorage } from './local/local.js'
 import { sendWholeFile, WrongSize } from './send-file.js'
-import type { SignedDownload } from './signed-url.js'
+import type { DownloadQuery, SignedDownload } from './signed-url.js'
 
 /** What the database knows of a file that is being downloaded. */
 export interface ServedFile {
@@ -44,14 +45,21 @@ export interface Download {
 // Read ahead of each client, however slow it is.
 const chunkSize = 128 * 1024
 
-/**
- * `GET` and `HEAD /download/:fileId`: what local download URLs point to. Express's own `sendFile` does ranges and
- * conditional requests; this adds the signature, the names and the headers that keep a browser from running what it downloads.
- */
-export function serveBlob({ storage, findFile, spend, watch, onDownload }: ServeBlobOptions): RequestHandler<{ fileId: string }> {
-  return async (request, response, next) => {
-    const { fileId } = request.params
-    const verdict = await storage.urls.verify(fileId, request.query)
+/** `GET` and `HEAD /download/:fileId`: what local download URLs point to. */
+export interface BlobDoor {
+  /** A request for all of a file, whatever the client has of it. */
+  isWhole(request: IncomingMessage): boolean
+  whole(request: Asking, response: ServerResponse, asked: { fileId: string; query: DownloadQuery }): Promise<void>
+  /** Express's own `sendFile` does ranges and conditional requests. */
+  any: RequestHandler<{ fileId: string }>
+}
+
+type Asking = IncomingMessage & { callId?: string; address?: string }
+
+/** Adds to the bytes the signature, the names and the headers that keep a browser from running what it downloads. */
+export function serveBlob({ storage, findFile, spend, watch, onDownload }: ServeBlobOptions): BlobDoor {
+  const admit: Admit = async (request, response, { fileId, query }) => {
+    const verdict = await storage.urls.verify(fileId, query)
     if (verdict === 'invalid') throw forbidden('This download URL is not one of ours, or was changed; ask for a new one.')
     if (verdict === 'expired') throw forbidden('This download URL has expired; ask for a new one.')
     if (onDownload) response.once('close', () => onDownload(downloadOf(request, response, verdict)))
@@ -62,60 +70,77 @@ export function serveBlob({ storage, findFile, spend, watch, onDownload }: Serve
       'close',
       watch(verdict, () => response.destroy()),
     )
-    const path = storage.fileOf(file.path)
-    if (request.method === 'GET' && !asksForLess.some((name) => request.headers[name] !== undefined))
-      return await sendWhole(response, path, { ...file, fileId }, () => spend(verdict))
-    await assertWhole(path, fileId, file)
-    if (request.method === 'GET') await spend(verdict)
-    describe(response, file)
-    // `fresh` takes a request's no-cache for "send it again"; it only means "ask the origin", which this is. fetch() always says it with a condition.
-    delete request.headers['cache-control']
-    const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
-    response.sendFile(path, options, (error) => {
-      if (!error) return
-      const { status, headers } = error as Error & { status?: number; headers?: Record<string, string> }
-      if (response.headersSent) return response.destroy()
-      for (const name of describing) response.removeHeader(name)
-      if (status === 412 || status === 416) return refuse(response, { status, headers, size: file.sizeBytes })
-      next(status === 404 ? notFound('file', fileId) : error)
-    })
+    return { ...file, fileId, path: storage.fileOf(file.path), spend: () => spend(verdict) }
+  }
+  const whole: BlobDoor['whole'] = async (request, response, asked) => sendWhole(response, await admit(request, response, asked))
+  return {
+    isWhole,
+    whole,
+    any: async (request, response, next) => {
+      const asked = { fileId: request.params.fileId, query: request.query }
+      if (isWhole(request)) await whole(request, response, asked)
+      else await sendAny(request, response, { file: await admit(request, response, asked), next })
+    },
   }
 }
 
-function downloadOf(
+type Admitted = ServedFile & { fileId: string; spend: () => Promise<void> }
+type Admit = (...asked: Parameters<BlobDoor['whole']>) => Promise<Admitted>
+
+const asksForLess = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
+
+const isWhole = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' && !asksForLess.some((name) => headers[name] !== undefined)
+
+async function sendAny(
   request: Request<{ fileId: string }>,
   response: Response,
+  { file, next }: { file: Admitted; next: NextFunction },
+): Promise<void> {
+  const { path, fileId } = file
+  await assertWhole(path, fileId, file)
+  if (request.method === 'GET') await file.spend()
+  describe(response, file)
+  // `fresh` takes a request's no-cache for "send it again"; it only means "ask the origin", which this is. fetch() always says it with a condition.
+  delete request.headers['cache-control']
+  const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
+  response.sendFile(path, options, (error) => {
+    if (!error) return
+    const { status, headers } = error as Error & { status?: number; headers?: Record<string, string> }
+    if (response.headersSent) return response.destroy()
+    for (const name of describing) response.removeHeader(name)
+    if (status === 412 || status === 416) return refuse(response, { status, headers, size: file.sizeBytes })
+    next(status === 404 ? notFound('file', fileId) : error)
+  })
+}
+
+function downloadOf(
+  { callId = '', address = '', headers }: Asking,
+  response: ServerResponse,
   { tenantId, fileId, by }: SignedDownload,
 ): Download {
   const { statusCode: status } = response
   return {
-    req: String(response.getHeader('X-Request-Id') ?? ''),
+    req: callId,
     tenant_id: tenantId,
     file_id: fileId,
     url_by: by,
-    ip: request.ip ?? '',
-    user_agent: cleanUserAgent(request.headers['user-agent']),
+    ip: address,
+    user_agent: cleanUserAgent(headers['user-agent']),
     status,
     outcome: status >= 400 ? 'refused' : response.writableFinished ? 'served' : 'cut_off',
   }
 }
 
-const asksForLess = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
-
-async function sendWhole(
-  response: Response,
-  path: string,
-  file: ServedFile & { fileId: string },
-  spend: () => Promise<void>,
-): Promise<void> {
+async function sendWhole(response: ServerResponse, file: Admitted): Promise<void> {
   const size = Number(file.sizeBytes)
   const begin = async () => {
-    await spend()
+    await file.spend()
     describe(response, file)
     response.setHeader('Accept-Ranges', 'bytes')
     response.setHeader('Content-Length', size)
   }
-  await sendWholeFile(response, { path, size }, begin).catch((error) => {
+  await sendWholeFile(response, { path: file.path, size }, begin).catch((error) => {
     if (error instanceof AssayError) throw error
     throw error instanceof WrongSize ? damaged(file.fileId, error.message) : unreadable(file.fileId, error)
   })
@@ -144,7 +169,7 @@ const describing = [
   'Accept-Ranges',
 ]
 
-function describe(response: Response, file: ServedFile): void {
+function describe(response: ServerResponse, file: ServedFile): void {
   // Not by `set`, which would claim a character set for every text.
   const headers = {
     'Content-Type': file.contentType,
@@ -158,7 +183,7 @@ function describe(response: Response, file: ServedFile): void {
     ETag: `"${file.checksum.replace(/^sha256:/, '')}"`,
     'Last-Modified': file.createdAt.toUTCString(),
   }
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  for (const name in headers) response.setHeader(name, headers[name as keyof typeof headers])
 }
 
 // 412 and 416 are answers to what the client's own header asked; the body has the shape of every other failure (contract §1).

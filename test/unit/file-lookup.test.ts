@@ -12,7 +12,7 @@ function lookupOver(statements: unknown[][]) {
       return { rows: ids.filter((fileId) => fileId.endsWith(tenantId)).map((fileId) => ({ tenantId, fileId })), rowCount: 0 }
     },
   }
-  return new FileLookup(database as never)
+  return FileLookup.kept(database as never)
 }
 
 test('files that are asked for in one turn are one statement for each tenant, and of that tenant alone', async () => {

@@ -53,7 +53,7 @@ describe('downloads', () => {
         findFile: async (signed) => (signed.fileId === fileId ? file : (others.get(signed.fileId) ?? null)),
         spend: async () => {},
         watch: () => () => {},
-      }),
+      }).any,
     )
     app.use(((error, _request, response, _next) => {
       const { code, message } = publicError(error)

@@ -1,0 +1,140 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import type { Logger } from 'pino'
+import type { Admission } from '../admission/admission.js'
+import type { SecurityTrail } from '../admission/security-trail.js'
+import type { Origin } from '../auth/actor.js'
+import type { Authentication } from '../auth/authenticate.js'
+import type { Spool } from '../body/spool.js'
+import { AssayError, badUserInput, notFound } from '../errors.js'
+import type { GraphqlHandler } from '../graphql/server.js'
+import type { Metrics } from '../metrics.js'
+import { publicError } from '../public-error.js'
+import { sendError } from '../rest/envelope.js'
+import type { RestHandler } from '../rest/router.js'
+import type { BlobDoor } from '../storage/serve-blob.js'
+import type { Tracing } from '../tracing/tracing.js'
+import { callOf, type Known, pathOf, targetOf } from './caller.js'
+import { framingFault } from './framing.js'
+import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
+import { mountGraphqlPage } from './graphql-page.js'
+import type { Health } from './health.js'
+import { metricsEndpoint } from './metrics-endpoint.js'
+
+export interface EdgeParts {
+  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
+  /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
+  refusedCredential(ip: string): Promise<void>
+  admission: Admission
+  security: SecurityTrail
+  rest: RestHandler
+  graphql: GraphqlHandler
+  /** Of the local store: a bucket serves its own. */
+  download: BlobDoor | undefined
+  exports: RequestHandler | undefined
+  /** Events as a stream; what is not asked for as one is left to REST. */
+  events: RequestHandler
+  log: RequestHandler
+  /** Where it is on. */
+  dashboard: ((app: Express) => void) | undefined
+  /** Uploads in several requests, and what they answer to OPTIONS. */
+  resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
+  documentation: (app: Express) => void
+  jwks(): Promise<unknown>
+  health: Health
+  metrics: Metrics
+  metricsToken: string | undefined
+  /** Undefined where traces are not collected. */
+  tracing: Tracing | undefined
+  metricsElsewhere: boolean
+  /** Whether a replica of the database may serve lists. */
+  readsFromReplica: boolean
+  spool: Spool
+  corsOrigins: string[]
+  trustProxy: false | number | string[]
+  explorer: boolean
+  logger: Logger
+}
+
+/** What a request passes on its way to a door. */
+export type Step = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
+
+/** The Express application: every door. */
+export function createEndpoints(parts: EdgeParts, { guard, steps }: { guard: Step; steps: readonly Step[] }): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', parts.trustProxy)
+  app.set('query parser', 'simple')
+  // A proxy's rule for a path must hold for what is served under it: no other case, no other slashes.
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  app.use((request, response, next) => {
+    const fault = framingFault(request)
+    if (!fault) return next()
+    // What follows on the connection may be part of this request, or may not.
+    response.shouldKeepAlive = false
+    next(badUserInput([fault]))
+  })
+  app.use(parts.resumable.describe)
+  for (const step of steps) app.use(step)
+  if (parts.download) app.get('/download/:fileId', guard, parts.download.any)
+  app.get('/health/live', (_request, response) => void response.json({ status: 'live' }))
+  app.get('/health/ready', async (_request, response) => {
+    const { ready, checks } = await parts.health.ready()
+    response
+      .status(ready ? 200 : 503)
+      .set('Cache-Control', 'no-store')
+      .json({ status: ready ? 'ready' : 'not_ready', checks })
+  })
+  if (!parts.metricsElsewhere) app.get('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
+  app.get(
+    '/.well-known/jwks.json',
+    async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
+  )
+  parts.dashboard?.(app)
+  parts.documentation(app)
+  app.all('/graphql', graphqlDoor(parts))
+  if (parts.explorer) mountGraphqlPage(app)
+  if (parts.exports) app.use(parts.exports)
+  app.use(parts.events)
+  app.use(parts.log)
+  app.use(parts.resumable.handle)
+  const rest = restDoor(parts)
+  app.use('/api/v1', (request, response) => rest(request as Request & Known, response))
+  app.use((request) => {
+    throw notFound('endpoint', request.path)
+  })
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    fail(parts, error, request as Request & Known, response),
+  )
+  return app
+}
+
+/** A call by REST. */
+export function restDoor(parts: EdgeParts): (request: Known, response: ServerResponse) => Promise<void> {
+  return async (request, response) => {
+    const call = await callOf(parts, request)
+    const key = request.headers['idempotency-key']
+    if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
+    await parts.rest(request, response, call, targetOf(request))
+  }
+}
+
+/** Answers what no door answered. */
+export function fail({ logger }: EdgeParts, error: unknown, request: Known, response: ServerResponse): void {
+  // Express's own faults: a path that cannot be decoded, and the like.
+  const status = (error as { status?: number }).status
+  const told =
+    !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
+      ? badUserInput([{ field: 'request', message: (error as Error).message }])
+      : publicError(error)
+  if (told.code === 'internal_server_error')
+    logger.error({ req: request.callId, err: error }, 'A request failed for a reason of ours.')
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  if (pathOf(request.url!).startsWith('/graphql')) sendGraphqlError(request as Request & Known, response as Response, told)
+  else sendError(request, response, told, request.callId)
+}
