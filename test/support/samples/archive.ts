@@ -1,8 +1,8 @@
 import { crc32, deflateRawSync } from 'node:zlib'
-import SevenZip, { type SevenZipModuleFactory } from '7z-wasm'
 import tar from 'tar-stream'
 import type { ReaderLimits } from '../../../src/formats/format.js'
 import type { RandomAccessSource } from '../../../src/formats/random-access-source.js'
+import { openSevenZip } from './seven-zip.js'
 
 /** Limits like the service's own, small enough to be reached by small samples. */
 export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
@@ -174,7 +174,7 @@ export async function tarOf(members: TarSample[]): Promise<Buffer> {
 
 /** A 7z (or another archive) made by 7-Zip itself. */
 export async function sevenZip(members: Record<string, Buffer | string>, switches: string[] = [], type = '7z'): Promise<Buffer> {
-  const engine = await (SevenZip as unknown as SevenZipModuleFactory)({ print: () => {}, printErr: () => {} })
+  const engine = await openSevenZip()
   for (const [name, data] of Object.entries(members)) engine.FS.writeFile(`/${name}`, Buffer.from(data))
   engine.callMain(['a', `-t${type}`, ...switches, `/made.${type}`, ...Object.keys(members).map((name) => `/${name}`)])
   return Buffer.from(engine.FS.readFile(`/made.${type}`))
