@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from '@jest/globals'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
@@ -29,7 +30,7 @@ test('the embedded PostgreSQL killed under uploads: 503 for a while, then all is
   expect(await upload()).toBe(201)
   process.kill(Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
   await Promise.all(Array.from({ length: 8 }, upload))
-  while ((await upload()) !== 201);
+  while ((await upload()) !== 201) await sleep(20)
 
   // Whoever was told that nobody knows may find the file or not; whoever was told 201 finds it.
   const held = (await caller.get('/files?page_size=100')).body.data.data.map((file: { file_id: string }) => file.file_id)

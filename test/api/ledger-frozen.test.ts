@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { freePort, Service } from '../support/service.js'
@@ -53,6 +54,7 @@ async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await find()
     if (found !== undefined) return found
+    await sleep(10)
   }
 }
 /** The backend of a move that waits for a lock. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -165,7 +166,7 @@ describe('what is sent', () => {
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
     const log = async (query = '') => (await tenant.admin.get(`/webhooks/${id}/deliveries${query}`)).body.data.data
-    while ((await log()).length < 3);
+    while ((await log()).length < 3) await sleep(10)
     expect(await log()).toEqual(
       [last, last - 1, last - 2].map((sequence) => ({
         delivery_id: expect.stringMatching(/^dlv_/),

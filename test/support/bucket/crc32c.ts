@@ -1,15 +1,29 @@
-// Castagnoli's CRC, reflected (RFC 3720, appendix B.4). Written here once more, so that the stand-in does not check the client with the client's own code.
-const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+// Castagnoli's CRC, reflected (RFC 3720, appendix B.4), four bytes at a time: the suite checks gigabytes. Written here once more, so that
+// the stand-in does not check the client with the client's own code.
+const tables = [0, 1, 2, 3].map(() => new Int32Array(256))
+const [first, second, third, fourth] = tables as [Int32Array, Int32Array, Int32Array, Int32Array]
+for (let byte = 0; byte < 256; byte++) {
   let value = byte
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1
-  return value
-})
+  first[byte] = value
+}
+for (const [at, table] of tables.entries())
+  if (at > 0) for (let byte = 0; byte < 256; byte++) table[byte] = next(tables[at - 1]![byte]!, 0)
+
+function next(value: number, byte: number): number {
+  return (value >>> 8) ^ first[(value ^ byte) & 0xff]!
+}
 
 /** As buckets tell it: base64 of the four bytes, highest first. */
 export function crc32c(bytes: Uint8Array): string {
-  let value = 0xffffffff
-  for (const byte of bytes) value = (value >>> 8) ^ (table[(value ^ byte) & 0xff] as number)
+  let value = -1
+  let at = 0
+  for (; at + 4 <= bytes.length; at += 4) {
+    const word = value ^ (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24))
+    value = fourth[word & 0xff]! ^ third[(word >>> 8) & 0xff]! ^ second[(word >>> 16) & 0xff]! ^ first[word >>> 24]!
+  }
+  for (; at < bytes.length; at++) value = next(value, bytes[at]!)
   const result = Buffer.alloc(4)
-  result.writeUInt32BE((value ^ 0xffffffff) >>> 0)
+  result.writeInt32BE(~value)
   return result.toString('base64')
 }
