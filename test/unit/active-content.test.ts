@@ -4,6 +4,7 @@ import { decodeImage } from '../../src/formats/image/libvips.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 import { examine } from '../../src/validation/examine.js'
+import { createValidator } from '../../src/validation/validator.js'
 import { zipOf } from '../support/eicar.js'
 import { sevenZip, tarOf } from '../support/samples/archive.js'
 import * as basic from '../support/samples/basic.js'
@@ -11,6 +12,7 @@ import { jpeg } from '../support/samples/image.js'
 import { compound, doc, docx, openDocument, packed, xls, xlsx } from '../support/samples/office.js'
 import { attachingPdf, pdfOf } from '../support/samples/pdf.js'
 import { svg } from '../support/samples/text.js'
+import { ScriptedScanner, submission } from '../support/validation.js'
 
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
 
@@ -49,6 +51,24 @@ const withBody = (body: string) => {
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
 describe('active content is named in the evidence', () => {
+  test('passed or not, and also where the context does not mind damage', async () => {
+    const validator = createValidator({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
+    const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
+      (await validator.validate(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
+    const evidence = { active_content: ['VBA macros'] }
+    const name = 'word/vbaProject.bin'
+    const whole = packed({ ...docx(), [name]: 'macros' })
+    const damaged = Buffer.from(whole)
+    damaged.fill(0xff, whole.indexOf(name) + name.length, whole.indexOf(name) + name.length + 4)
+    try {
+      expect(await lineOf('a.docm', whole)).toMatchObject({ outcome: 'passed', evidence })
+      expect(await lineOf('a.docm', damaged)).toMatchObject({ outcome: 'failed', evidence })
+      expect(await lineOf('a.docm', damaged, { rejectCorruptFiles: false })).toMatchObject({ outcome: 'skipped', evidence })
+    } finally {
+      await validator.close()
+    }
+  })
+
   test('in documents within archives', async () => {
     const inside = packed({ ...docx(), 'word/vbaProject.bin': Buffer.from('x') })
     const named = ["VBA macros in 'a.docm'"]

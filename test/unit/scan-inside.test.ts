@@ -225,6 +225,10 @@ describe('what its reader cannot open without a password is incomplete, whatever
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(scanned.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { scanner_proved_at: expect.any(String) } })
     expect((await validator.validate(submission(name, bytes))).outcome).toBe('accepted')
+    const strict = { rejectEncryptedFiles: true }
+    expect((await validator.validate(submission(name, bytes, strict))).reason).toBe('encrypted_file')
+    const lenient = { scanForViruses: true, acceptUnscanned: true }
+    expect((await validator.validate(submission(name, bytes, lenient))).outcome).toBe('accepted')
   })
 })
 

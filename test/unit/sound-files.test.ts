@@ -1,10 +1,13 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
+import { pixelFlood } from '../../src/formats/image/pixels.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
 import { examine } from '../../src/validation/examine.js'
+import { limitsFor } from '../../src/validation/limits.js'
 import { noise } from '../support/samples/archive.js'
 import * as basic from '../support/samples/basic.js'
 import { box, fragmentedMp4, mp4 } from '../support/samples/films.js'
+import { jpeg } from '../support/samples/image.js'
 import * as media from '../support/samples/media.js'
 
 /** 'sound', or why it is refused. */
@@ -28,6 +31,8 @@ const brand = (bytes: Buffer, name: string) => {
   changed.write(name, 8, 'latin1')
   return changed
 }
+const mobi = Buffer.concat([Buffer.alloc(60, 'book'), text('BOOKMOBI'), noise(300)])
+const smallJpeg = await jpeg()
 const graph = 'digraph { a -> b }\n'
 const programStream = Buffer.concat([Buffer.from('000001ba44000400040101', 'hex'), Buffer.from([0x89, 0xc3, 0xf8]), noise(4000)])
 const adtsLength = ((media.aac()[3]! & 3) << 11) | (media.aac()[4]! << 3) | (media.aac()[5]! >> 5)
@@ -41,6 +46,15 @@ describe('what is sound is not refused', () => {
     ['a film under a camera’s extension', 'insv', mp4()],
     ['a film under a camera’s extension', 'lrv', mp4()],
     ['a picture under a camera’s extension', 'insp', basic.bmp()],
+    ['a stereo picture', 'jps', smallJpeg],
+    ['a film of Smooth Streaming', 'ismv', segment()],
+    ['sound of a telephone', '3ga', brand(mp4(), '3gp4')],
+    ['a book of Kindle', 'azw', mobi],
+    ['a book of Kindle', 'azw3', mobi],
+    ['a book of Mobipocket', 'prc', mobi],
+    ['a table of Arrow', 'feather', Buffer.concat([text('ARROW1\0\0'), noise(200), text('ARROW1')])],
+    ['a model of a person', 'vrm', Buffer.concat([text('glTF\x02\0\0\0\xcc\0\0\0'), noise(192)])],
+    ['a picture of JPEG XR', 'wdp', Buffer.concat([text('II\xbc\x01\x20\0\0\0'), noise(200)])],
     ['a table under a short extension', 'pq', Buffer.concat([text('PAR1'), noise(100), text('PAR1')])],
     ['a graph', 'dot', text(graph)],
     [
@@ -66,12 +80,32 @@ describe('what is sound is not refused', () => {
     ['ID3 before a short ADTS', 'aac', Buffer.concat([id3, media.aac().subarray(0, 2 * adtsLength)])],
     ['ID3 before ADTS', 'aac', Buffer.concat([id3, media.aac()])],
     ['the marks of zip64 in a name', 'zip', basic.zip({ 'PK\x06\x06PK\x06\x07.txt': 'hello' })],
+    ['ten megabytes of zeros', 'zip', basic.zip({ zeros: Buffer.alloc(10 * 1024 * 1024) })],
     ['ten megabytes of zeros', 'gz', gzipSync(Buffer.alloc(10 * 1024 * 1024))],
     ['a QuickTime film called .mp4', 'mp4', brand(mp4(), 'qt  ')],
     ['Matroska called .webm', 'webm', media.webm({ type: 'matroska' })],
   ])('%s (.%s)', async (_, extension, bytes) => {
     expect(await verdictOf(extension, bytes)).toBe('sound')
   })
+})
+
+test('a film under the name of a near relation is opened, and the report says what it is', async () => {
+  const notesOf = async (extension: string, bytes: Buffer) => {
+    const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
+    return (await examine(new MemorySource(bytes, extension), job)).soundness?.verdict
+  }
+  const film = mp4()
+  for (let at = 8; at < film.readUInt32BE(); at += 4) if (at !== 12) film.write('qt  ', at, 'latin1')
+  expect(await notesOf('mp4', film)).toMatchObject({ notes: ['is a QuickTime film by its brand'] })
+  expect(await notesOf('webm', media.webm({ type: 'matroska' }))).toMatchObject({ notes: ['is a Matroska file by its type'] })
+})
+
+test.each([
+  [300, 9_933, 14_043],
+  [400, 13_244, 18_724],
+])('a plan of A0 in black and white at %d dpi is no flood, in colours it is', (_, width, height) => {
+  expect(pixelFlood('TIFF', { width, height, bits: 1 }, limitsFor(1000))).toBeUndefined()
+  expect(pixelFlood('PNG', { width, height, bits: 24 }, limitsFor(1000))).toMatchObject({ trap: 'pixel_flood' })
 })
 
 describe('what is no such file is refused', () => {
