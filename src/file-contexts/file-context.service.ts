@@ -94,6 +94,13 @@ export class FileContextService {
     return found
   }
 
+  /** The ids of the contexts that a list is of: of the one with that key, of those that the actor may see, or null for all. */
+  async idsIn(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
+    if (typeof contextKey !== 'string') return actor.contexts
+    const found = await this.find(actor, contextKey)
+    return found ? [found.contextId] : []
+  }
+
   /** Undefined where there is none for this actor. On the path of every upload: one prepared statement. */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined

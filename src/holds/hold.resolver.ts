@@ -2,11 +2,11 @@ import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graph
 import type { Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { File } from '../files/file.type.js'
-import { FileId } from '../graphql/arguments.js'
+import { ContextPageArgs, FileId } from '../graphql/arguments.js'
 import { batched } from '../graphql/batched.js'
 import { By, CurrentCall, Requires } from '../graphql/requires.js'
 import type { HoldService } from './hold.service.js'
-import { Hold, HoldFileArgs, HoldPage, HoldsArgs, LiftedHold } from './hold.type.js'
+import { Hold, HoldFileArgs, HoldPage, LiftedHold } from './hold.type.js'
 
 @Resolver(() => File)
 export class HoldResolver {
@@ -18,7 +18,7 @@ export class HoldResolver {
 
   @Requires('admin')
   @Query(() => HoldPage, { description: 'Files that are on hold, the latest first.' })
-  holds(@By() actor: Actor, @Args(() => HoldsArgs) args: HoldsArgs) {
+  holds(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#holds.list(actor, args)
   }
 

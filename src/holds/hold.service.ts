@@ -1,13 +1,14 @@
 import type { Actor } from '../auth/actor.js'
-import { momentAt } from '../cursors.js'
 import type { Database } from '../db/client.js'
 import { notFound } from '../errors.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
-import { type Page, pageOf, placeOf } from '../graphql/page.js'
+import type { ContextPageArgs } from '../graphql/arguments.js'
+import { type DatedList, latestFirst } from '../graphql/latest-first.js'
+import type { Page } from '../graphql/page.js'
 import { isId } from '../ids.js'
 import { type AuditRow, fileAudit } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
-import type { Hold, HoldsArgs } from './hold.type.js'
+import type { Hold } from './hold.type.js'
 
 interface HeldFile {
   original_filename: string
@@ -16,6 +17,14 @@ interface HeldFile {
 }
 
 const columns = `h.file_id AS "fileId", h.reason, h.held_by AS "heldBy", h.held_at AS "heldAt"`
+
+const held: DatedList = {
+  alias: 'h',
+  moment: 'held_at',
+  columns,
+  rows: `FROM holds h JOIN files f ON f.tenant_id = h.tenant_id AND f.file_id = h.file_id
+    WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
+}
 
 /** Files that nothing may delete. A hold is a row that every deletion looks at under the tenant's lock, which a hold takes too. */
 export class HoldService {
@@ -30,26 +39,9 @@ export class HoldService {
   }
 
   /** Latest first. */
-  async list(actor: Actor, { context, ...args }: HoldsArgs): Promise<Page<Hold>> {
-    const place = placeOf('file', args)
-    const found = typeof context === 'string' ? await this.#contexts.find(actor, context) : undefined
-    if (typeof context === 'string' && !found) return pageOf<Hold>([], 0, place)
-    const contextIds = found && [found.contextId]
-    const held = `FROM holds h JOIN files f ON f.tenant_id = h.tenant_id AND f.file_id = h.file_id WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`
-    const since = place.afterId === undefined ? null : momentAt(args.after!, 'held_at')
-    const { rows } = await this.#db.pool.query<Hold>(
-      `SELECT ${columns} ${held} AND ($3::timestamptz IS NULL OR (h.held_at, h.file_id) < ($3, $4)) ORDER BY h.held_at DESC, h.file_id DESC OFFSET $5 LIMIT $6`,
-      [
-        actor.tenantId,
-        contextIds,
-        since,
-        place.afterId ?? '',
-        since ? 0 : (place.page - 1) * place.pageSize,
-        place.pageSize + (since ? 1 : 0),
-      ],
-    )
-    const counted = await this.#db.pool.query<{ total: number }>(`SELECT count(*) AS total ${held}`, [actor.tenantId, contextIds])
-    return pageOf(rows, Number(counted.rows[0]!.total), place)
+  async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
+    const contextIds = await this.#contexts.idsIn(actor, context)
+    return latestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Several at once, by file, for relations. */

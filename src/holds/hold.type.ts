@@ -1,5 +1,5 @@
 import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
-import { PageArgs, pageType } from '../graphql/page.js'
+import { pageType } from '../graphql/page.js'
 import { Prose } from '../graphql/rules.js'
 
 @ObjectType({ simpleResolvers: true, description: 'What keeps a file from being deleted, from expiring and from being purged.' })
@@ -21,12 +21,6 @@ export class LiftedHold {
 }
 
 export const HoldPage = pageType(Hold, 'Hold')
-
-@ArgsType()
-export class HoldsArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
-  context?: string | null
-}
 
 @ArgsType()
 export class HoldFileArgs {

@@ -1,10 +1,10 @@
 import { Args, ArgsType, Field, ID, Mutation, Query, Resolver } from 'type-graphql'
 import type { Actor } from '../auth/actor.js'
-import { FileId } from '../graphql/arguments.js'
+import { ContextPageArgs, FileId } from '../graphql/arguments.js'
 import { By, Requires } from '../graphql/requires.js'
 import { Text } from '../graphql/rules.js'
 import type { QuarantineService } from './quarantine.service.js'
-import { OutOfQuarantine, QuarantineArgs, QuarantinedFile, QuarantinedFilePage } from './quarantine.type.js'
+import { OutOfQuarantine, QuarantinedFile, QuarantinedFilePage } from './quarantine.type.js'
 
 @ArgsType()
 class ReleaseArgs {
@@ -25,7 +25,7 @@ export class QuarantineResolver {
 
   @Requires('admin')
   @Query(() => QuarantinedFilePage, { description: 'The tenant’s quarantined files, the latest first.' })
-  quarantine(@By() actor: Actor, @Args(() => QuarantineArgs) args: QuarantineArgs) {
+  quarantine(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#quarantine.list(actor, args)
   }
 

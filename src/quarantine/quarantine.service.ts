@@ -1,17 +1,18 @@
 import { type Actor, maySeeContext, systemActor } from '../auth/actor.js'
-import { idAt, momentAt } from '../cursors.js'
 import type { Database } from '../db/client.js'
 import { notFound, onHold } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
-import { type Page, pageOf } from '../graphql/page.js'
+import type { ContextPageArgs } from '../graphql/arguments.js'
+import { type DatedList, latestFirst } from '../graphql/latest-first.js'
+import type { Page } from '../graphql/page.js'
 import { isId } from '../ids.js'
 import { fileAudit } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
 import { removeForGood } from '../ledger/removal.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
-import type { QuarantineArgs, QuarantinedFile } from './quarantine.type.js'
+import type { QuarantinedFile } from './quarantine.type.js'
 
 /** An infected file, and who of several replicas has scanned it. */
 export interface Infected {
@@ -28,6 +29,16 @@ interface Held {
   contextKey: string
   contextId: string
   originalFilename: string
+}
+
+const quarantined: DatedList = {
+  alias: 'q',
+  moment: 'quarantined_at',
+  columns: `q.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", c.context_key AS "contextKey", q.viruses, q.signatures,
+    q.quarantined_at AS "quarantinedAt"`,
+  rows: `FROM quarantine q JOIN files f ON f.tenant_id = q.tenant_id AND f.file_id = q.file_id
+    JOIN file_contexts c ON c.tenant_id = q.tenant_id AND c.context_id = q.context_id
+    WHERE q.tenant_id = $1 AND ($2::text[] IS NULL OR q.context_id = ANY ($2))`,
 }
 
 /**
@@ -76,34 +87,9 @@ export class QuarantineService {
   }
 
   /** Latest first. */
-  async list(actor: Actor, { context, page, pageSize, after }: QuarantineArgs): Promise<Page<QuarantinedFile>> {
-    const found = typeof context === 'string' ? await this.#contexts.find(actor, context) : undefined
-    const place = { page, pageSize, ...(typeof after === 'string' && { afterId: idAt('file', after) }) }
-    if (typeof context === 'string' && !found) return pageOf<QuarantinedFile>([], 0, place)
-    const contextIds = found ? [found.contextId] : actor.contexts ? [...actor.contexts] : null
-    const since = typeof after === 'string' ? momentAt(after, 'quarantined_at') : null
-    const { rows } = await this.#db.pool.query<QuarantinedFile>({
-      name: 'quarantine',
-      text: `SELECT q.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", c.context_key AS "contextKey", q.viruses, q.signatures,
-          q.quarantined_at AS "quarantinedAt"
-        FROM quarantine q JOIN files f ON f.tenant_id = q.tenant_id AND f.file_id = q.file_id JOIN file_contexts c ON c.tenant_id = q.tenant_id AND c.context_id = q.context_id
-        WHERE q.tenant_id = $1 AND ($2::text[] IS NULL OR q.context_id = ANY ($2)) AND ($3::timestamptz IS NULL OR (q.quarantined_at, q.file_id) < ($3, $4))
-        ORDER BY q.quarantined_at DESC, q.file_id DESC OFFSET $5 LIMIT $6`,
-      values: [
-        actor.tenantId,
-        contextIds,
-        since,
-        place.afterId ?? '',
-        since ? 0 : (page - 1) * pageSize,
-        pageSize + (since ? 1 : 0),
-      ],
-    })
-    const { rows: counted } = await this.#db.pool.query<{ total: number }>({
-      name: 'quarantine-count',
-      text: 'SELECT count(*) AS total FROM quarantine WHERE tenant_id = $1 AND ($2::text[] IS NULL OR context_id = ANY ($2))',
-      values: [actor.tenantId, contextIds],
-    })
-    return pageOf(rows, Number(counted[0]!.total), place)
+  async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
+    const contextIds = await this.#contexts.idsIn(actor, context)
+    return latestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** It can be read again, until other signatures find something. Throws 404 where it is not quarantined. */

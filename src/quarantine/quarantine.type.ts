@@ -1,5 +1,5 @@
-import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
-import { PageArgs, pageType } from '../graphql/page.js'
+import { Field, ID, ObjectType } from 'type-graphql'
+import { pageType } from '../graphql/page.js'
 import { LongScalar } from '../graphql/scalars.js'
 
 @ObjectType({
@@ -29,10 +29,4 @@ export const QuarantinedFilePage = pageType(QuarantinedFile, 'QuarantinedFile')
 export class OutOfQuarantine {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
-}
-
-@ArgsType()
-export class QuarantineArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
-  context?: string | null
 }

@@ -2,10 +2,10 @@ import { Args, Mutation, Query, Resolver } from 'type-graphql'
 import type { Attempt } from '../admission/attempt.js'
 import type { Actor } from '../auth/actor.js'
 import { File } from '../files/file.type.js'
-import { FileId } from '../graphql/arguments.js'
+import { ContextPageArgs, FileId } from '../graphql/arguments.js'
 import { By, CurrentAttempt, Requires } from '../graphql/requires.js'
 import type { TrashService } from './trash.service.js'
-import { PurgedFile, TrashArgs, TrashedFilePage } from './trash.type.js'
+import { PurgedFile, TrashedFilePage } from './trash.type.js'
 
 @Resolver()
 export class TrashResolver {
@@ -17,7 +17,7 @@ export class TrashResolver {
 
   @Requires('delete')
   @Query(() => TrashedFilePage, { description: 'Files that were deleted and can be restored, the latest first.' })
-  trash(@By() actor: Actor, @Args(() => TrashArgs) args: TrashArgs) {
+  trash(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#trash.list(actor, args)
   }
 

@@ -1,5 +1,5 @@
-import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
-import { PageArgs, pageType } from '../graphql/page.js'
+import { Field, ID, ObjectType } from 'type-graphql'
+import { pageType } from '../graphql/page.js'
 import { LongScalar } from '../graphql/scalars.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A file that was deleted and can be restored.' })
@@ -25,9 +25,3 @@ export class PurgedFile {
 }
 
 export const TrashedFilePage = pageType(TrashedFile, 'TrashedFile')
-
-@ArgsType()
-export class TrashArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
-  context?: string | null
-}
