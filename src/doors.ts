@@ -100,7 +100,9 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     rest: createRestHandler({
       schema,
       spool,
-      contextLimit: async (actor, contextKey) => {
+      contextLimit: async (actor, contextKey, bodyBytes) => {
+        const remembered = contexts.remembered(actor, contextKey)?.maxFileSizeMb
+        if (remembered !== undefined && bodyBytes <= remembered * megabyte) return remembered * megabyte
         const context = await contexts.findOnce(actor, contextKey)
         return context?.status === 'active' ? context.maxFileSizeMb * megabyte : undefined
       },

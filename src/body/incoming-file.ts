@@ -6,7 +6,12 @@ export class IncomingFile {
   readonly #receive: (limit: () => number) => Promise<Spooled>
   #isReceived = false
 
-  constructor(name: string | Promise<string>, receive: (limit: () => number) => Promise<Spooled>) {
+  /** `sizeBytes` is that of a file which has been received already. */
+  constructor(
+    name: string | Promise<string>,
+    receive: (limit: () => number) => Promise<Spooled>,
+    readonly sizeBytes?: number,
+  ) {
     this.#name = name
     this.#receive = receive
   }

@@ -20,6 +20,10 @@ import { versionsOf } from './context-versions.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
+const mostRemembered = 1_000
+
+/** What an upload is judged by. */
+export type ContextInForce = Omit<FileContext, 'metadata' | 'description' | 'storageUsedBytes'>
 
 /** File contexts (spec §2): sets of upload rules. */
 export class FileContextService {
@@ -27,6 +31,7 @@ export class FileContextService {
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
   readonly #found = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
+  readonly #remembered = new Map<string, ContextInForce>()
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
     this.#db = parts.db
@@ -117,7 +122,29 @@ export class FileContextService {
       values: [actor.tenantId, contextKey],
     })
     const row = rows[0]
-    return row && maySeeContext(actor, row.contextId) ? row : undefined
+    if (!row || !maySeeContext(actor, row.contextId)) return undefined
+    this.#remember(row)
+    return row
+  }
+
+  /**
+   * As it was when it was last read here; undefined where it is not known to be active. For what is refused where it is otherwise by now:
+   * the ledger takes no upload that was judged by other rules than those in force.
+   */
+  remembered(actor: Actor, contextKey: string): ContextInForce | undefined {
+    const context = this.#remembered.get(`${actor.tenantId}/${contextKey}`)
+    return context?.status === 'active' && maySeeContext(actor, context.contextId) ? context : undefined
+  }
+
+  #remember({ metadata: _, description: __, storageUsedBytes: ___, ...context }: FileContext): void {
+    const key = `${context.tenantId}/${context.contextKey}`
+    // The one read last goes to the end, so that the first is the one to forget.
+    this.#remembered.delete(key)
+    this.#remembered.set(key, context)
+    for (const oldest of this.#remembered.keys()) {
+      if (this.#remembered.size <= mostRemembered) return
+      this.#remembered.delete(oldest)
+    }
   }
 
   /** As `find`, but once for each actor, which is once for each request: an upload asks while its parts arrive, and again when they are there. */

@@ -5,7 +5,7 @@ import type { IncomingFile } from '../body/incoming-file.js'
 import type { Spooled } from '../body/spool.js'
 import { type AssayError, conflict, notFound, rejected, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
-import type { FileContextService } from '../file-contexts/file-context.service.js'
+import type { ContextInForce, FileContextService } from '../file-contexts/file-context.service.js'
 import type { FileContext } from '../file-contexts/file-context.type.js'
 import { blobPlaceOf } from '../file-contexts/storage-path.js'
 import { idTime, newId } from '../ids.js'
@@ -22,11 +22,17 @@ import { extensionOf } from '../validation/file-under-test.js'
 import type { File } from './file.type.js'
 import { cleanFilename } from './filename.js'
 
-// A store that is so slow that the lease of a path runs out is not tried for ever.
-const mostPaths = 2
+// A store so slow that the lease of a path runs out, or a context that is changed all the time, is not tried for ever.
+const mostAttempts = 3
 
 /** What is judged: a file, what was read of it before it became too large, or what its sender says of it. */
-type Received = Pick<Spooled, 'content' | 'sizeBytes'> & { announced?: boolean }
+type Judged = Pick<Spooled, 'content' | 'sizeBytes'> & { announced?: boolean }
+
+interface Received {
+  filename: string
+  spooled: Spooled
+  metadata: Record<string, unknown>
+}
 
 /** The tenant's quota and what it holds of it, in bytes. */
 type TenantRoom = (actor: Attempt['actor']) => Promise<{ quota: number; held: number }>
@@ -75,7 +81,7 @@ export class UploadService {
 
   /** Throws the check that failed, `quota_exceeded`, or what kept it from being judged or stored; then nothing is kept. */
   async upload(attempt: Attempt, input: UploadInput): Promise<File> {
-    const { context, filename, spooled } = await this.#receive(attempt, input)
+    const { context, filename, spooled } = await this.#receive(attempt, input, this.#rememberedFor(attempt, input))
     try {
       faultPoint('upload.spooled')
       const key = input.idempotencyKey ?? attempt.call.idempotencyKey
@@ -132,8 +138,9 @@ export class UploadService {
     return { filename, limit }
   }
 
-  async #contextOf(attempt: Attempt, contextKey: string): Promise<FileContext> {
-    const context = await this.#contexts.findOnce(attempt.actor, contextKey)
+  async #contextOf(attempt: Attempt, contextKey: string, asked: 'once' | 'again' = 'once'): Promise<FileContext> {
+    const { actor } = attempt
+    const context = await (asked === 'once' ? this.#contexts.findOnce(actor, contextKey) : this.#contexts.find(actor, contextKey))
     if (!context) throw notFound('context', contextKey)
     attempt.involve({ context })
     if (context.status !== 'active')
@@ -141,33 +148,46 @@ export class UploadService {
     return context
   }
 
-  async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }) {
-    const context = await this.#contextOf(attempt, input.context)
+  /** Without asking the database: where the ledger finds it to be otherwise, or the file is refused, it is asked after all. */
+  #rememberedFor({ actor }: Attempt, { file, context }: UploadInput): ContextInForce | undefined {
+    const remembered = this.#contexts.remembered(actor, context)
+    // A limit that was raised since would cut the file.
+    return remembered && file.sizeBytes !== undefined && file.sizeBytes <= remembered.maxFileSizeMb * megabyte
+      ? remembered
+      : undefined
+  }
+
+  async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }, remembered?: ContextInForce) {
+    const context = remembered ?? (await this.#contextOf(attempt, input.context))
+    attempt.involve({ context })
     const filename = cleanFilename(await input.file.name())
     return { context, filename, spooled: await input.file.receive(() => context.maxFileSizeMb * megabyte) }
   }
 
   async #keep(
     attempt: Attempt,
-    {
-      context,
-      filename,
-      spooled,
-      metadata,
-    }: { context: FileContext; filename: string; spooled: Spooled; metadata: Record<string, unknown> },
+    { context: assumed, ...received }: Received & { context: ContextInForce },
     answer?: (response: Record<string, unknown>) => IdempotentAnswer,
   ): Promise<File> {
-    const report = await this.#judge(attempt, context, filename, spooled)
-    faultPoint('upload.judged')
-    if (report.outcome === 'rejected' || !spooled.content) throw await this.#reject(attempt, { context, filename }, report)
-    const { content } = spooled
     const { actor } = attempt
-    const contentType = report.detectedContentType ?? 'application/octet-stream'
-    const fileId = newId('file')
-    const createdAt = idTime(fileId)
-    const { contextKey, storagePathTemplate: template } = context
-    const place = blobPlaceOf({ tenantId: actor.tenantId, contextKey, template, createdAt })
-    for (let paths = 1; ; paths++) {
+    const { filename, spooled, metadata } = received
+    let context = assumed
+    for (let attempts = 1; ; attempts++) {
+      const report = await this.#judge(attempt, context, filename, spooled)
+      faultPoint('upload.judged')
+      if (report.outcome === 'rejected' || !spooled.content) {
+        const inForce = await this.#contextOf(attempt, context.contextKey, 'again')
+        if (isSame(inForce, context) || attempts === mostAttempts)
+          throw await this.#reject(attempt, { context, filename }, report)
+        context = inForce
+        continue
+      }
+      const { content } = spooled
+      const contentType = report.detectedContentType ?? 'application/octet-stream'
+      const fileId = newId('file')
+      const createdAt = idTime(fileId)
+      const { contextKey, storagePathTemplate: template } = context
+      const place = blobPlaceOf({ tenantId: actor.tenantId, contextKey, template, createdAt })
       const blobPath = await this.#store(attempt, place, { content, contentType })
       const file: UploadedFile = {
         fileId,
@@ -182,24 +202,25 @@ export class UploadService {
         metadata,
         validation: report,
         rulesVersion: context.rulesVersion,
+        rulesAt: context.updatedAt,
         createdAt,
       }
       attempt.involve({ fileId })
       const accepted = toFile(file, actor)
       try {
         await this.#ledger.commit({ ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) })
+        faultPoint('upload.committed')
+        return accepted
       } catch (error) {
         if (!(error instanceof Outrun)) throw error
         attempt.reopen()
         if (error.by === 'answer') throw error
-        this.#paths.forget(place)
+        if (error.by === 'sweep') this.#paths.forget(place)
         // The journal has it again; gone at once, it takes no room while its content is stored elsewhere.
         await this.#storage.remove(blobPath).catch(() => {})
-        if (paths === mostPaths) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
-        continue
+        if (attempts === mostAttempts) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
+        context = await this.#contextOf(attempt, contextKey, 'again')
       }
-      faultPoint('upload.committed')
-      return accepted
     }
   }
 
@@ -217,7 +238,7 @@ export class UploadService {
     return blobPath
   }
 
-  #judge(attempt: Attempt, context: FileContext, originalFilename: string, spooled: Received): Promise<ValidationReport> {
+  #judge(attempt: Attempt, context: ContextInForce, originalFilename: string, spooled: Judged): Promise<ValidationReport> {
     const submission = {
       originalFilename,
       rules: context,
@@ -233,7 +254,7 @@ export class UploadService {
   /** Counted and in the log, with its report, before the caller hears of it. */
   async #reject(
     attempt: Attempt,
-    { context, filename }: { context: FileContext; filename: string },
+    { context, filename }: { context: ContextInForce; filename: string },
     report: ValidationReport,
   ): Promise<AssayError> {
     const { actor } = attempt
@@ -262,6 +283,9 @@ export class UploadService {
     return error
   }
 }
+
+const isSame = (one: ContextInForce, other: ContextInForce): boolean =>
+  one.contextId === other.contextId && one.updatedAt.getTime() === other.updatedAt.getTime()
 
 const toFile = (file: UploadedFile, actor: Attempt['actor']): File => ({
   fileId: file.fileId,

@@ -50,8 +50,9 @@ export interface UploadedFile {
   blobPath: string
   metadata: Record<string, unknown>
   validation: unknown
-  /** Of the context's rules that it was judged by. */
+  /** Of the context's rules that it was judged by, and when they were last changed: it is refused where they are others by now. */
   rulesVersion: number
+  rulesAt: Date
   createdAt: Date
 }
 

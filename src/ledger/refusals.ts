@@ -5,22 +5,38 @@ import type { Entry } from './entry.js'
 
 /** Why `ledger_move_3` wrote nothing of the entry at place `n`. */
 export type Refusal = { n: number } & (
-  | { why: 'no_tenant' | 'no_file' | 'no_context' | 'inactive' | 'suspended' | 'answered' | 'swept' | 'on_hold' | 'quarantined' }
+  | {
+      why:
+        | 'no_tenant'
+        | 'no_file'
+        | 'no_context'
+        | 'inactive'
+        | 'suspended'
+        | 'answered'
+        | 'swept'
+        | 'rules'
+        | 'on_hold'
+        | 'quarantined'
+    }
   | { why: 'disabled'; status: string }
   | { why: 'context_quota' | 'tenant_quota'; quota: number; held: number }
 )
 
 /**
- * Not for the caller, and not in the log: another request with the same Idempotency-Key was answered first, or the lease of the
- * blob's path ran out. What called the ledger can still go on.
+ * Not for the caller, and not in the log: another request with the same Idempotency-Key was answered first, the lease of the blob's
+ * path ran out, or the context's rules are others than those it was judged by. What called the ledger can still go on.
  */
 export class Outrun extends Error {
   override readonly name = 'Outrun'
-  constructor(readonly by: 'answer' | 'sweep') {
-    super(
-      by === 'answer' ? 'The Idempotency-Key was answered first by another request.' : 'The lease of the blob’s path ran out.',
-    )
+  constructor(readonly by: keyof typeof outrunBy) {
+    super(outrunBy[by])
   }
+}
+
+const outrunBy = {
+  answer: 'The Idempotency-Key was answered first by another request.',
+  sweep: 'The lease of the blob’s path ran out.',
+  rules: 'The context was changed, or is gone.',
 }
 
 export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayError | Outrun {
@@ -29,14 +45,15 @@ export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayE
       return new Outrun('answer')
     case 'swept':
       return new Outrun('sweep')
+    case 'rules':
+    case 'no_context':
+      return new Outrun('rules')
     case 'no_file':
       return notFound('file', deletion!.file.fileId)
     case 'on_hold':
       return onHold(deletion!.file.fileId)
     case 'quarantined':
       return quarantined(deletion!.file.fileId)
-    case 'no_context':
-      return notFound('context', upload!.file.contextKey)
     // A key or a user that was disabled while its upload was under way: what it sent is not kept.
     case 'inactive':
       return unauthenticated(`This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active.`)

@@ -43,6 +43,8 @@ export const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   created_at: file.createdAt.toISOString(),
   validated_at: file.createdAt.toISOString(),
   report: file.validation,
+  rules_version: file.rulesVersion,
+  rules_at: file.rulesAt.toISOString(),
 })
 
 export const removedRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../admission/call.js'
-import type { Actor } from '../auth/actor.js'
 import type { Spool } from '../body/spool.js'
 import { AssayError, badUserInput, notFound } from '../errors.js'
 import { publicError } from '../public-error.js'
@@ -9,15 +8,14 @@ import { nextPage, sendError, sendSuccess } from './envelope.js'
 import { loadOperations } from './operations.js'
 import { RouteTree } from './route-tree.js'
 import { type Route, routes } from './routes.js'
-import { readUpload } from './upload-form.js'
+import { type ContextLimit, readUpload } from './upload-form.js'
 import { coerceVariables, type Inquiry, type RawValue, readMembers, readQuery } from './variables.js'
 
 /** What the REST layer is handed. It knows the schema, and nothing of the rooms behind it. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
-  /** Bytes that a context allows, for uploads under way; undefined where it takes none. */
-  contextLimit(actor: Actor, contextKey: string): Promise<number | undefined>
+  contextLimit: ContextLimit
   /** Called with what is not the caller's fault. */
   onFault(error: unknown, call: Call): void
 }

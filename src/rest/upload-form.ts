@@ -96,7 +96,7 @@ export class UploadForm {
     const spooled = await file.take(() => this.#limit)
     this.#spooled = spooled
     this.cut = !spooled.content
-    const incoming = new IncomingFile(file.filename, async (limit) => spooledWithin(spooled, limit()))
+    const incoming = new IncomingFile(file.filename, async (limit) => spooledWithin(spooled, limit()), spooled.sizeBytes)
     this.values.set('file', { value: incoming, from: 'text' })
   }
 
@@ -154,8 +154,11 @@ export class UploadForm {
 
 interface UploadParts {
   spool: Spool
-  contextLimit(actor: Actor, contextKey: string): Promise<number | undefined>
+  contextLimit: ContextLimit
 }
+
+/** Bytes that a context allows; undefined where it takes none. The body has `bodyBytes`, where that is known. */
+export type ContextLimit = (actor: Actor, contextKey: string, bodyBytes: number) => Promise<number | undefined>
 
 /** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
 export async function readUpload<T>(
@@ -171,7 +174,8 @@ export async function readUpload<T>(
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
-    limitOf: (contextKey) => contextLimit(actor, contextKey),
+    limitOf: (contextKey) =>
+      contextLimit(actor, contextKey, Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()

@@ -23,12 +23,12 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 
 /** A transaction of someone else's, which holds what `lock` locks until `release`. */
-async function holding(lock: string, values: unknown[]): Promise<{ release: () => Promise<void> }> {
+async function holding(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
   await client.query('BEGIN')
   await client.query(lock, values)
-  return { release: () => client.query('COMMIT').then(() => client.end()) }
+  return { query: client.query.bind(client), release: () => client.query('COMMIT').then(() => client.end()) }
 }
 const lockHead = (tenant: TestTenant) => holding('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
 
@@ -165,5 +165,60 @@ describe('is answered only when no older decision can still commit', () => {
     expect(answered).toBe(false)
     await older.release()
     expect(await answer).toMatchObject({ status: 200 })
+  })
+})
+
+describe('the rules that an upload is judged by', () => {
+  const send = (tenant: TestTenant, name = 'a.txt', content: string | Buffer = 'some text') =>
+    tenant.admin.upload('notes', name, content)
+  const change = (tenant: TestTenant, changes: object) => tenant.admin.patch('/contexts/notes', changes)
+  const json = { allowed_extensions: ['json'] }
+
+  test('are those in force when it is committed, though they were others when it was judged', async () => {
+    const tenant = await newTenant()
+    expect((await send(tenant)).status).toBe(201)
+    const other = await lockHead(tenant)
+    const answer = send(tenant)
+    await untilLocked()
+    await other.query(
+      "UPDATE file_contexts SET allowed_extensions = '{json}', rules_version = rules_version + 1, updated_at = now() WHERE tenant_id = $1",
+      [tenant.tenantId],
+    )
+    await other.release()
+    expect(await answer).toMatchObject({ status: 422, body: { error: { code: 'invalid_extension' } } })
+    expect(await filesOf(tenant)).toBe(1)
+    expect(await verified()).toMatchObject(healthy)
+  })
+
+  test('are the new ones as soon as a change is answered, stricter or not', async () => {
+    const tenant = await newTenant()
+    expect((await send(tenant)).status).toBe(201)
+    await change(tenant, json)
+    expect((await send(tenant)).status).toBe(422)
+    expect((await send(tenant, 'a.json', '{}')).status).toBe(201)
+    await change(tenant, { allowed_extensions: ['txt'] })
+    expect((await send(tenant)).status).toBe(201)
+    await change(tenant, { max_file_size_mb: 1 })
+    const large = Buffer.alloc(1_500_000, 'some text ')
+    expect((await send(tenant, 'a.txt', large)).status).toBe(413)
+    await change(tenant, { max_file_size_mb: 2 })
+    expect((await send(tenant, 'a.txt', large)).status).toBe(201)
+    await change(tenant, { status: 'disabled' })
+    expect((await send(tenant)).status).toBe(409)
+    await change(tenant, { status: 'active' })
+    expect((await send(tenant)).status).toBe(201)
+  })
+
+  test('are those of the context that has the name now, where one was deleted and made again', async () => {
+    const tenant = await newTenant()
+    const { body } = await send(tenant)
+    await tenant.admin.delete(`/files/${body.data.file_id}`)
+    expect((await tenant.admin.delete('/contexts/notes')).status).toBe(200)
+    expect((await send(tenant)).status).toBe(404)
+    await tenant.context('notes', { scan_for_viruses: false, ...json })
+    expect((await send(tenant)).status).toBe(422)
+    expect((await send(tenant, 'a.json', '{}')).status).toBe(201)
+    expect(await filesOf(tenant)).toBe(1)
+    expect(await verified()).toMatchObject(healthy)
   })
 })

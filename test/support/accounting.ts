@@ -56,15 +56,16 @@ export class Books {
     return actorOf(this.tenantId, apiKeyId)
   }
 
-  async context(contextKey: string, quotaMb = 1000): Promise<{ contextId: string; contextKey: string }> {
+  async context(contextKey: string, quotaMb = 1000): Promise<{ contextId: string; contextKey: string; rulesAt: Date }> {
     const contextId = newId('ctx')
+    const rulesAt = new Date()
     await this.database.pool.query(
       `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, storage_quota_mb, created_at, updated_at)
-       VALUES ($1, $2, $3, $3, '{txt}', 1000, $4, now() - interval '2 years', now())`,
-      [contextId, this.tenantId, contextKey, quotaMb],
+       VALUES ($1, $2, $3, $3, '{txt}', 1000, $4, now() - interval '2 years', $5)`,
+      [contextId, this.tenantId, contextKey, quotaMb, rulesAt],
     )
     await this.total(contextId)
-    return { contextId, contextKey }
+    return { contextId, contextKey, rulesAt }
   }
 
   private total(contextId: string) {
@@ -91,7 +92,11 @@ export class Books {
   }
 
   /** An upload as the service commits it, its path in the garbage journal already. */
-  async upload(context: { contextId: string; contextKey: string }, sizeBytes: number, actor = this.key): Promise<Entry> {
+  async upload(
+    context: { contextId: string; contextKey: string; rulesAt: Date },
+    sizeBytes: number,
+    actor = this.key,
+  ): Promise<Entry> {
     const fileId = newId('file')
     const blobPath = `${this.tenantId}/${fileId}`
     await this.database.pool.query(
