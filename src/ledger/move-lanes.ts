@@ -28,7 +28,7 @@ interface Lane {
 const slots = { changes: 3, locked: 2 }
 const mostTogether = 2
 /** How long one tenant's lock is waited for: beside others, and by itself. */
-const patienceMs = { together: 200, alone: 1_000 }
+const patienceMs = { together: 100, alone: 1_000 }
 /** What a tenant may bring along with those of others, and what is enough for all of them. */
 const smallGroup = 64
 const enough = { entries: 128, tenants: 32 }

@@ -83,15 +83,12 @@ async function delayCommits(ms) {
 async function together(count, flight, work) {
   const job = { warmMs, forMs: seconds * 1000, locked: 0, ...work, flight: Math.ceil(flight / count) }
   const running = Promise.all(replicas.slice(0, count).map(({ ask }) => ask(job)))
-  await new Promise((resolve) => setTimeout(resolve, warmMs))
-  const before = databaseCpuMs()
+  const cpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(databaseCpuMs()), ms))
+  const [before, after] = await Promise.all([cpuAfter(warmMs), cpuAfter(warmMs + job.forMs)])
   const answers = await running
-  const all = answers.reduce((sum, { all }) => sum + all, 0)
+  const done = answers.reduce((sum, { rate }) => sum + rate, 0) * seconds
   return {
-    cpu: {
-      ledgers: answers.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / all,
-      database: (databaseCpuMs() - before) / all,
-    },
+    cpu: { ledgers: answers.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / done, database: (after - before) / done },
     rate: answers.reduce((sum, { rate }) => sum + rate, 0),
     p99: Math.max(...answers.map(({ p99 }) => p99)),
     refused: answers.reduce((sum, { refused }) => sum + refused, 0),
@@ -99,7 +96,7 @@ async function together(count, flight, work) {
   }
 }
 
-/** Of all its processes, those that ended included. */
+/** Of all its processes. */
 function databaseCpuMs() {
   const tickMs = 10
   const postmaster = readFileSync(join(folder, 'data', 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0]
@@ -107,9 +104,9 @@ function databaseCpuMs() {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
     try {
       const [, parent, ...fields] = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ')
-      // utime and stime; of the postmaster also those of the children it has waited for.
+      // utime and stime; of the postmaster also those of the children that ended.
       if (pid === postmaster || parent === postmaster)
-        for (const field of fields.slice(9, pid === postmaster ? 13 : 11)) ticks += Number(field)
+        for (const time of fields.slice(9, pid === postmaster ? 13 : 11)) ticks += Number(time)
     } catch {
       // It ended meanwhile.
     }
