@@ -6,3 +6,6 @@ const breaks = /[\t-\r\u0085\u2028\u2029]+/g
 export const withoutInvisible = (text: string): string => text.replace(invisible, '')
 
 export const plainLine = (text: string): string => withoutInvisible(text).replace(breaks, ' ').trim()
+
+/** An e-mail address as it is kept and looked up: one person's, however a keyboard composed its letters. */
+export const keptEmail = (given: string): string => given.normalize('NFC').toLowerCase()

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rateLimited } from '../errors.js'
+import { keptEmail } from '../plain-text.js'
 import { addressGroup } from './address-group.js'
-import { keptEmail } from './email.js'
 import type { WindowCounter } from './window-counter.js'
 
 export const signInWindowSeconds = 300

@@ -1,9 +1,9 @@
 import type { ClientBase } from 'pg'
 import { currentTime } from '../clock.js'
+import type { Queries } from '../db/client.js'
 import { hoursSince, type UsageColumn, usageColumns } from '../ledger/counters.js'
 import { foldLockSpace } from '../ledger/fold.js'
 import { callColumns, counterDrift, heldFiles, loggedCalls, rangesStatement } from './counter-drift.js'
-import { splitFileRanges } from './file-ranges.js'
 
 interface Horizons {
   callsSince: Date | null
@@ -157,3 +157,11 @@ const auditSums = auditCounters('total', {
   sound: `SELECT audit_type, action, to_timestamp(0) AS bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1, 2`,
   within: 'true',
 })
+
+/** Keeps the ranges of ids that pages of files are found by small. Each step holds the files of one tenant for some milliseconds. */
+export async function splitFileRanges(database: Queries, most = 4096): Promise<void> {
+  for (let cuts = 1; cuts > 0; ) {
+    const { rows } = await database.query<{ cuts: number }>('SELECT split_file_ranges($1) AS cuts', [most])
+    cuts = rows[0]!.cuts
+  }
+}

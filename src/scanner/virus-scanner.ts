@@ -47,3 +47,8 @@ export function scannedOrThrow(scanned: Scanned): ScanVerdict {
   if ('fault' in scanned) throw scannerUnavailable(`The file could not be scanned: ${scanned.fault}.`)
   return scanned
 }
+
+export interface ScannerLogger {
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+}

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { systemActor } from '../auth/actor.js'
-import { keptEmail } from '../auth/email.js'
 import type { OutsideUserFacts } from '../auth/outside-tokens.js'
 import type { SessionRecord, UserRecord } from '../auth/token-record.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow, Entry } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
+import { keptEmail } from '../plain-text.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
   t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`

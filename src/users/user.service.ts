@@ -1,5 +1,4 @@
 import type { Actor } from '../auth/actor.js'
-import { keptEmail } from '../auth/email.js'
 import { announce } from '../auth/identity-listener.js'
 import { generatePassword, type Passwords } from '../auth/passwords.js'
 import type { Database } from '../db/client.js'
@@ -9,6 +8,7 @@ import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/pa
 import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
+import { keptEmail } from '../plain-text.js'
 import { endSessions } from './session.service.js'
 import type { InviteUserInput, UpdateUserInput, User } from './user.type.js'
 import { lockedUser, toUser, type UserRow, userAudit } from './user-row.js'

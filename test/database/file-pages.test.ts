@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Queries } from '../../src/db/client.js'
 import { type FileFilter, FileList } from '../../src/files/file-list.js'
 import { firstIdAt, newId } from '../../src/ids.js'
-import { splitFileRanges } from '../../src/maintenance/file-ranges.js'
+import { splitFileRanges } from '../../src/maintenance/counter-repair.js'
 import { Books } from '../support/accounting.js'
 
 const rangeSize = 16

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { mergeMetrics } from '../../src/processes/merge-metrics.js'
 import { shareOf } from '../../src/processes/place.js'
+import { mergeMetrics } from '../../src/processes/supervisor-metrics.js'
 
 describe('what all processes share', () => {
   test.each([

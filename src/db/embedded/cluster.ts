@@ -1,11 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Account, serverEnv } from './account.js'
 import type { PostgresBinaries } from './binaries.js'
-import { syncFolder } from './sync-folder.js'
 
 interface Cluster {
   folder: string
@@ -102,5 +101,21 @@ function isServerOf(pid: number, data: string): boolean {
     return command.includes('postgres') && command.includes(data)
   } catch {
     return false
+  }
+}
+
+/** What to do where the embedded database cannot start for want of room. */
+export const diskFull = (folder: string, why: string) =>
+  new Error(
+    `The disk under '${folder}' is full, and PostgreSQL cannot start on it: make 64 MB of room there, then start again. (${why})`,
+  )
+
+/** Brings every name in the folder to the disk. */
+export function syncFolder(path: string): void {
+  const handle = openSync(path, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
   }
 }

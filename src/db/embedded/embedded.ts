@@ -6,12 +6,11 @@ import { DiskReserve } from '../../disk-reserve.js'
 import { megabyte } from '../../units.js'
 import { type DatabaseUrls, withoutSecrets } from '../database-url.js'
 import { proveDatabase } from '../prove-database.js'
-import { diskFull } from './disk-full.js'
+import { diskFull, syncFolder } from './cluster.js'
 import { takeFileLock } from './file-lock.js'
 import { keepRunning } from './keeper.js'
 import { isAlive, type LockHolder, tryLock } from './lock.js'
 import { startServer } from './server.js'
-import { syncFolder } from './sync-folder.js'
 
 export interface OpenDatabase extends DatabaseUrls {
   description: string

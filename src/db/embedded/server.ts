@@ -6,8 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Account, chooseAccount, parentDeathPrefix, serverEnv } from './account.js'
 import { findBinaries, type PostgresBinaries } from './binaries.js'
-import { initialise, stopOrphan } from './cluster.js'
-import { diskFull } from './disk-full.js'
+import { diskFull, initialise, stopOrphan } from './cluster.js'
 
 export interface EmbeddedServer {
   url: string

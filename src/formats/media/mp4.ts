@@ -1,7 +1,6 @@
-import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import { broken, type FormatReader, type FormatVerdict, playsInPart, type ReaderLimits, sound, trapped } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf, findBox } from './boxes.js'
-import { playsInPart } from './cut.js'
 import { checkTrack, childrenOf } from './mp4-track.js'
 
 // Where one of these is cut off, something of the film is missing.

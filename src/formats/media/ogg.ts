@@ -1,6 +1,5 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import { broken, checkDeadline, type FormatReader, type FormatVerdict, playsInPart, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { playsInPart } from './cut.js'
 import { nextPage, type Page, readPage } from './ogg-page.js'
 import { afterId3 } from './tags.js'
 

@@ -1,6 +1,14 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import {
+  broken,
+  checkDeadline,
+  type FormatReader,
+  type FormatVerdict,
+  playsInPart,
+  type ReaderLimits,
+  sound,
+  trapped,
+} from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { playsInPart } from './cut.js'
 import { type Element, elementAt, shortNumber } from './ebml.js'
 import { elementsIn, playableTracks } from './webm-tracks.js'
 

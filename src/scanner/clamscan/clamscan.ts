@@ -1,7 +1,7 @@
 import NodeClam from 'clamscan'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import { ClamdScanner } from '../clamd/clamd.js'
-import type { ScannerLogger } from '../logger.js'
+import type { ScannerLogger } from '../virus-scanner.js'
 import { findProgram } from './find-program.js'
 import { programLine } from './program.js'
 
