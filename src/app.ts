@@ -113,7 +113,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     downloadCuts,
   })
   const firstRun = await bootstrap(config, database, services)
-  const server = httpServer(doors.listener)
+  const server = httpServer(doors.listener, doors.app)
   doors.attach(server)
   return {
     httpServer: server,

@@ -1,5 +1,5 @@
 import type { RequestListener, Server } from 'node:http'
-import type { RequestHandler } from 'express'
+import type { Express, RequestHandler } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { Admission, requireAccess } from './admission/admission.js'
 import { JsonAdmission } from './admission/json-admission.js'
@@ -50,6 +50,7 @@ interface DoorParts extends AppParts {
 }
 
 interface Doors {
+  app: Express
   listener: RequestListener
   /** WebSockets, which come to the server and not to its listener. */
   attach(server: Server): void
@@ -95,7 +96,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     mayGoOn,
     onFault: onFault('A subscription failed for a reason of ours.'),
   })
-  const { listener, addressOf } = createEdge({
+  const { app, listener, addressOf } = createEdge({
     ...callers,
     rest: createRestHandler({
       schema,
@@ -138,6 +139,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     logger,
   })
   return {
+    app,
     listener,
     attach: (server) => subscriptions.attach(server, addressOf),
     warm: graphql.warm,

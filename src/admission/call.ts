@@ -19,7 +19,8 @@ interface CallFacts {
   origin: Origin
   actor?: Actor | undefined
   refusal?: Refusal | undefined
-  signal: AbortSignal
+  /** Makes the call's signal, where anything asks for it. */
+  signal: () => AbortSignal
 }
 
 /** One incoming request (what GraphQL calls context; here that word belongs to the domain). */
@@ -30,7 +31,6 @@ export class Call {
   readonly origin: Origin
   readonly actor: Actor | undefined
   readonly refusal: Refusal | undefined
-  readonly signal: AbortSignal
   /** Faults that the edge found while coercing the input: answered together with those that validation finds. */
   inputFaults: FieldFault[] = []
   /** The caller's own spelling of an argument's path: REST says `page_size` where the schema says `pageSize`. */
@@ -41,6 +41,8 @@ export class Call {
   readonly memo = new Map<unknown, unknown>()
   // TypeScript's private and not JavaScript's: Apollo Server copies its context value, and a copy has no #fields. The map is shared.
   private readonly attempts = new Map<string | typeof ahead, Attempt>()
+  private readonly makeSignal: () => AbortSignal
+  private madeSignal: AbortSignal | undefined
 
   constructor(facts: CallFacts) {
     this.id = facts.id
@@ -48,7 +50,12 @@ export class Call {
     this.origin = facts.origin
     this.actor = facts.actor
     this.refusal = facts.refusal
-    this.signal = facts.signal
+    this.makeSignal = facts.signal
+  }
+
+  /** Aborts where the caller goes before its request is complete. */
+  get signal(): AbortSignal {
+    return (this.madeSignal ??= this.makeSignal())
   }
 
   /** The actor, or the 401 (or 403) that says why there is none. */

@@ -20,17 +20,24 @@ type Callers = Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission
 export function callOf(parts: Callers, request: IncomingMessage): Promise<Call> {
   const { callId: id, address: ip, headers, rawHeaders } = request as Known
   const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
+  return callBy(parts, { id, rawHeaders, origin, signal: () => lossOf(request) })
+}
+
+/** Aborts where the client goes before its request is complete. */
+function lossOf(request: IncomingMessage): AbortSignal {
   const abort = new AbortController()
-  request.once('close', () => {
+  const closed = () => {
     if (!request.complete) abort.abort()
-  })
-  return callBy(parts, { id, rawHeaders, origin, signal: abort.signal })
+  }
+  if (request.closed) closed()
+  else request.once('close', closed)
+  return abort.signal
 }
 
 /** A call by the credential that these headers hold. */
 export async function callBy(
   parts: Callers,
-  { rawHeaders, ...call }: { id: string; rawHeaders: readonly string[]; origin: Origin; signal: AbortSignal },
+  { rawHeaders, ...call }: { id: string; rawHeaders: readonly string[]; origin: Origin; signal: () => AbortSignal },
 ): Promise<Call> {
   const { origin } = call
   const found = await parts.authenticate(rawHeaders, origin)

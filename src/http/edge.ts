@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { parse } from 'node:querystring'
 import cors from 'cors'
+import type { Express } from 'express'
 import helmet from 'helmet'
 import { newId } from '../ids.js'
 import { inSpan, type Span, type Tracing } from '../tracing/tracing.js'
@@ -12,6 +13,7 @@ import { framingFault } from './framing.js'
 import { tellAge } from './read-age.js'
 
 export interface Edge {
+  app: Express
   listener: RequestListener
   addressOf: AddressOf
 }
@@ -20,7 +22,7 @@ type Door = (request: Known, response: ServerResponse) => void
 
 /**
  * Request ids, headers and the request log, and behind them the doors: what is asked most (files, and downloads as a whole) at once,
- * everything else by way of Express, whose own part of a call is a tenth.
+ * everything else by way of Express.
  */
 export function createEdge(parts: EdgeParts): Edge {
   const guard = guardDownloads()
@@ -39,7 +41,7 @@ export function createEdge(parts: EdgeParts): Edge {
     if (span) inSpan(span, enter)
     else enter()
   }
-  return { listener, addressOf }
+  return { app, listener, addressOf }
 }
 
 /** What every request gets: its id, the headers of every answer, and one line of log when it is answered: never a query string, which may be a signed URL. */

@@ -1,39 +1,23 @@
-import { createServer, IncomingMessage, type RequestListener, type Server, STATUS_CODES } from 'node:http'
+import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Express } from 'express'
 import type { ErrorCode } from '../errors.js'
 import { newId } from '../ids.js'
 import { errorBody } from '../public-error.js'
 import { originForm } from './caller.js'
 import { hasBody } from './early-answers.js'
+import { messagesOf } from './messages.js'
 import { oneAfterTheOther } from './pipelining.js'
 import { joinSmallChunks } from './small-chunks.js'
-import { isSubscription } from './subscription-door.js'
 
 const mostHeaderBytes = 16_384
 /** A client that sends its headers drop by drop is dropped (slow loris). */
 const headersMs = 20_000
 const checkEveryMs = 2_000
 
-const wishes = new WeakSet<object>()
-
-/**
- * A server that takes WebSockets would take every wish to upgrade for one (Java's client wishes for h2c with each request): those that
- * are none are requests like any other, as they are for a server that takes none.
- */
-class Incoming extends IncomingMessage {
-  get upgrade(): boolean {
-    return wishes.has(this) && (this.method === 'CONNECT' || isSubscription(this))
-  }
-
-  set upgrade(wished: boolean) {
-    if (wished) wishes.add(this)
-    else wishes.delete(this)
-  }
-}
-
-/** The HTTP server around the Express application: what goes wrong before there is a request is answered in JSON as well. */
-export function httpServer(app: RequestListener): Server {
-  const answer = oneAfterTheOther(app)
+/** The HTTP server around a listener, which may hand requests to `app`: what goes wrong before there is a request is answered in JSON as well. */
+export function httpServer(listener: RequestListener, app?: Express): Server {
+  const answer = oneAfterTheOther(listener)
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -45,7 +29,7 @@ export function httpServer(app: RequestListener): Server {
       // The edge answers it in the one shape of all errors; Node would answer 400 with nothing at all.
       requireHostHeader: false,
       highWaterMark: 256 * 1024,
-      IncomingMessage: Incoming,
+      ...messagesOf(app),
     },
     (request, response) => {
       request.url = originForm(request.url)

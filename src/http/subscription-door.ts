@@ -146,7 +146,7 @@ async function connect(
   const ended = new AbortController()
   socket.once('close', () => ended.abort())
   try {
-    const call = await callBy(parts, { id: newId('req'), rawHeaders, origin, signal: ended.signal })
+    const call = await callBy(parts, { id: newId('req'), rawHeaders, origin, signal: () => ended.signal })
     const actor = call.requireActor()
     requireAccess(actor, parts.endpoint)
     if (ended.signal.aborted) return false
@@ -184,7 +184,7 @@ async function subscribe(
       throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])
     refuseBadVariables(schema, operation, variables ?? {})
     refuseByCost(schema, { document: document as never, operationName: operationName ?? null, variables: variables ?? null })
-    const call = new Call({ id: newId('req'), admission, origin, actor, signal })
+    const call = new Call({ id: newId('req'), admission, origin, actor, signal: () => signal })
     return {
       schema,
       document,

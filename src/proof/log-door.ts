@@ -91,8 +91,7 @@ async function readersCall(parts: Parts, request: Request, token: string): Promi
     contexts: null,
     ...origin,
   } as const
-  const { signal } = new AbortController()
-  return new Call({ id, admission: parts.admission, origin, actor, signal })
+  return new Call({ id, admission: parts.admission, origin, actor, signal: () => new AbortController().signal })
 }
 
 /** Two headers are refused with every other credential. */

@@ -107,7 +107,7 @@ const callFrom = (ip: string, known = false) =>
     admission: undefined as unknown as Admission,
     origin: { ip, userAgent: '' },
     ...(known && { actor: { kind: 'user' } as never }),
-    signal: new AbortController().signal,
+    signal: () => new AbortController().signal,
   })
 
 test('without a credential a body has 16 KiB, ten seconds, and few beside it from its address', async () => {
