@@ -1,5 +1,6 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
+import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -16,6 +17,7 @@ import { httpServer } from './http/server.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import { Maintenance } from './maintenance/maintenance.js'
 import { OrphanedUploads } from './maintenance/orphaned-uploads.js'
+import { storageFindings } from './maintenance/storage-findings.js'
 import { Metrics, measuredScanner, measuredStorage } from './metrics.js'
 import { alone, shareOf } from './processes/place.js'
 import type { Siblings } from './processes/siblings.js'
@@ -70,14 +72,18 @@ export interface App {
 /** The composition root: what is made, in which order, and closed in reverse. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, logger } = parts
+  const spoolFolder = join(config.dataDir, 'spool')
+  const workers = openWorkers(parts, spoolFolder)
+  // Its worker starts, and its rules are compiled, while the database is asked.
+  const scannerOpening = openConfiguredScanner(parts, workers)
+  scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
   const services = await openServices(parts)
   const slots = new UploadSlots(config.maxUploadsAtOnce)
   const metrics = metricsOf(parts, services, slots)
-  const spoolFolder = join(config.dataDir, 'spool')
   const spool = await Spool.open({ directory: spoolFolder, syncAhead: services.storage.kind === 'local' })
-  const workers = openWorkers(parts, spoolFolder)
-  const scanner = await openMeasuredScanner(parts, workers, metrics)
+  const { url, scanner: configured } = await scannerOpening
+  const scanner = Object.assign(measuredScanner(configured, metrics), { url })
   const validator = createValidator({ scanner, pool: workers })
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
@@ -153,7 +159,7 @@ function metricsOf(
   { ledger, security, rescans, webhookSender }: Services,
   slots: UploadSlots,
 ): Metrics {
-  const { pool, writes, prisma } = database
+  const { pool, writes } = database
   const metrics = new Metrics({
     poolSize: () => ({
       total: pool.totalCount + writes.totalCount,
@@ -162,7 +168,7 @@ function metricsOf(
     }),
     ledgerWaiting: () => ledger.waiting,
     uploadsUnderWay: () => slots.taken,
-    storageFindings: () => prisma.storageFinding.count(),
+    storageFindings: () => storageFindings(pool),
     rescans: () => rescans.counts(),
   })
   ledger.onCommitted = (entry) => metrics.recorded(entry)
@@ -208,6 +214,7 @@ function rescannerOf(
 
 async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
   try {
+    await mkdir(contents, { recursive: true, mode: 0o700 })
     return await openSandbox(contents)
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
@@ -216,16 +223,14 @@ async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | u
   }
 }
 
-async function openMeasuredScanner(
+async function openConfiguredScanner(
   { config, logger, siblings }: AppParts,
   pool: WorkerPool,
-  metrics: Metrics,
-): Promise<VirusScanner & { url: string }> {
+): Promise<{ url: string; scanner: VirusScanner }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
   const { rulesDir } = config
   const clamd = { connections: shareOf(connectionsOfClamd, siblings?.place ?? alone) }
-  const scanner = await openScanner(url, { logger, pool, clamd, ...(rulesDir && { rulesDir }) })
-  return Object.assign(measuredScanner(scanner, metrics), { url })
+  return { url, scanner: await openScanner(url, { logger, pool, clamd, ...(rulesDir && { rulesDir }) }) }
 }
 
 // clamd's own MaxThreads is 10.

@@ -25,6 +25,7 @@ export async function bootstrap(
   database: Database,
   rooms: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; welcomes: WelcomeService },
 ): Promise<FirstRun | undefined> {
+  if (await isDone(database)) return undefined
   const client = await database.dedicated('assay bootstrap')
   try {
     await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
@@ -56,10 +57,13 @@ export async function bootstrap(
 const stateKey = 'first_start'
 
 // A tenant alone tells nothing: the operator's command line may have made it before the service was ever started.
-async function isDone(database: Database): Promise<boolean> {
-  const state = await database.prisma.serviceState.findUnique({ where: { key: stateKey } })
-  if (state) return (state.value as { done: boolean }).done
-  return (await database.prisma.tenant.count()) > 0
+// Not by Prisma, whose engine is loaded by the first call that needs it.
+async function isDone({ pool }: Database): Promise<boolean> {
+  const { rows } = await pool.query<{ done: boolean }>(
+    `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,
+    [stateKey],
+  )
+  return rows[0]!.done
 }
 
 async function note({ prisma }: Database, value: { done: boolean }): Promise<void> {

@@ -22,6 +22,7 @@ import { createEdge } from './http/edge.js'
 import type { EdgeParts } from './http/endpoints.js'
 import { Health } from './http/health.js'
 import { openSubscriptions } from './http/subscription-door.js'
+import { storageFindings } from './maintenance/storage-findings.js'
 import type { Metrics } from './metrics.js'
 import { mountDocumentation } from './openapi/documentation.js'
 import { createLogDoor } from './proof/log-door.js'
@@ -231,7 +232,7 @@ function healthOf({ services, database, spool, scanner, isDiskFull = () => false
     isDiskFull,
     processes: siblings && (() => ({ running: siblings.state.running, of: siblings.place.of })),
     replicaBehindMs: database.replica && (() => database.replica!.behindMs()),
-    storageFindings: () => database.prisma.storageFinding.count(),
+    storageFindings: () => storageFindings(database.pool),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })
 }

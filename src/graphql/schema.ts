@@ -14,6 +14,8 @@ export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): G
     container: { get: (type) => instances.get(type) },
     validateFn: (value, type, { context }) => validateArguments(context as Call, value, type, faultsOfSettings),
     validate: false,
+    // It would run an introspection to see whether the schema is sound, which the first validation of a document asks, too.
+    skipCheck: true,
     // Where events come from is what a subscription runs on: its root value.
     pubSub: {
       publish: () => {},

@@ -34,8 +34,16 @@ export interface Operation {
 // A column of the statistics for each reason: the one part of the documents that follows from a table.
 const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${fieldOfReason(reason)}`).join(' ')} }`
 
-/** Parses and checks operations.graphql, once, against the schema that will run it. Throws where a document does not fit. */
-export function loadOperations(schema: GraphQLSchema): Map<string, Operation> {
+const loaded = new WeakMap<GraphQLSchema, ReadonlyMap<string, Operation>>()
+
+/** The operations of operations.graphql, parsed and checked once for each schema that runs them. Throws where a document does not fit. */
+export function loadOperations(schema: GraphQLSchema): ReadonlyMap<string, Operation> {
+  const operations = loaded.get(schema) ?? readOperations(schema)
+  loaded.set(schema, operations)
+  return operations
+}
+
+function readOperations(schema: GraphQLSchema): Map<string, Operation> {
   const all = parse(`${readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8')}\n${blockedByReason}`)
   const errors = validate(schema, all)
   if (errors.length > 0)

@@ -84,9 +84,7 @@ async function canRun({ prefix, spawn }: Account, { postgres, initdb }: Postgres
     await run(program!, args, { ...spawn, env: serverEnv, cwd: '/' })
   }
   try {
-    await command(initdb, '--version')
-    await command(postgres, '--version')
-    await command('test', '-x', folder)
+    await Promise.all([command(initdb, '--version'), command(postgres, '--version'), command('test', '-x', folder)])
     return true
   } catch {
     return false

@@ -52,7 +52,7 @@ const ourSettings = {
 /** Starts PostgreSQL from npm on `folder`; the caller holds the folder's lock. */
 export async function startServer({ folder, settings = {}, say = () => {}, ...given }: EmbeddedOptions): Promise<EmbeddedServer> {
   const binaries = findBinaries()
-  const account = await chooseAccount(binaries, folder)
+  const [account] = await Promise.all([chooseAccount(binaries, folder), parentDeathPrefix()])
   await stopOrphan(folder, say)
   await initialise({ folder, binaries, account, say })
   const socketFolder = makeSocketFolder(given.socketFolder ?? chooseSocketFolder(folder), account)

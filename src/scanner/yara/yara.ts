@@ -86,8 +86,10 @@ export class YaraScanner implements VirusScanner {
       module: options.module,
     })
     try {
-      const identity = identityOf(await work.describe(), options.operators)
-      const inline = kind === 'native' && operators.length === 0 ? await openEngine(kind, []) : undefined
+      // A worker starts while the engine here compiles its rules.
+      const opening = kind === 'native' && operators.length === 0 ? openEngine(kind, []) : undefined
+      const [facts, inline] = await Promise.all([work.describe(), opening])
+      const identity = identityOf(facts, options.operators)
       const maxMembers = Math.min(limits.maxMembers, smallLimits.maxEntries)
       const maxUnpackedBytes = Math.min(limits.maxUnpackedBytes, smallLimits.maxUnpackedBytes)
       const small = { ...limits, maxMembers, maxUnpackedBytes, maxNesting: 1 }
