@@ -1,23 +1,33 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Sixteen bits of data to the length of the code that they start with (high byte) and its symbol; 0 where none starts so. */
-export type HuffmanTable = Uint16Array
+/** Of the bits of data that come next: the length of the code that they start with (high byte) and its symbol; 0 where none starts so. */
+export interface HuffmanTable {
+  /** By ten bits, which stays in the processor's nearest memory; 0 for longer codes. */
+  short: Uint16Array
+  /** By sixteen. */
+  whole: Uint16Array
+}
+
+const shortBits = 10
 
 /** A table from its DHT segment: how many codes there are of each length, and their symbols. Undefined where no such code exists. */
 export function huffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | undefined {
-  const table = new Uint16Array(65536)
+  const whole = new Uint16Array(65536)
+  const short = new Uint16Array(1 << shortBits)
   let from = 0
   let index = 0
   for (let length = 1; length <= 16; length++) {
     const width = 1 << (16 - length)
     for (let left = counts[length - 1]!; left > 0; left--) {
       if (from + width > 65536) return undefined
-      table.fill((length << 8) | symbols[index++]!, from, from + width)
+      const found = (length << 8) | symbols[index++]!
+      whole.fill(found, from, from + width)
+      if (length <= shortBits) short.fill(found, from >> (16 - shortBits), (from + width) >> (16 - shortBits))
       from += width
     }
   }
-  return table
+  return { short, whole }
 }
 
 export interface ScanComponent {
@@ -51,40 +61,67 @@ class ScanBits {
     return this.base + this.index - ((this.count - this.padded) >> 3)
   }
 
-  /** The symbol of the next code. Readers take a code that starts none for 17 bits that mean 0. */
-  symbol(table: HuffmanTable): number {
-    if (this.count < 17) this.fill()
-    const found = table[(this.held >>> (this.count - 16)) & 0xffff]!
-    this.count -= found === 0 ? 17 : found >> 8
-    if (found === 0) this.lost = true
-    return found & 0xff
-  }
-
-  skip(bits: number): void {
-    if (this.count < bits) this.fill()
-    this.count -= bits
+  /**
+   * Passes over the codes of one block; true where they stand for more than its 64 coefficients. Readers take a code that starts none for
+   * 17 bits that mean 0. In one piece and on locals: this is where the time goes.
+   */
+  skipBlock(dc: HuffmanTable, ac: HuffmanTable): boolean {
+    let { window, index, held, count } = this
+    let { short, whole } = dc
+    let at = 0
+    for (;;) {
+      while (count <= 16) {
+        if (index + 1 >= window.length) {
+          window = this.turn(index)
+          index = 0
+        }
+        const byte = window[index]
+        const ends = byte === undefined || (byte === 0xff && window[index + 1] !== 0)
+        if (ends) this.padded += 8
+        else index += byte === 0xff ? 2 : 1
+        held = (held << 8) | (ends ? 0 : byte)
+        count += 8
+      }
+      const bits = (held >>> (count - 16)) & 0xffff
+      const found = short[bits >>> (16 - shortBits)] || whole[bits]!
+      if (found === 0) this.lost = true
+      const symbol = found & 0xff
+      const size = symbol & 15
+      if (at > 0 && size === 0 && symbol !== 0xf0) {
+        count -= found === 0 ? 17 : found >> 8
+        break
+      }
+      // What is not there yet is passed over with the next bytes.
+      count -= (found === 0 ? 17 : found >> 8) + size
+      if (at === 0) ({ short, whole } = ac)
+      else at += symbol >> 4
+      if (++at >= 64) break
+    }
+    this.window = window
+    this.index = index
+    this.held = held
+    this.count = count
+    while (this.count < 0) this.fill()
+    return at > 64
   }
 
   private fill(): void {
-    while (this.count <= 16) {
-      this.held = (this.held << 8) | this.next()
-      this.count += 8
-    }
-  }
-
-  private next(): number {
     if (this.index + 1 >= this.window.length) {
-      this.base += this.index
+      this.window = this.turn(this.index)
       this.index = 0
-      this.window = this.source.read(this.base, 4096)
     }
     const byte = this.window[this.index]
-    if (byte === undefined || (byte === 0xff && this.window[this.index + 1] !== 0)) {
-      this.padded += 8
-      return 0
-    }
-    this.index += byte === 0xff ? 2 : 1
-    return byte
+    const ends = byte === undefined || (byte === 0xff && this.window[this.index + 1] !== 0)
+    if (ends) this.padded += 8
+    else this.index += byte === 0xff ? 2 : 1
+    this.held = (this.held << 8) | (ends ? 0 : byte)
+    this.count += 8
+  }
+
+  /** The window that begins so far behind the beginning of this one. */
+  private turn(index: number): Buffer {
+    this.base += index
+    return this.source.read(this.base, 16_384)
   }
 }
 
@@ -106,21 +143,8 @@ export function followCodes(
   for (let unit = 0; unit < units; unit++) {
     if ((unit & 1023) === 0) checkDeadline(limits)
     for (const { blocks, dc, ac } of components)
-      for (let block = 0; block < blocks; block++) if (followBlock(bits, dc, ac) > 64) displaced = true
+      for (let block = 0; block < blocks; block++) if (bits.skipBlock(dc, ac)) displaced = true
     if (bits.exhausted) return undefined
   }
   return { end: bits.position, displaced: displaced || bits.lost }
-}
-
-function followBlock(bits: ScanBits, dc: HuffmanTable, ac: HuffmanTable): number {
-  bits.skip(bits.symbol(dc) & 15)
-  let at = 1
-  for (; at < 64; at++) {
-    const symbol = bits.symbol(ac)
-    const size = symbol & 15
-    if (size === 0 && symbol !== 0xf0) break
-    at += symbol >> 4
-    bits.skip(size)
-  }
-  return at
 }
