@@ -77,7 +77,7 @@ async function decodePage(
   page: Page,
   notes: string[],
 ): Promise<string | undefined> {
-  const options = { page: index, pages: 1 }
+  const options = { page: index, pages: 1, maxPixels: page.width * page.height }
   // Of a tile that cannot be decoded libvips only warns. It warns without a word where something else is odd that does not matter.
   let decoding = await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
