@@ -1,9 +1,12 @@
 import { availableParallelism } from 'node:os'
 
 export default {
-  testEnvironment: 'node',
-  // One more than there are cores: at any time some file waits for a deadline or a restart.
-  maxWorkers: availableParallelism() + 1,
+  testEnvironment: '<rootDir>/test/support/kept-environment.cjs',
+  runtime: '<rootDir>/test/support/kept-runtime.cjs',
+  // Two more than there are cores: many files wait for deadlines, restarts and other processes half of their time.
+  maxWorkers: availableParallelism() + 2,
+  // Of what a worker keeps from file to file (kept-environment.cjs).
+  workerIdleMemoryLimit: '800MB',
   testSequencer: '<rootDir>/test/support/slowest-first.mjs',
   roots: ['<rootDir>/test'],
   // The client generators' packages, which are not the suite's.

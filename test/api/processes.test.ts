@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import { freePort, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-processes-'))
@@ -52,6 +52,9 @@ async function until<T>(ask: () => Promise<T | undefined | false>): Promise<T> {
 const health = async (service: Service) =>
   (await (await fetch(`${service.url}/health/ready`)).json()) as { checks: Record<string, { status: string; running: number }> }
 const metrics = async (service: Service) => (await fetch(`${service.url}/metrics`)).text()
+
+const replacements = async (service: Service) =>
+  Number(/^assay_process_replacements_total\{process="supervisor"\} (\d+)$/m.exec(await metrics(service))?.[1] ?? 0)
 
 /** Resolves when so many processes were replaced, and all serve. */
 async function replaced(service: Service, count: number): Promise<void> {
@@ -135,8 +138,13 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes behind one port', () => {
+  let service: Service
+  beforeAll(async () => {
+    service = await Service.start(await environment({ LOG_LEVEL: 'error', SHUTDOWN_DELAY_SECONDS: '1' }))
+  })
+  afterAll(() => service?.stop('SIGKILL'))
+
   test('are one service: one first key, one scrape with the metrics of both, one readiness', async () => {
-    const service = await start()
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
     expect(serving(service)).toHaveLength(2)
@@ -149,16 +157,15 @@ describe('two processes behind one port', () => {
     expect(text.match(/^# TYPE assay_request_duration_seconds /gm)).toHaveLength(1)
     expect(text).toMatch(/^assay_processes\{state="running",process="supervisor"\} 2$/m)
     expect((await health(service)).checks.processes).toEqual({ status: 'up', running: 2, of: 2 })
-    expect(await service.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
   test('one that is killed under load takes its own connections with it; it is replaced, and told', async () => {
-    const service = await start({ LOG_LEVEL: 'error' })
+    const was = await replacements(service)
     const callers = Array.from({ length: 6 }, () => caller(service))
     await until(async () => callers.every(({ seen }) => seen.answered > 5))
     const [victim, other] = serving(service)
     process.kill(victim!, 'SIGKILL')
-    await replaced(service, 1)
+    await replaced(service, was + 1)
     const before = callers.map(({ seen }) => seen.lost)
     const answered = callers.map(({ seen }) => seen.answered)
     await until(async () => callers.every(({ seen }, at) => seen.answered > answered[at]! + 5))
@@ -174,8 +181,17 @@ describe('two processes behind one port', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
-  test('a SIGTERM lets each finish what it has begun, and no call fails', async () => {
-    const service = await start({ SHUTDOWN_DELAY_SECONDS: '1' })
+  test('one after the other can be ended and replaced under load without a failed call', async () => {
+    const was = await replacements(service)
+    const callers = Array.from({ length: 4 }, () => caller(service))
+    for (const [at, pid] of serving(service).entries()) {
+      process.kill(pid, 'SIGTERM')
+      await replaced(service, was + at + 1)
+    }
+    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
+  })
+
+  test('at last a SIGTERM lets each finish what it has begun, and no call fails', async () => {
     await makeContext(service)
     const uploads = await Promise.all(Array.from({ length: 4 }, () => unfinishedUpload(service)))
     const callers = Array.from({ length: 4 }, () => caller(service))
@@ -191,17 +207,6 @@ describe('two processes behind one port', () => {
     )
     for (const finish of uploads) expect(await finish()).toEqual({ status: 201, connection: 'close' })
     expect(await ended).toMatchObject({ status: 0, stderr: '' })
-  })
-
-  test('one after the other can be ended and replaced under load without a failed call', async () => {
-    const service = await start({ SHUTDOWN_DELAY_SECONDS: '1' })
-    const callers = Array.from({ length: 4 }, () => caller(service))
-    for (const [at, pid] of serving(service).entries()) {
-      process.kill(pid, 'SIGTERM')
-      await replaced(service, at + 1)
-    }
-    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
-    expect(await service.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
   test('do not outlive what started them, nor does PostgreSQL', async () => {

@@ -6,6 +6,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const watcher = new URL('faults-to-stderr.mjs', import.meta.url).href
 
+// A service that lives for seconds gets nothing back for the optimising compilation of its WebAssembly, half a second of CPU.
+const quickly = '--liftoff-only'
+
 /** How a service is started beyond its environment. */
 export interface Start {
   /** No file of its may grow beyond so many bytes. */
@@ -41,7 +44,7 @@ export class Service {
 
   /** What `npm start` runs, with no environment but `env`. */
   static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit, under = [] }: Start = {}): Service {
-    const node = [...under, process.execPath, '--import', watcher, 'scripts/start.mjs']
+    const node = [...under, process.execPath, quickly, '--import', watcher, 'scripts/start.mjs']
     // In blocks of 512 bytes, as POSIX has it.
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
     const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -80,7 +83,7 @@ export class Service {
 
 /** Runs one of the operator's commands to its end. */
 export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<Ending> {
-  const child = spawn(process.execPath, ['scripts/run.mjs', ...args], {
+  const child = spawn(process.execPath, [quickly, 'scripts/run.mjs', ...args], {
     cwd: root,
     env: clean(env),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,32 @@
+// Jest's module registry, which outlives a test file in a scope that does (kept-environment.cjs): modules of the service and of
+// packages stay, those of the tests are loaded anew for each file, and so is jest's own runner.
+const { join, sep } = require('node:path')
+const { pathToFileURL } = require('node:url')
+const { default: Runtime } = require('jest-runtime')
+
+const tests = pathToFileURL(join(__dirname, '..') + sep).href
+const globals = '@jest/globals/'
+
+class KeptRuntime extends Runtime {
+  begin() {
+    this.testState.state = 'loading'
+    return this
+  }
+
+  teardown() {
+    this.restoreAllMocks()
+    this.mockState.clear()
+    this.jestGlobals.clearJestObjectCache()
+    const { esModuleRegistry, internalModuleRegistry } = this.registries
+    internalModuleRegistry.clear()
+    for (const key of esModuleRegistry.keys()) if (key.startsWith(tests) || key.startsWith(globals)) esModuleRegistry.delete(key)
+  }
+}
+
+let kept
+
+module.exports = function runtimeFor(config, environment, ...more) {
+  if (!environment.isKept) return new Runtime(config, environment, ...more)
+  kept ??= new KeptRuntime(config, environment, ...more)
+  return kept.begin()
+}
