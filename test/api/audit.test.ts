@@ -158,8 +158,11 @@ test('a key performs with the scopes it had then, also after it was revoked', as
 })
 
 test('what was refused leaves no entry but one of type security', async () => {
-  const total = async (query: string) => dataOf(await tenant.admin.get(`/audit-logs${query}`)).pagination.total_items
-  const count = async () => (await total('')) - (await total('?audit_type=security'))
+  // Those of type security are written after the answer, so that two counts would not agree.
+  const count = async () => {
+    const sql = "SELECT count(*)::int AS entries FROM audit_logs WHERE tenant_id = $1 AND audit_type <> 'security'"
+    return (await world.database.pool.query(sql, [tenant.tenantId])).rows[0].entries as number
+  }
   const before = await count()
   await tenant.admin.post('/api-keys', { name: '' })
   await tenant.admin.post(`/api-keys/${tenant.admin.id}/enable`)
