@@ -1,7 +1,7 @@
-import type { CRC32C } from '@google-cloud/storage'
 import type { Content } from '../../body/content.js'
 import { storageUnavailable } from '../../errors.js'
 import type { StreamedBody } from './connection.js'
+import type { Crc32c } from './crc32c.js'
 import { BucketAnswer } from './deadline.js'
 
 /** An object, as the bucket describes it: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
@@ -24,7 +24,7 @@ export function objectFacts(resource: unknown): ObjectFacts {
 }
 
 /** Puts the bytes from `hashed` on to before `end` into `crc32c`; they are read and not kept. */
-export async function hashPart(content: Content, part: { start: number; end: number }, crc32c: CRC32C): Promise<void> {
+export async function hashPart(content: Content, part: { start: number; end: number }, crc32c: Crc32c): Promise<void> {
   for await (const _chunk of hashed(content, part, crc32c));
 }
 
@@ -36,14 +36,14 @@ export function partOf(content: Content, { start, end }: { start: number; end: n
 }
 
 /** All bytes, which are few, put into `crc32c` as they are read. */
-export async function readHashed(content: Content, crc32c: CRC32C): Promise<Buffer> {
+export async function readHashed(content: Content, crc32c: Crc32c): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of hashed(content, { start: 0, end: content.size }, crc32c)) chunks.push(chunk)
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
 
 // Chunk by chunk as they are read: the sum of 8 MiB at once would hold up the event loop.
-async function* hashed(content: Content, { start, end }: { start: number; end: number }, crc32c: CRC32C): AsyncGenerator<Buffer> {
+async function* hashed(content: Content, { start, end }: { start: number; end: number }, crc32c: Crc32c): AsyncGenerator<Buffer> {
   let at = start
   for await (const chunk of end > start ? chunksOf(content, start, end) : []) {
     crc32c.update(chunk)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { CRC32C, type File } from '@google-cloud/storage'
+import type { File } from '@google-cloud/storage'
 import type { Content } from '../../body/content.js'
 import { notFound, storageUnavailable } from '../../errors.js'
 import { faultPoint } from '../../fault-points.js'
@@ -12,6 +12,7 @@ import { GcsAccess } from './access.js'
 import type { GcsOptions } from './client.js'
 import { contentOf, textOf } from './connection.js'
 import { objectFacts, readHashed } from './content.js'
+import { Crc32c } from './crc32c.js'
 import { answerOf, BucketAnswer, type GcsLimits, refusalOf, statusOf, unavailable, wordsOf } from './deadline.js'
 import { type HmacKey, hmacUrl } from './hmac-url.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
@@ -198,7 +199,7 @@ export class GcsStorage implements BlobStorage {
 
   async #putWhole(file: File, put: Upload): Promise<StoredObject> {
     const { path, content, upload } = put
-    const crc32c = new CRC32C()
+    const crc32c = new Crc32c()
     const bytes = await readHashed(content, crc32c)
     const expectedCrc32c = crc32c.toString()
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }

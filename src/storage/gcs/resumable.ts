@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CRC32C, type File } from '@google-cloud/storage'
+import type { File } from '@google-cloud/storage'
 import type { Content } from '../../body/content.js'
 import { AssayError } from '../../errors.js'
 import { faultPoint } from '../../fault-points.js'
@@ -8,6 +8,7 @@ import { BlobExists } from '../blob-storage.js'
 import type { GcsAccess } from './access.js'
 import { type BucketReply, type StreamedBody, textOf } from './connection.js'
 import { hashPart, type ObjectFacts, objectFacts, partOf } from './content.js'
+import { Crc32c } from './crc32c.js'
 import { answerOf, refusalOf, statusOf, unavailable } from './deadline.js'
 
 /** What the bucket says it keeps, and the CRC32C that we have sent. */
@@ -74,7 +75,7 @@ async function openSession({ file, path, content, upload, access, signal, facts 
 
 async function sendAll(upload: ResumableUpload, session: string): Promise<StoredObject> {
   const { content, path, access, signal } = upload
-  const crc32c = new CRC32C()
+  const crc32c = new Crc32c()
   let hashed = 0
   let stalls = 0
   for (let offset = 0; ; ) {

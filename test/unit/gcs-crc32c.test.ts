@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto'
+import { CRC32C } from '@google-cloud/storage'
+import { expect, test } from '@jest/globals'
+import { Crc32c } from '../../src/storage/gcs/crc32c.js'
+
+const summed = (...parts: Buffer[]): string => {
+  const sum = new Crc32c()
+  for (const part of parts) sum.update(part)
+  return sum.toString()
+}
+
+// RFC 3720, appendix B.4.
+test.each([
+  ['nothing', Buffer.alloc(0), '00000000'],
+  ['nine digits', Buffer.from('123456789'), 'e3069283'],
+  ['32 bytes of zeros', Buffer.alloc(32), '8a9136aa'],
+  ['32 bytes of ones', Buffer.alloc(32, 0xff), '62a8ab43'],
+  ['32 rising bytes', Buffer.from(Array.from({ length: 32 }, (_, at) => at)), '46dd794e'],
+])('the CRC32C of %s is the standard’s', (_what, bytes, sum) => {
+  expect(summed(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
+})
+
+test('bytes in parts of any length and at any offset have the sum that the bucket’s library finds', () => {
+  const bytes = randomBytes(1000)
+  for (let cut = 0; cut < 40; cut++) {
+    const library = new CRC32C()
+    library.update(bytes.subarray(cut, 900 + cut))
+    expect(summed(bytes.subarray(cut, cut * 2), bytes.subarray(cut * 2, 500), bytes.subarray(500, 900 + cut))).toBe(
+      library.toString(),
+    )
+  }
+})
