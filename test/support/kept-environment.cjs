@@ -4,6 +4,10 @@
 const { sep } = require('node:path')
 const { TestEnvironment } = require('jest-environment-node')
 
+// A worker that has nothing open any more would take its heap apart, which takes longer than the half second after which jest
+// says that it failed to exit.
+if (process.send) process.once('beforeExit', () => process.exit())
+
 class KeptEnvironment extends TestEnvironment {
   isKept = true
   #exit = this.global.process.exit
