@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals'
 import { change, forgetLists } from '../api/client.js'
-import { type Fault, fieldFaults } from '../api/fault.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
@@ -11,6 +10,7 @@ import type { Scope } from '../session.js'
 import { texts } from '../texts.js'
 import { KeySecret } from './key-secret.js'
 import { useContexts } from './use-contexts.js'
+import { useDraft } from './use-draft.js'
 
 const t = texts.keys
 
@@ -19,23 +19,19 @@ const createDocument = graphql(`mutation CreateKey($input: CreateApiKeyInput!) {
 /** A new key, and then its secret. */
 export function NewKey({ onClose }: { onClose: () => void }) {
   const contexts = useContexts()
-  const draft = useSignal({ name: '', scopes: ['upload', 'download'] as Scope[], days: '', contexts: [] as string[] })
-  const fault = useSignal<Fault | undefined>(undefined)
+  const { value, set, fault, faults, isBusy, onSubmit } = useDraft({
+    name: '',
+    scopes: ['upload', 'download'] as Scope[],
+    days: '',
+    contexts: [] as string[],
+  })
   const secret = useSignal<string | undefined>(undefined)
-  const isBusy = useSignal(false)
-  const { value } = draft
-  const set = (changes: Partial<typeof value>) => (draft.value = { ...draft.value, ...changes })
-  const faults = fault.value ? fieldFaults(fault.value) : {}
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    isBusy.value = true
-    const { name, scopes, days, contexts: only } = draft.value
+  const submit = onSubmit(async ({ name, scopes, days, contexts: only }) => {
     const input = { name, scopes, ...(days && { expiresInDays: Number(days) }), ...(only.length > 0 && { contexts: only }) }
-    const { data, fault: refused } = await change(createDocument, { input })
-    fault.value = refused
-    secret.value = data?.createApiKey?.apiKey
-    isBusy.value = false
-  }
+    const made = await change(createDocument, { input })
+    secret.value = made.data?.createApiKey?.apiKey
+    return made.fault
+  })
   const close = () => {
     forgetLists()
     onClose()
@@ -45,7 +41,7 @@ export function NewKey({ onClose }: { onClose: () => void }) {
     <Dialog title={t.make} onClose={onClose}>
       <form onSubmit={submit}>
         <div class="body stack">
-          {fault.value && Object.keys(faults).length === 0 && <FaultNotice fault={fault.value} />}
+          {fault && <FaultNotice fault={fault} />}
           <Field
             label={t.name}
             value={value.name}
@@ -87,7 +83,7 @@ export function NewKey({ onClose }: { onClose: () => void }) {
         </div>
         <footer>
           <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary" isBusy={isBusy.value}>
+          <Button type="submit" kind="primary" isBusy={isBusy}>
             {t.create}
           </Button>
         </footer>

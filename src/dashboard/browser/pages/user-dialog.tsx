@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals'
 import { change, forgetLists } from '../api/client.js'
-import { type Fault, fieldFaults } from '../api/fault.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
@@ -10,6 +9,7 @@ import { ScopeChoice } from '../components/scopes.js'
 import { SecretDialog } from '../components/secret.js'
 import type { Scope } from '../session.js'
 import { texts } from '../texts.js'
+import { useDraft } from './use-draft.js'
 import type { UserLine } from './users.js'
 
 const t = texts.users
@@ -23,35 +23,26 @@ const updateDocument = graphql(
 
 /** Makes a user, or changes one; a password that was made is shown afterwards. */
 export function UserDialog({ of: known, onClose }: { of?: UserLine; onClose: () => void }) {
-  const draft = useSignal({
+  const { value, set, fault, faults, isBusy, onSubmit } = useDraft({
     name: known?.name ?? '',
     email: known?.email ?? '',
     password: '',
     scopes: (known?.scopes ?? ['upload', 'download', 'metadata']) as Scope[],
   })
-  const fault = useSignal<Fault | undefined>(undefined)
   const password = useSignal<string | undefined>(undefined)
-  const isBusy = useSignal(false)
-  const { value } = draft
-  const set = (changes: Partial<typeof value>) => (draft.value = { ...draft.value, ...changes })
-  const faults = fault.value ? fieldFaults(fault.value) : {}
   const close = () => {
     forgetLists()
     onClose()
   }
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    isBusy.value = true
-    const { name, scopes, email, password: chosen } = draft.value
+  const submit = onSubmit(async ({ name, scopes, email, password: chosen }) => {
     const done = known
       ? await change(updateDocument, { id: known.id, input: { name, scopes } })
       : await change(inviteDocument, { input: { name, scopes, email, ...(chosen && { password: chosen }) } })
-    isBusy.value = false
-    fault.value = done.fault
-    if (done.fault) return
+    if (done.fault) return done.fault
     password.value = (done.data && 'inviteUser' in done.data && done.data.inviteUser?.password) || undefined
     if (!password.value) close()
-  }
+    return undefined
+  })
   if (password.value)
     return (
       <SecretDialog
@@ -66,7 +57,7 @@ export function UserDialog({ of: known, onClose }: { of?: UserLine; onClose: () 
     <Dialog title={known ? t.editTitle : t.invite} onClose={onClose}>
       <form onSubmit={submit}>
         <div class="body stack">
-          {fault.value && Object.keys(faults).length === 0 && <FaultNotice fault={fault.value} />}
+          {fault && <FaultNotice fault={fault} />}
           <Field
             label={t.name}
             value={value.name}
@@ -101,7 +92,7 @@ export function UserDialog({ of: known, onClose }: { of?: UserLine; onClose: () 
         </div>
         <footer>
           <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary" isBusy={isBusy.value}>
+          <Button type="submit" kind="primary" isBusy={isBusy}>
             {known ? texts.save : t.create}
           </Button>
         </footer>

@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals'
 import { change, forgetLists } from '../api/client.js'
-import { type Fault, fieldFaults } from '../api/fault.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
@@ -9,6 +8,7 @@ import { FaultNotice } from '../components/notices.js'
 import { SecretDialog } from '../components/secret.js'
 import { texts } from '../texts.js'
 import { useContexts } from './use-contexts.js'
+import { useDraft } from './use-draft.js'
 
 const t = texts.webhooks
 
@@ -28,37 +28,28 @@ interface Known {
 /** A new webhook, and then its secret; or what is to change of one. */
 export function WebhookDialog({ of, onClose }: { of?: Known; onClose: () => void }) {
   const contexts = useContexts()
-  const draft = useSignal({
+  const { value, set, fault, faults, isBusy, onSubmit } = useDraft({
     url: of?.url ?? '',
     description: of?.description ?? '',
     types: of?.types.filter((type) => type !== '*') ?? [],
     contexts: of?.contexts ?? [],
   })
-  const fault = useSignal<Fault | undefined>(undefined)
   const secret = useSignal<string | undefined>(undefined)
-  const isBusy = useSignal(false)
-  const { value } = draft
-  const set = (changes: Partial<typeof value>) => (draft.value = { ...draft.value, ...changes })
-  const faults = fault.value ? fieldFaults(fault.value) : {}
   const close = () => {
     forgetLists()
     onClose()
   }
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    isBusy.value = true
-    const { types, contexts: only, ...rest } = draft.value
+  const submit = onSubmit(async ({ types, contexts: only, ...rest }) => {
     const input = { ...rest, types: types.length > 0 ? types : ['*'], contexts: only.length > 0 ? only : null }
     if (of) {
-      fault.value = (await change(updateDocument, { id: of.id, input })).fault
-      if (!fault.value) close()
-    } else {
-      const { data, fault: refused } = await change(createDocument, { input })
-      fault.value = refused
-      secret.value = data?.createWebhook?.secret
+      const done = await change(updateDocument, { id: of.id, input })
+      if (!done.fault) close()
+      return done.fault
     }
-    isBusy.value = false
-  }
+    const made = await change(createDocument, { input })
+    secret.value = made.data?.createWebhook?.secret
+    return made.fault
+  })
   if (secret.value) return <WebhookSecret secret={secret.value} onClose={close} />
   // Types of one event that were chosen elsewhere stay choosable.
   const kinds = [...new Set([...Object.keys(t.kinds), ...value.types])]
@@ -66,7 +57,7 @@ export function WebhookDialog({ of, onClose }: { of?: Known; onClose: () => void
     <Dialog title={of ? t.changeTitle : t.make} onClose={onClose}>
       <form onSubmit={submit}>
         <div class="body stack">
-          {fault.value && Object.keys(faults).length === 0 && <FaultNotice fault={fault.value} />}
+          {fault && <FaultNotice fault={fault} />}
           <Field
             label={t.url}
             hint={t.urlHint}
@@ -103,7 +94,7 @@ export function WebhookDialog({ of, onClose }: { of?: Known; onClose: () => void
         </div>
         <footer>
           <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary" isBusy={isBusy.value}>
+          <Button type="submit" kind="primary" isBusy={isBusy}>
             {of ? texts.save : t.create}
           </Button>
         </footer>
