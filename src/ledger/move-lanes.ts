@@ -60,7 +60,7 @@ export class MoveLanes {
     this.#moves = new Turns({
       most: mostTogether,
       wanted: () => this.#queues.moves.length > 0,
-      turn: () => this.#turn(this.#nextTogether(), patienceMs.together),
+      turn: () => this.#turn(this.#nextTogether()),
     })
   }
 
@@ -104,7 +104,7 @@ export class MoveLanes {
     while (this.#slots[kind] > 0 && this.#queues[kind].length > 0) {
       const lane = this.#queues[kind].shift()!
       this.#slots[kind]--
-      void this.#turn([lane], patienceMs.alone).finally(() => {
+      void this.#turn([lane]).finally(() => {
         this.#slots[kind]++
         this.#next(kind)
       })
@@ -125,10 +125,10 @@ export class MoveLanes {
     return lanes
   }
 
-  async #turn(lanes: Lane[], patience: number): Promise<void> {
-    const [job] = lanes[0]!.jobs
-    if ('run' in job!) await this.#change(lanes[0]!)
-    else await this.#move(new Map(lanes.map((lane) => [lane, this.#take(lane)])), patience)
+  async #turn(lanes: Lane[]): Promise<void> {
+    const [first] = lanes as [Lane]
+    if ('run' in first.jobs[0]!) await this.#change(first)
+    else await this.#move(new Map(lanes.map((lane) => [lane, this.#take(lane)])))
     for (const lane of lanes) this.#queue(lane)
   }
 
@@ -149,7 +149,7 @@ export class MoveLanes {
     }
   }
 
-  async #move(groups: Map<Lane, Group>, patience: number): Promise<void> {
+  async #move(groups: Map<Lane, Group>): Promise<void> {
     const began = performance.now()
     const answered: Promise<void>[] = []
     let client: PoolClient | undefined
@@ -158,7 +158,7 @@ export class MoveLanes {
       client = await this.#pool.connect()
       faultPoint('commit.begun')
       const entries = [...groups].map(([lane, group]) => [lane.tenantId, group.map(({ entry }) => entry)] as const)
-      const outcomes = await moveGroups(client, new Map(entries), patience)
+      const outcomes = await moveGroups(client, new Map(entries), groups.size > 1 ? patienceMs.together : patienceMs.alone)
       faultPoint('commit.durable')
       for (const [lane, group] of groups) {
         const outcome = outcomes.get(lane.tenantId)!

@@ -192,8 +192,8 @@ async function measureAlone() {
   for (const { stop } of services.splice(0)) await stop()
   const database = createDatabase(urlOf('as_it_is'), { poolSize: 4, logger: { warn: () => {} } })
   await ensurePartitions(database.pool)
-  const { rows } = await database.pool.query('SELECT tenant_id, context_id FROM file_contexts LIMIT 1')
-  const { tenant_id: tenantId, context_id: contextId } = rows[0]
+  const { rows } = await database.pool.query('SELECT tenant_id, context_id, updated_at FROM file_contexts LIMIT 1')
+  const { tenant_id: tenantId, context_id: contextId, updated_at: changedAt } = rows[0]
   const actor = {
     tenantId,
     kind: 'system',
@@ -217,6 +217,7 @@ async function measureAlone() {
       metadata: {},
       validation,
       rulesVersion: 1,
+      rulesAt: changedAt,
     }
     return { upload: { actor, file: { fileId, tenantId, ...place, ...kind, createdAt: idTime(fileId) } } }
   }

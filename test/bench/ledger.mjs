@@ -182,8 +182,8 @@ async function makeTenants(count) {
       const [tenantId, contextId, keys] = [newId('ten'), newId('ctx'), Array.from({ length: 4 }, () => newId('key'))]
       await admin.query('INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, $1, now(), now())', [tenantId])
       await admin.query('INSERT INTO tenant_heads (tenant_id) VALUES ($1)', [tenantId])
-      await admin.query(
-        `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, created_at, updated_at) VALUES ($1, $2, 'notes', 'N', '{txt}', 1, now(), now())`,
+      const { rows } = await admin.query(
+        `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, created_at, updated_at) VALUES ($1, $2, 'notes', 'N', '{txt}', 1, now(), now()) RETURNING rules_version AS version, updated_at AS at`,
         [contextId, tenantId],
       )
       await admin.query('INSERT INTO file_totals (tenant_id, context_id) VALUES ($1, $2)', [tenantId, contextId])
@@ -191,7 +191,7 @@ async function makeTenants(count) {
         `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, created_by, created_at, updated_at) SELECT k, $1, 'K', 'x', sha256(k::bytea), 'system', now(), now() FROM unnest($2::text[]) k`,
         [tenantId, keys],
       )
-      return { tenantId, contextId, keys }
+      return { tenantId, contextId, keys, rules: rows[0] }
     }),
   )
   return tenants.sort((one, other) => (one.tenantId < other.tenantId ? -1 : 1))

@@ -40,7 +40,7 @@ const actorOf = ({ tenantId, keys }, n) => ({
 const report = { outcome: 'accepted', reason: null, checks: [], detectedContentType: 'text/plain' }
 
 async function move({ ledger, paths }, tenant, n) {
-  const { tenantId, contextId } = tenant
+  const { tenantId, contextId, rules } = tenant
   const fileId = newId('file')
   const file = {
     fileId,
@@ -54,6 +54,8 @@ async function move({ ledger, paths }, tenant, n) {
     blobPath: await paths.take(tenantId, `${tenantId}/notes`),
     metadata: {},
     validation: report,
+    rulesVersion: rules.version,
+    rulesAt: new Date(rules.at),
     createdAt: idTime(fileId),
   }
   await ledger.commit({ call: callOf(tenant, n, 'upload'), upload: { actor: actorOf(tenant, n), file } })
