@@ -29,7 +29,7 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   const sign = textSign(source)
   const found = await fileType(source)
   if (sign && !binaryStart(source)) {
-    return found && textual.has(found.ext) && !buriedInText(found.ext, source) ? binary(found.ext) : asText(source, sign)
+    return found && textual.has(found.ext) && !isMereText(found.ext, source) ? binary(found.ext) : asText(source, sign)
   }
   if (found && !textOnly.has(found.ext)) {
     const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (alias[found.ext] ?? found.ext)
@@ -98,7 +98,7 @@ const alias: Record<string, string> = {
 const textual = new Set(['pdf', 'rtf', 'ps', 'eps'])
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
 // `%!` may start any text.
-const buriedInText = (ext: string, source: RandomAccessSource): boolean =>
+const isMereText = (ext: string, source: RandomAccessSource): boolean =>
   ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
 
 function confirmed(type: string, ext: string, source: RandomAccessSource): boolean {

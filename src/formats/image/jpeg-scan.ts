@@ -150,7 +150,7 @@ class ScanWalk {
       done += units
       const marker = this.marker(followed.end)
       if (!marker) return { fault: noEnd, plain: false }
-      if (this.isLeftOver(followed, marker.after - 2))
+      if (this.hasMoreCodes(followed, marker.after - 2))
         return { fault: 'codes are left over where a part of its picture ends', plain: false }
       this.expect(!followed.displaced)
       if (done >= parts.units) return followed.end
@@ -188,7 +188,7 @@ class ScanWalk {
     return { units, components: parts }
   }
 
-  private isLeftOver({ end, displaced }: Followed, marker: number): boolean {
+  private hasMoreCodes({ end, displaced }: Followed, marker: number): boolean {
     const bytes = this.source.read(end, Math.min(marker - end, 65536))
     return displaced ? bytes.some((byte) => byte !== 0xff) : bytes.length > paddingBytes && !isUniform(bytes)
   }
