@@ -1,3 +1,4 @@
+import { deflateSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
 import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/formats/format.js'
@@ -11,6 +12,7 @@ import { readTiff } from '../../src/formats/image/tiff.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
 import { readWebp } from '../../src/formats/image/webp.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
+import { noise } from '../support/samples/archive.js'
 import {
   animation,
   avif,
@@ -183,6 +185,44 @@ describe('gif', () => {
 describe('webp', () => {
   test('all of its frames are counted', async () => {
     expect(await read(readWebp, sample('animatedWebp'))).toMatchObject({ sound: true, evidence: { frames: 3 } })
+  })
+})
+
+test('a png with a chunk that must be known, and is not, is broken; one that may be skipped passes', async () => {
+  const whole = await png()
+  const withChunk = (type: string) => Buffer.concat([whole.subarray(0, 33), pngChunk(type, Buffer.alloc(4)), whole.subarray(33)])
+  expect(await read(readPng, withChunk('abCd'))).toMatchObject(sound)
+  expect(await read(readPng, withChunk('AbCd'))).toMatchObject(broken(/no reader knows .* AbCd/))
+  expect(await read(readPng, withChunk('abcd'))).toMatchObject(broken(/no chunk/))
+})
+
+describe('a large png, inflated piece by piece', () => {
+  test('is sound whole; damaged, without its last rows, or with a filter that does not exist it is broken', async () => {
+    const [width, rowBytes] = [1500, 1501]
+    const rows = Buffer.alloc(3000 * rowBytes, noise(100_003))
+    for (let row = 0; row < 3000; row++) rows[row * rowBytes] = 1
+    const header = Buffer.alloc(13)
+    header.writeUInt32BE(width)
+    header.writeUInt32BE(3000, 4)
+    header[8] = 8
+    const pictureOf = (unpacked: Buffer, damage = 0) => {
+      const data = deflateSync(unpacked, { level: 1 })
+      if (damage) data.fill(0xff, damage, damage + 500)
+      const parts = Array.from({ length: Math.ceil(data.length / 8192) }, (_, at) => data.subarray(at * 8192, (at + 1) * 8192))
+      return Buffer.concat([
+        Buffer.from('89504e470d0a1a0a', 'hex'),
+        pngChunk('IHDR', header),
+        ...parts.map((part) => pngChunk('IDAT', part)),
+        pngChunk('IEND', Buffer.alloc(0)),
+      ])
+    }
+    expect(await read(readPng, pictureOf(rows))).toMatchObject({ sound: true, evidence: { width, height: 3000 } })
+    expect(await read(readPng, pictureOf(Buffer.concat([rows, Buffer.alloc(300)])))).toMatchObject(sound)
+    expect(await read(readPng, pictureOf(rows.subarray(0, -1)))).toMatchObject(broken(/they end after 4502999 of 4503000 bytes/))
+    const odd = Buffer.from(rows)
+    odd[2000 * rowBytes] = 7
+    expect(await read(readPng, pictureOf(odd))).toMatchObject(broken(/filter 7/))
+    expect(await read(readPng, pictureOf(rows, 1_000_000))).toMatchObject(broken(/cannot be decoded/))
   })
 })
 

@@ -20,6 +20,7 @@ export interface DataPart {
 /** Bytes. Up to here the rows are inflated at once, beyond it piece by piece. */
 const atOnce = 4 * 1024 * 1024
 const mostSurplus = 1024 * 1024
+const pieceBytes = 256 * 1024
 
 /**
  * What is wrong with the pixels: rows that do not inflate, or are packed by a filter that does not exist, or are missing, or a checksum of
@@ -53,8 +54,21 @@ export async function pixelFault(
   return rows.missing()
 }
 
+/** Put together: most writers make parts of 8 KiB, and each piece that is inflated costs a turn of zlib's thread. */
 function* packed(source: RandomAccessSource, parts: DataPart[]): Generator<Buffer> {
-  for (const { start, end } of parts) yield* source.chunks(start, end, 256 * 1024)
+  let held: Buffer[] = []
+  let size = 0
+  for (const { start, end } of parts)
+    for (let at = start; at < end; at += pieceBytes) {
+      const piece = source.read(at, Math.min(pieceBytes, end - at))
+      held.push(piece)
+      size += piece.length
+      if (size < pieceBytes) continue
+      yield Buffer.concat(held)
+      held = []
+      size = 0
+    }
+  yield Buffer.concat(held)
 }
 
 /** Undefined where it is damaged, or more than the picture's rows and a little. */

@@ -8,6 +8,8 @@ const signature = Buffer.from('89504e470d0a1a0a', 'hex')
 
 const depths: Record<number, number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] }
 
+const critical = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND'])
+
 const channels: Record<number, number> = { 2: 3, 4: 2, 6: 4 }
 
 interface Header extends PngPicture {
@@ -77,6 +79,8 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is wrong`
       notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
     }
+    if (/^[A-Z]/.test(type) && !critical.has(type))
+      return `no reader knows the PNG's ${type} chunk, without which it cannot be shown`
     if (type === 'IHDR' && at !== 8) return 'the PNG has two headers'
     if (type === 'PLTE' && (length === 0 || length % 3 !== 0 || length > 768) && header.colourType === 3)
       return 'the palette of the PNG has an impossible length'
