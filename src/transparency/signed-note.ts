@@ -10,7 +10,7 @@ const ed25519 = 1
 const keyIdBytes = 4
 const mostBytes = 1_000_000
 const mostSignatures = 100
-const signatureLine = /^— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
+const signatureLine = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
 
 const rawKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url')
 
