@@ -37,7 +37,14 @@ const actorOf = ({ tenantId, keys }, n) => ({
   userAgent: '',
 })
 
-const report = { outcome: 'accepted', reason: null, checks: [], detectedContentType: 'text/plain' }
+const checks = ['invalid_extension', 'size_exceeded', 'blank_file', 'corrupt_file', 'virus_detected']
+const report = {
+  rulesVersion: 1,
+  outcome: 'accepted',
+  reason: null,
+  checks: checks.map((check) => ({ check, outcome: 'passed' })),
+  detectedContentType: 'text/plain',
+}
 
 async function move({ ledger, paths }, tenant, n) {
   const { tenantId, contextId, rules } = tenant

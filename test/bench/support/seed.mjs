@@ -127,7 +127,7 @@ FROM (
 // As long as the report of a text that passed every check.
 const reportsStatement = `
 INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
-SELECT tenant_id, file_id, created_at, jsonb_build_object('outcome', 'accepted', 'reason', NULL, 'detected_content_type', content_type, 'size_bytes', size_bytes,
+SELECT tenant_id, file_id, created_at, jsonb_build_object('rulesVersion', 1, 'outcome', 'accepted', 'reason', NULL, 'detected_content_type', content_type, 'size_bytes', size_bytes,
   'checksum', 'sha256:' || checksum, 'validated_at', created_at,
   'engine', jsonb_build_object('name', 'YARA-X', 'version', '1.7.1 (native)', 'signatures_version', 'b84fa1629ea7 (8 rules)', 'signatures_date', '2026-11-20T00:00:00.000Z'),
   'checks', (SELECT jsonb_agg(jsonb_build_object('check', name, 'outcome', 'passed', 'message', 'Nothing speaks against the file: ' || name || '.', 'evidence', jsonb_build_object('bytes', size_bytes), 'duration_ms', 0.1))
