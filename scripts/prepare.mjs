@@ -42,13 +42,16 @@ function refuseOldNode() {
 // -- packages
 
 const installMark = inRoot('node_modules', '.assay-installed')
-const markOf = ({ tools }) => `${digest([inRoot('package-lock.json')])} ${tools ? 'with' : 'without'} tools`
+const installSources = [inRoot('package-lock.json'), inRoot('scripts', 'prune.mjs')]
+const withoutTools = 'without tools'
+const markOf = ({ tools }) => `${digest(installSources)} ${tools ? 'with tools' : withoutTools}`
 
 function isInstalled({ tools }) {
   const mark = read(installMark)
   if (mark === markOf({ tools: true }) || (!tools && mark === markOf({ tools }))) return true
-  // Installed by hand, with npm ci or npm install: npm's own record tells whether it is what the lock file wants.
-  if (!matchesLock({ tools })) return false
+  // Installed by hand, with npm ci or npm install: npm's own record tells whether it is what the lock file wants. Of what
+  // was left out, here or by the version before, it says nothing.
+  if (mark?.endsWith(withoutTools) || !matchesLock({ tools })) return false
   markInstalled({ tools })
   return true
 }
