@@ -4,7 +4,8 @@ import { type Attacked, attack } from '../support/attack.mjs'
 // The short form of `npm run attack`: what a loaded machine cannot change is asserted, its times are not.
 let attacked: Attacked
 beforeAll(async () => {
-  attacked = await attack({ counts: { stalled: 60, drips: 80, chunks: 6, idle: 100 }, seed: 7, calls: 20 })
+  const counts = { stalled: 60, drips: 80, chunks: 6, idle: 100 }
+  attacked = await attack({ counts, seed: 7, calls: 20, notes: { stalled: 60, drips: 16, chunks: 6 } })
 })
 
 test('beside stalled downloads, dripping uploads, one-byte chunks and idle sockets every good call is answered', () => {

@@ -15,4 +15,10 @@ export interface Attacked {
   statuses: Partial<Record<Kind, Record<string, number>>>
 }
 
-export function attack(options: { counts: Partial<Record<Kind, number>>; seed: number; calls: number }): Promise<Attacked>
+export function attack(options: {
+  counts: Partial<Record<Kind, number>>
+  seed: number
+  calls: number
+  /** How many of each kind must be answered or cut off before it is told what became of them. */
+  notes?: Partial<Record<Kind, number>>
+}): Promise<Attacked>

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startWatched } from './watched-service.mjs'
 
-/** Resolves to what the good client saw, what the service took, and what became of the attackers. */
-export async function attack({ counts, seed, calls }) {
+/** Resolves to what the good client saw, what the service took, and what became of the attackers once so many of each kind had an answer or were cut off. */
+export async function attack({ counts, seed, calls, notes = {} }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`
   const port = await freePort()
@@ -35,7 +35,7 @@ export async function attack({ counts, seed, calls }) {
       seen.memoryMb = Math.max(seen.memoryMb, watched.memoryMb)
     })
     const statuses = answered('statuses')
-    attackers.send({ end: true })
+    attackers.send({ end: { notes } })
     return { ...seen, worstHold, worstTurn, statuses: await statuses }
   } finally {
     attackers.kill()

@@ -4,16 +4,32 @@ import { connect } from 'node:net'
 
 const sockets = new Set()
 const statuses = {}
+const attackers = []
 let random
+let noted = () => {}
 
 process.on('message', ({ begin, end }) => {
   if (begin) attack(begin)
-  if (end) {
-    for (const socket of sockets) socket.destroy()
-    process.send({ statuses })
-    process.disconnect()
-  }
+  if (end) afterNotes(end.notes, stop)
 })
+
+function stop() {
+  for (const socket of sockets) socket.destroy()
+  process.send({ statuses })
+  process.disconnect()
+}
+
+/** So many of each kind were answered or cut off: the good client may be through before the last of them. */
+function afterNotes(notes, done) {
+  noted = () => {
+    if (Object.entries(notes).some(([kind, count]) => ended(kind) < count)) return
+    noted = () => {}
+    done()
+  }
+  noted()
+}
+
+const ended = (kind) => attackers.filter((each) => each.kind === kind && each.ended).length
 
 function attack({ port, key, download, seed, counts }) {
   random = mulberry32(seed)
@@ -58,17 +74,22 @@ function open(port, kind) {
   const socket = connect(port, '127.0.0.1')
   sockets.add(socket)
   socket.on('error', () => {})
-  socket.once('data', (head) => note(kind, head.toString('latin1', 9, 12)))
+  const attacker = { kind, ended: false }
+  attackers.push(attacker)
+  socket.once('data', (head) => note(attacker, head.toString('latin1', 9, 12)))
   socket.once('close', () => {
     sockets.delete(socket)
-    note(kind, 'closed')
+    note(attacker, 'closed')
   })
   return socket
 }
 
-function note(kind, what) {
+function note(attacker, what) {
+  const { kind } = attacker
+  attacker.ended = true
   statuses[kind] ??= {}
   statuses[kind][what] = (statuses[kind][what] ?? 0) + 1
+  noted()
 }
 
 function repeat(socket, ms, work) {
