@@ -2,7 +2,7 @@
 // `-- NAME` measures the operations whose names hold it, `-- --quick` one round of a second of each among 1,000 files. Rounds are interleaved,
 // so that whatever the machine does meanwhile happens to both. CPU is that of the service's process and of its main thread, for each call.
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import http from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -128,6 +128,16 @@ const cpu = () =>
     return (Number(fields[11]) + Number(fields[12])) * 10
   })
 
+const prepared = Date.now()
+/** What an operation stored on both sides, and none reads again: some GB each. */
+function tidy() {
+  for (const folder of [join(service.dataDir, 'blobs'), directory])
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name)
+      if (entry.isFile() && statSync(path).ctimeMs > prepared) rmSync(path)
+    }
+}
+
 console.log(`Load of the machine: ${loadavg()[0].toFixed(1)}.\n`)
 console.log('| operation | connections | Assay /s | bare server /s | ratio | CPU ms (main thread) |\n|---|---|---|---|---|---|')
 for (const [name, [{ ours, theirs }, seconds]] of Object.entries(operations)) {
@@ -150,6 +160,7 @@ for (const [name, [{ ours, theirs }, seconds]] of Object.entries(operations)) {
       `| ${name} | ${connections} | ${median(pairs.map(([a]) => a)).toFixed(1)} | ${median(pairs.map(([, b]) => b)).toFixed(1)} | ${ratio.toFixed(2)} | ${whole} (${main}) |`,
     )
   }
+  tidy()
 }
 agent.destroy()
 bare.stop()
