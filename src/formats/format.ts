@@ -47,6 +47,19 @@ export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
 }
 
 /**
+ * A deadline that is over after so many looks at it, whatever the clock says: counted, since a clock would tell how busy the machine is, and
+ * not how long the file takes.
+ */
+export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
+  let left = steps
+  return {
+    get deadline() {
+      return left-- > 0 ? deadline : 0
+    },
+  }
+}
+
+/**
  * The verdict on a film or recording that ends too early, or is damaged between sound parts, but plays: contract §6 asks whether
  * a usual program opens it, and players open these and play what is there. So it passes, and the report says what is missing.
  */

@@ -1,6 +1,6 @@
 import { isSmallArchive, smallLimits } from '../formats/archive/small.js'
 import { binaryTypeFor, textTypeFor } from '../formats/extensions.js'
-import { DeadlineExceeded, type ReaderLimits } from '../formats/format.js'
+import { countedDeadline, DeadlineExceeded, type ReaderLimits } from '../formats/format.js'
 import { MemorySource, type RandomAccessSource } from '../formats/random-access-source.js'
 import type { ValidationRules } from './checks/check.js'
 import { examine, examineUnread, unreadBy } from './examine.js'
@@ -53,15 +53,14 @@ const briefly = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
 /** Steps between which readers look at the clock: nearly every file of these sizes takes fewer, and half a millisecond. */
 const mostSteps = 500
 
-/** After so many steps its time is up: counted, since a clock would tell how busy the machine is, and not how long the file takes. */
 function briefLimits(deadlineMs: number): ReaderLimits {
   const { deadline, ...limits } = limitsFor(deadlineMs)
-  let steps = 0
+  const counted = countedDeadline(mostSteps, deadline)
   return {
     ...limits,
     ...briefly,
     get deadline() {
-      return ++steps > mostSteps ? 0 : deadline
+      return counted.deadline
     },
   }
 }

@@ -4,7 +4,6 @@ import { webhookSecretLabel } from '../auth/secrets.js'
 import { now } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { badUserInput, conflict, type FieldFault } from '../errors.js'
-
 import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/page.js'
 import { idTime, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { readJpeg } from '../../src/formats/image/jpeg.js'
+import { isProgressive, readJpeg } from '../../src/formats/image/jpeg.js'
 import { decodeImage } from '../../src/formats/image/libvips.js'
 import { decodeImagesWith } from '../../src/formats/image/vips.js'
+import { MemorySource } from '../../src/formats/random-access-source.js'
 import { broken, read, sound } from '../support/format-reading.js'
 import { jpeg, progressiveJpeg } from '../support/samples/image.js'
 import { emptyBlock, fullBlock, handmadeJpeg, withBeforeEnd } from '../support/samples/jpeg.js'
@@ -57,4 +58,14 @@ describe('jpeg, behind the last pixel that libvips looks at', () => {
   test('whatever is done to it, there is a verdict', async () => {
     for (const mutation of mutationsOf(baseline!, 200, 5)) expect(typeof (await read(readJpeg, mutation)).sound).toBe('boolean')
   })
+})
+
+test('how it is coded is asked on the event loop, and of so many segments only', async () => {
+  const behind = (segments: number) =>
+    Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
+  expect(isProgressive(new MemorySource(baseline!))).toBe(false)
+  expect(isProgressive(new MemorySource(behind(100)))).toBe(true)
+  // What is not known by then a thread finds out, which has the time.
+  expect(isProgressive(new MemorySource(behind(60_000)))).toBe(false)
+  expect(await read(readJpeg, behind(60_000))).toMatchObject(sound)
 })

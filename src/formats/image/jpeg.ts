@@ -1,4 +1,12 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import {
+  broken,
+  checkDeadline,
+  countedDeadline,
+  DeadlineExceeded,
+  type FormatReader,
+  type ReaderLimits,
+  sound,
+} from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { areCodes, nextMarker, walkScans } from './jpeg-scan.js'
 import { pixelFlood } from './pixels.js'
@@ -61,10 +69,18 @@ export const readJpeg: FormatReader = async (source, limits) => {
   )
 }
 
-/** Whether it is coded so that only libvips decodes it; as far as its header tells. */
-export const isProgressive = (source: RandomAccessSource): boolean => {
-  const frame = findFrame(source, { deadline: Number.POSITIVE_INFINITY })
-  return typeof frame !== 'string' && frame.process > 1
+// Photographs have some ten before their frame header.
+const mostSteps = 500
+
+/** Whether it is coded so that only libvips decodes it, as far as its header soon tells: asked on the event loop, of any upload. */
+export function isProgressive(source: RandomAccessSource): boolean {
+  try {
+    const frame = findFrame(source, countedDeadline(mostSteps))
+    return typeof frame !== 'string' && frame.process > 1
+  } catch (error) {
+    if (error instanceof DeadlineExceeded) return false
+    throw error
+  }
 }
 
 function findFrame(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadline'>): Frame | string {
