@@ -6,13 +6,14 @@ import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
 import { megabyte } from '../units.js'
+import { formBytes, Slabs } from '../workers/slabs.js'
 import { Batch } from './batch.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
 
 export interface SpoolOptions {
   directory: string
-  /** Uploads up to this many bytes stay in memory and never touch a temporary file. */
+  /** Up to so many bytes stay in memory though their number is not announced: those that are may be as many as a slab holds. */
   memoryLimit?: number
   /** Bytes that all uploads in memory may take together; beyond it even small ones go to files. */
   memoryBudget?: number
@@ -33,14 +34,13 @@ export interface Spooled {
 export class Spool {
   readonly directory: string
   readonly #memoryLimit: number
-  readonly #memoryBudget: number
   readonly #syncAhead: boolean
-  #inMemory = 0
+  readonly #slabs: Slabs
 
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
-    this.#memoryBudget = options.memoryBudget ?? 32 * megabyte
+    this.#slabs = new Slabs({ budget: options.memoryBudget ?? 32 * megabyte })
     this.#syncAhead = options.syncAhead ?? false
   }
 
@@ -90,13 +90,16 @@ export class Spool {
     const mostInMemory = expected > this.#memoryLimit + formBytes ? 0 : this.#memoryLimit
     const file = join(this.directory, newId('req'))
     let writer: BehindWriter | undefined
+    const slab = expected > this.#memoryLimit ? this.#slabs.take(expected) : undefined
+    const letGo = slab?.hold()
     const early = new Batch()
     let size = 0
     let reserved = 0
     const release = () => {
-      this.#inMemory -= reserved
+      this.#slabs.free(reserved)
       reserved = 0
       early.take()
+      letGo?.()
     }
     const discard = async (): Promise<Spooled> => {
       release()
@@ -108,14 +111,20 @@ export class Spool {
       for await (const chunk of chunks(source)) {
         size += chunk.length
         if (size > limit()) return await discard()
-        if (!writer && size <= mostInMemory && this.#inMemory + chunk.length <= this.#memoryBudget) {
+        if (slab && size <= slab.bytes.length) {
+          slab.bytes.set(chunk, size - chunk.length)
+          hash.update(chunk)
+          continue
+        }
+        if (!writer && !slab && size <= mostInMemory && this.#slabs.reserve(chunk.length)) {
           early.add(chunk)
           reserved += chunk.length
-          this.#inMemory += chunk.length
           continue
         }
         if (!writer) {
           writer = new BehindWriter(await this.#create(file))
+          // More than was announced.
+          if (slab) await writer.write(Buffer.copyBytesFrom(slab.bytes, 0, size - chunk.length))
           for (const held of early.take()) {
             hash.update(held)
             await writer.write(held)
@@ -127,6 +136,12 @@ export class Spool {
       }
       // The limit may have become known after the last byte.
       if (size > limit()) return await discard()
+      if (slab && !writer)
+        return {
+          content: memoryContent(slab.bytes.subarray(0, size), hash.digest('hex')),
+          sizeBytes: size,
+          dispose: async () => release(),
+        }
       if (!writer) {
         const held = early.take()
         const bytes = held.length === 1 ? held[0]! : Buffer.concat(held, size)
@@ -147,8 +162,6 @@ export class Spool {
   }
 }
 
-// What a form has around its file, by which a body is longer than the file in it.
-const formBytes = 64 * 1024
 const writtenAtOnce = 512 * 1024
 // From here on another thread computes the digest: it takes 0.7 ms for a megabyte, and to hand that over a tenth of it.
 const digestedHere = 64 * 1024

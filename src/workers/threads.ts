@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { compiled } from './compiled.js'
+import { holdBytes } from './slabs.js'
 import type { ThreadTask } from './thread-program.js'
 import { type Answer, type Attempt, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
 
@@ -48,15 +49,20 @@ export class Threads {
 
   attempt(work: Work): Attempt {
     const ending = new AbortController()
-    const shared = new Int32Array(new SharedArrayBuffer(8))
+    const shared = new Int32Array(new SharedArrayBuffer(12))
     const { module, run, data, settings } = work
     const task: ThreadTask = { module: module.href, run, data, settings, sentAt: Date.now(), shared }
     const sentAt = performance.now()
     let failure: WorkerFailure | undefined
+    let gone: Promise<unknown> = Promise.resolve()
+    const letGo = holdBytes(work.bytes)
     return {
-      answer: this.#run(task, work.bytes, ending.signal).catch((error) => {
-        throw error instanceof NotStarted ? error : new WorkerFailed(failure ?? failureOf(error))
-      }),
+      answer: this.#run(task, work.bytes, ending.signal)
+        .catch((error) => {
+          throw error instanceof NotStarted ? error : new WorkerFailed(failure ?? failureOf(error))
+        })
+        // One that is ended may hang before it has its copy: it has until it is gone.
+        .finally(() => (Atomics.load(shared, 2) === 1 ? letGo() : void gone.then(letGo))),
       begunAt: () => {
         const begun = Atomics.load(shared, 0)
         return begun === 0 ? undefined : sentAt + begun - 1
@@ -64,7 +70,7 @@ export class Threads {
       cancel: () => void Atomics.store(shared, 1, 1),
       end: (why) => {
         failure = why
-        this.#end(ending)
+        gone = this.#end(ending)
       },
     }
   }
@@ -77,9 +83,10 @@ export class Threads {
 
   async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<Answer> {
     await this.#room()
+    if (!content || content.buffer instanceof SharedArrayBuffer) return this.#piscina.run({ ...task, bytes: content }, { signal })
     // A Buffer may be a view of a larger pool, which would be sent whole: what is sent is a copy of its own.
-    const bytes = content && new Uint8Array(content)
-    return this.#piscina.run(bytes ? { ...task, bytes } : task, { signal, transferList: bytes ? [bytes.buffer] : [] })
+    const bytes = new Uint8Array(content)
+    return this.#piscina.run({ ...task, bytes }, { signal, transferList: [bytes.buffer] })
   }
 
   /** A thread that cannot be ended is replaced, but not without end: there are never more than twice as many as there may be. */
@@ -89,11 +96,13 @@ export class Threads {
       throw new NotStarted(`${this.#leaving.size} workers hang and cannot be ended; the service should be restarted`)
   }
 
-  #end(ending: AbortController): void {
+  /** Resolves when the thread that is ended by it has gone. */
+  async #end(ending: AbortController): Promise<void> {
     const before = this.#piscina.threads
     ending.abort()
     const { threads } = this.#piscina
-    for (const thread of before.filter((each) => !threads.includes(each)))
+    const leaving = before.filter((each) => !threads.includes(each))
+    for (const thread of leaving)
       this.#leaving.set(
         thread,
         new Promise((resolve) =>
@@ -103,6 +112,7 @@ export class Threads {
           }),
         ),
       )
+    await Promise.all(leaving.map((thread) => this.#leaving.get(thread)))
   }
 
   async #left(): Promise<void> {

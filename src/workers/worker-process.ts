@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { compiled } from './compiled.js'
 import type { FromProcess, ToProcess } from './process-program.js'
 import type { Sandbox } from './sandbox.js'
+import { holdBytes } from './slabs.js'
 import { type Answer, contentPipe, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
 
 /** A child process with one module loaded, which does one work at a time. Nothing that runs there outlives the process, or harms ours. */
@@ -72,7 +73,7 @@ export class WorkerProcess {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
       // Not in the message: 0.5 MiB of it took 30 ms to put together again.
-      if (bytes) this.#contents.write(bytes)
+      if (bytes) this.#contents.write(bytes, holdBytes(bytes))
       this.#tell({ module: module.href, run, data, contentBytes: bytes?.length, ...(told && { settings: told }) })
     })
   }

@@ -102,7 +102,7 @@ async function storeBecomes(status: 'up' | 'down'): Promise<void> {
 /** No file of the service's may grow beyond 1 MiB: what a full disk is to a program, on every machine (EFBIG for ENOSPC). */
 async function limitedFiles(what: 'store' | 'data'): Promise<void> {
   await start(what, { fileSizeLimit: megabyte })
-  for (let times = 0; times < 3; times++) expectFull(await upload(3 * megabyte))
+  for (const size of [3, 5, 5, 3]) expectFull(await upload(size * megabyte))
   expect((await upload(500 * kilobyte)).status).toBe(201)
   expect((await upload(100)).status).toBe(201)
   await expectAgreement()
@@ -150,7 +150,7 @@ describe('a full disk', () => {
     await stops()
   })
 
-  test('under the temporary files: the same, and what fits into memory never asks for the disk', async () => {
+  test('under the temporary files: the same, and what fits into memory, up to 4 MiB, never asks for the disk', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return limitedFiles('data')
     await start('data', { under: onSmallDisk(dataDir, diskSize) })
@@ -158,14 +158,14 @@ describe('a full disk', () => {
     const disk = new SmallDisk(pid, place)
     expectFull(await upload(12 * megabyte))
     await expectAgreement(`/proc/${pid}/root`)
-    expect((await upload(3 * megabyte)).status).toBe(201)
+    expect((await upload(5 * megabyte)).status).toBe(201)
     await disk.leave(0)
-    for (let times = 0; times < 3; times++) expectFull(await upload(megabyte))
-    expect((await upload(100 * kilobyte)).status).toBe(201)
-    await disk.leave(2 * megabyte)
-    expect((await upload(megabyte)).status).toBe(201)
+    for (let times = 0; times < 3; times++) expectFull(await upload(5 * megabyte))
+    for (const size of [100 * kilobyte, megabyte, 4 * megabyte]) expect((await upload(size)).status).toBe(201)
+    await disk.leave(6 * megabyte)
+    expect((await upload(5 * megabyte)).status).toBe(201)
     // More at once than there is room for: each whole or not at all.
-    for (const each of await Promise.all(Array.from({ length: 6 }, () => upload(megabyte))))
+    for (const each of await Promise.all(Array.from({ length: 6 }, () => upload(5 * megabyte))))
       if (each.status !== 201) expectFull(each)
     await expectAgreement(`/proc/${pid}/root`)
     await disk.makeRoom()

@@ -39,8 +39,19 @@ const steps = (...rooms: string[]) => faultPoints.filter((point) => rooms.includ
 const uploadSteps = steps('upload', 'store', 'commit')
 const deleteSteps = steps('delete', 'commit')
 
+// One that stays in memory however it is sent, one that does since it is announced, and one that goes through a temporary file.
+const [small, medium, large] = [10_000, 700_000, 5_000_000]
+const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
+  point.startsWith('store.')
+    ? [
+        [point, medium],
+        [point, large],
+      ]
+    : [[point, at % 2 ? medium : small]],
+)
+
 // In the order in which they are wanted: the next ones start while one is tested.
-const wanted: string[] = [...uploadSteps, ...deleteSteps, 'delete.found', 'delete.found']
+const wanted: string[] = [...uploadKills.map(([point]) => point), ...deleteSteps, 'delete.found', 'delete.found']
 const started: Promise<Service>[] = []
 const ahead = 2
 
@@ -73,14 +84,11 @@ async function expectAgreement(): Promise<void> {
   }
 }
 
-// One that stays in memory, and one that goes through a temporary file.
-const sizes = [10_000, 700_000]
-
-test.each(uploadSteps.map((point, at) => [point, sizes[at % 2]!] as const))(
+test.each(uploadKills)(
   'killed at %s, an upload of %i bytes is there whole or not at all, and can be sent again',
   async (point, size) => {
     const content = randomBytes(size)
-    const key = `upload-${point}`
+    const key = `upload-${point}-${size}`
     const before = await filesHeld()
     const { service, caller } = await doomed(point)
     await expect(upload(caller, content, key)).rejects.toThrow()
@@ -124,7 +132,7 @@ test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is fini
 
 test('an acknowledged upload outlives a kill at any moment after it, and what the dead left on disk goes at the next start', async () => {
   const { service, caller } = await doomed('delete.found')
-  const content = randomBytes(700_000)
+  const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')
   expect(status).toBe(201)
   await service.stop('SIGKILL')

@@ -78,6 +78,37 @@ test('what is announced as large is a file from its first byte, however much com
   await dispose()
 })
 
+test.each([300_000, 1_100_000, 4 * 1024 * 1024])('announced with %i bytes it stays in memory, however it comes', async (size) => {
+  await open(true)
+  for (const bytes of [noise(size), noise(size / 2)]) {
+    const { content, dispose } = await take(bytes, { expected: size + 500 })
+    expect(content!.path).toBeUndefined()
+    expect(content!.bytes!.equals(bytes)).toBe(true)
+    expect(content!.sha256).toBe(sha256(bytes))
+    expect(Buffer.concat(await content!.stream({ start: 5, end: 9 }).toArray()).equals(bytes.subarray(5, 10))).toBe(true)
+    await dispose()
+  }
+  expect(await readdir(spool.directory)).toEqual([])
+})
+
+test('more than was announced goes to a file, whole', async () => {
+  await open(true)
+  const { content, dispose } = await take(large, { expected: 500_000 })
+  expect((await readFile(content!.path!)).equals(large)).toBe(true)
+  expect(content!.sha256).toBe(sha256(large))
+  await dispose()
+})
+
+test('what is over its limit gives its memory back', async () => {
+  spool = await Spool.open({ directory, memoryBudget: 1_200_000 })
+  for (let times = 0; times < 3; times++) {
+    expect((await take(noise(900_000), { limit: 800_000, expected: 900_000 })).content).toBeUndefined()
+    const { content, dispose } = await take(noise(900_000), { expected: 900_000 })
+    expect(content!.path).toBeUndefined()
+    await dispose()
+  }
+})
+
 test('all that is in memory shares one budget: beyond it even small ones are files, until something is given back', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])

@@ -1,4 +1,5 @@
 import type { Content } from '../../body/content.js'
+import { holdBytes } from '../../workers/slabs.js'
 import type { ClamdAddress } from './address.js'
 import { saysTooLong } from './answer.js'
 import { type ClamdDeadlines, ClamdFault, exchange, type Line } from './exchange.js'
@@ -31,7 +32,7 @@ export async function sendToClamd(
   signal?: AbortSignal,
 ): Promise<string> {
   try {
-    return await exchange(address, deadlines, signal, (line) => send(content, line))
+    return await exchange(address, deadlines, signal, (line) => send(content, line).finally(holdBytes(content.bytes)))
   } catch (fault) {
     if (!(fault instanceof ClamdFault) || fault.line !== 'cut') throw fault
     const word = await askWhetherTooLong(address, content.size, deadlines, signal)

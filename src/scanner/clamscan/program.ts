@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { pipeline, Readable } from 'node:stream'
 import type { Content } from '../../body/content.js'
 import { shown } from '../../errors.js'
+import { holdBytes } from '../../workers/slabs.js'
 import { ClamdFault } from '../clamd/exchange.js'
 import type { ClamLine } from '../clamd/line.js'
 
@@ -99,6 +100,7 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
       if (failure === undefined) resolve({ code, output: output.trimEnd() })
       else reject(failure)
     })
+    child.on('close', holdBytes(content?.bytes))
     // A program that has its answer need not read to the end; a content that cannot be read is no scan.
     if (content)
       pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {

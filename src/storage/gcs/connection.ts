@@ -2,6 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { traceHeaders } from '../../tracing/tracing.js'
+import { holdBytes } from '../../workers/slabs.js'
 import { BucketAnswer, unavailable } from './deadline.js'
 
 export interface BucketRequest {
@@ -61,7 +62,7 @@ export class BucketConnection {
       const { body } = request
       // A failure of either end is the request's own, which is listened to.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
-      else outgoing.end(body)
+      else outgoing.once('close', holdBytes(body)).end(body)
     })
   }
 
