@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { ApiKeyRecord, LoadApiKey, RehashApiKey } from '../auth/key-directory.js'
 import type { KeyUse } from '../auth/last-used.js'
 import { LookupLane } from '../auth/lookup-lane.js'
+import { unseen } from '../db/unseen.js'
 
 type Row = Omit<ApiKeyRecord, 'found' | 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
@@ -23,7 +24,7 @@ async function loadApiKeys(pool: Pool, asked: readonly (readonly Buffer[])[]): P
     text: `SELECT k.api_key_id AS "apiKeyId", k.tenant_id AS "tenantId", k.name, k.scopes::text[] AS scopes, k.context_ids AS "contextIds", k.restricted, k.status,
         k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash",
         k.previous_secret_hash AS "previousSecretHash", k.previous_expires_at AS "previousExpiresAt"
-      FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY($1) OR k.previous_secret_hash = ANY($1)`,
+      FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY(${unseen('$1', 'bytea')}) OR k.previous_secret_hash = ANY(${unseen('$1', 'bytea')})`,
     values: [asked.flat()],
   })
   const found = new Map<string, ApiKeyRecord>()

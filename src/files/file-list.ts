@@ -1,4 +1,5 @@
 import type { Queries } from '../db/client.js'
+import { unseen } from '../db/unseen.js'
 import { type Page, type PagePlace, pageOf } from '../graphql/page.js'
 import type { File } from './file.type.js'
 
@@ -64,7 +65,7 @@ export class FileList {
     const values: unknown[] = []
     const rows = await this.#select<File & { total?: number }>(
       `first-${shapeOf(filter)}`,
-      `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM (${idsOf(filter, values)} LIMIT $${values.push(place.pageSize)}) ids ${joined}`,
+      `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`,
       values,
     )
     const total = rows[0]?.total ?? 0
@@ -77,10 +78,9 @@ export class FileList {
     { limit, untilId, skip = 0 }: { limit: number; untilId: string | null; skip?: number },
   ): Promise<File[]> {
     const values: unknown[] = []
-    const ids = idsOf(filter, values, { untilId, skip })
     return this.#select<File>(
       `rows-${shapeOf(filter)}${untilId === null ? '' : 'b'}${skip > 0 ? 's' : ''}`,
-      `SELECT ${fileColumns} FROM (${ids} LIMIT $${values.push(limit)}) ids ${joined}`,
+      `SELECT ${fileColumns} FROM ${rowsOf(filter, values, { limit, untilId, skip })}`,
       values,
     )
   }
@@ -106,8 +106,6 @@ export class FileList {
   }
 }
 
-const joined = `JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id ${fileJoins} ORDER BY f.file_id DESC`
-
 /** One name, and one plan, for each shape of the filter. */
 const shapeOf = ({ contextIds, uploadedBy }: FileFilter): string =>
   `${contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm'}${uploadedBy === null ? '' : 'u'}`
@@ -115,7 +113,7 @@ const shapeOf = ({ contextIds, uploadedBy }: FileFilter): string =>
 // Kept by a trigger, never counted.
 function totalOf({ tenantId, contextIds, uploadedBy }: FileFilter, values: unknown[]): string {
   return `SELECT coalesce(sum(files), 0)::bigint FROM file_ranges
-    WHERE tenant_id = $${values.push(tenantId)} AND context_id = ANY($${values.push(contextIds ?? [''])}) AND uploaded_by = $${values.push(uploadedBy ?? '')}`
+    WHERE tenant_id = $${values.push(tenantId)} AND context_id = ANY(${unseen(`$${values.push(contextIds ?? [''])}`)}) AND uploaded_by = $${values.push(uploadedBy ?? '')}`
 }
 
 /**
@@ -135,11 +133,25 @@ function placeBehind({ tenantId, contextIds, uploadedBy }: FileFilter, offset: n
     FROM (SELECT until_id FROM bounds WHERE until_id IS NOT NULL AND most <= $${values.push(offset)}::bigint ORDER BY until_id LIMIT 1) b`
 }
 
-/** The ids alone, which an index holds in their order: one of its own for each of several contexts, merged. */
-function idsOf(
+/** The rows of a page; where others are passed on the way there, by their ids, which an index holds in their order. */
+function rowsOf(
+  filter: FileFilter,
+  values: unknown[],
+  { limit, untilId = null, skip = 0 }: { limit: number; untilId?: string | null; skip?: number },
+): string {
+  const several = filter.contextIds !== null && filter.contextIds.length !== 1
+  const columns = several || skip > 0 ? 'f.tenant_id, f.file_id' : 'f.*'
+  const newest = `(SELECT * FROM (${newestOf(filter, values, { columns, untilId, skip })}) newest LIMIT $${values.push(limit)})`
+  const rows =
+    columns === 'f.*' ? `${newest} f` : `${newest} ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id`
+  return `${rows} ${fileJoins} ORDER BY f.file_id DESC`
+}
+
+/** At least a page of the newest; of each of several contexts by itself, merged. */
+function newestOf(
   { tenantId, contextIds, uploadedBy }: FileFilter,
   values: unknown[],
-  { untilId = null, skip = 0 }: { untilId?: string | null; skip?: number } = {},
+  { columns, untilId, skip }: { columns: string; untilId: string | null; skip: number },
 ): string {
   const several = contextIds !== null && contextIds.length !== 1
   const conditions = [`f.tenant_id = $${values.push(tenantId)}`]
@@ -149,10 +161,9 @@ function idsOf(
   if (untilId !== null) conditions.push(`f.file_id < $${values.push(untilId)}`)
   // Not the parameter itself: its value would be planned for, anew each time.
   const offset = skip > 0 ? `OFFSET (SELECT $${values.push(skip)}::bigint)` : ''
-  const newest = `SELECT f.tenant_id, f.file_id FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id DESC`
-  if (!several) return `SELECT tenant_id, file_id FROM (${newest} ${offset} LIMIT ${mostRows}) newest`
+  const newest = `SELECT ${columns} FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id DESC`
+  if (!several) return `${newest} ${offset} LIMIT ${mostRows}`
   const most = skip > 0 ? `(SELECT $${values.push(skip + mostRows)}::bigint)` : String(mostRows)
-  return `SELECT tenant_id, file_id FROM (
-    SELECT each.tenant_id, each.file_id FROM unnest($${values.push(contextIds)}::text[]) context(id) CROSS JOIN LATERAL (${newest} LIMIT ${most}) each
-    ORDER BY each.file_id DESC ${offset} LIMIT ${mostRows}) newest`
+  return `SELECT each.tenant_id, each.file_id FROM unnest($${values.push(contextIds)}::text[]) context(id) CROSS JOIN LATERAL (${newest} LIMIT ${most}) each
+    ORDER BY each.file_id DESC ${offset} LIMIT ${mostRows}`
 }

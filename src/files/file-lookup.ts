@@ -1,5 +1,6 @@
 import type { Queries } from '../db/client.js'
 import { TenantBatches } from '../db/tenant-batches.js'
+import { unseen } from '../db/unseen.js'
 import type { File } from './file.type.js'
 import { contextJoin, fileColumns, fileJoins, lastingColumns } from './file-list.js'
 
@@ -20,7 +21,7 @@ export class FileLookup<Found extends KeptFile> {
 
   private constructor(database: Queries, { name, columns, joins }: { name: string; columns: string; joins: string }) {
     this.#database = database
-    const text = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins} WHERE f.tenant_id = $1 AND f.file_id = ANY($2)`
+    const text = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins} WHERE f.tenant_id = $1 AND f.file_id = ANY(${unseen('$2')})`
     this.#statement = { name, text }
     this.#batches = new TenantBatches(async (tenantId, asked) => {
       const found = await this.findAll(tenantId, [...new Set(asked.map(({ fileId }) => fileId))])

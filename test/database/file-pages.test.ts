@@ -2,6 +2,8 @@ import 'reflect-metadata'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Queries } from '../../src/db/client.js'
 import { type FileFilter, FileList } from '../../src/files/file-list.js'
+import { FileLookup } from '../../src/files/file-lookup.js'
+import { SignedDownloads } from '../../src/files/signed-downloads.js'
 import { firstIdAt, newId } from '../../src/ids.js'
 import { splitFileRanges } from '../../src/maintenance/counter-repair.js'
 import { Books } from '../support/accounting.js'
@@ -130,6 +132,30 @@ test.each(['no filter', 'several contexts'])(
     expect(Math.max(...read)).toBeLessThanOrEqual((filter.contextIds?.length ?? 1) * 2 * rangeSize + 5)
   },
 )
+
+test('what most calls ask for is not planned anew each time', async () => {
+  const client = await books.database.dedicated('assay test')
+  await client.query('ANALYZE')
+  const { fileId } = all[0]!
+  const downloads = new SignedDownloads(client)
+  const asked = [
+    () => FileLookup.shown(client).findAll(books.tenantId, [fileId]),
+    () => FileLookup.kept(client).findAll(books.tenantId, [fileId]),
+    () => downloads.find({ tenantId: books.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
+    () => new FileList(client).page({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page: 1, pageSize: 20 }),
+  ]
+  for (const ask of asked) for (let time = 0; time < 8; time++) await ask()
+  const { rows } = await client.query(
+    'SELECT name, custom_plans > 5 AS "isPlannedAnew" FROM pg_prepared_statements ORDER BY name',
+  )
+  expect(rows).toEqual(
+    ['files-first-', 'files-for-download', 'kept-files-by-id', 'shown-files-by-id'].map((name) => ({
+      name,
+      isPlannedAnew: false,
+    })),
+  )
+  await client.end()
+})
 
 test('a page far behind the end asks for the total alone', async () => {
   const asked: string[] = []
