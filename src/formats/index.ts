@@ -79,4 +79,10 @@ export function readerName(extension: string, recognised: Recognition): string |
 
 export const readerOf = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name
 
-export const loadReader = (name: string): Promise<FormatReader> | undefined => readers.get(name)?.load()
+const loaded = new Map<string, Promise<FormatReader> | undefined>()
+
+/** To import is to look the module up by its URL each time: what was loaded is kept. */
+export function loadReader(name: string): Promise<FormatReader> | undefined {
+  if (!loaded.has(name)) loaded.set(name, readers.get(name)?.load())
+  return loaded.get(name)
+}

@@ -3,6 +3,11 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 const defaultChunk = 64 * 1024
 // Readers look at headers a few bytes at a time: one system call serves many of them.
 const windowSize = 64 * 1024
+/** Files up to this size are read once, page by page as they are asked for, into memory that the thread keeps for the next one. */
+const keptBytes = 4 * 1024 * 1024
+const pageBytes = 256 * 1024
+/** Undefined while a file is in it. Fresh memory for every file would have all of a thread's heap looked through for each few of them. */
+let kept: Buffer | undefined
 
 export class TooLarge extends Error {
   override readonly name = 'TooLarge'
@@ -20,6 +25,11 @@ export abstract class RandomAccessSource {
     if (this.size > limit)
       throw new TooLarge(`the file has ${this.size} bytes; at most ${limit} of this kind are looked at as a whole`)
     return this.read(0, this.size)
+  }
+
+  /** As `read`; what is not in memory already is written to `room`, which is no shorter. */
+  readInto(_room: () => Buffer, offset: number, length: number): Buffer {
+    return this.read(offset, length)
   }
 
   /** The content in chunks of at most `chunkSize`. A chunk is valid until the next is asked for. */
@@ -62,14 +72,22 @@ export class WindowSource extends RandomAccessSource {
     const from = within(offset, this.size)
     return this.source.read(this.start + from, within(offset + Math.max(0, length), this.size) - from)
   }
+
+  override readInto(room: () => Buffer, offset: number, length: number): Buffer {
+    const from = within(offset, this.size)
+    return this.source.readInto(room, this.start + from, within(offset + Math.max(0, length), this.size) - from)
+  }
 }
 
 export class FileSource extends RandomAccessSource {
   readonly size: number
+  /** Of a small file: its content, as far as its pages were read. */
+  #content: Buffer | undefined
+  readonly #pages: Uint8Array
   #window: Buffer = Buffer.alloc(0)
   #windowStart = 0
-
   readonly #fd: number
+  #closed = false
 
   constructor(
     file: string | number,
@@ -78,12 +96,14 @@ export class FileSource extends RandomAccessSource {
     super()
     this.#fd = typeof file === 'string' ? openSync(file, 'r') : file
     this.size = fstatSync(this.#fd).size
+    this.#pages = new Uint8Array(this.size <= keptBytes ? Math.ceil(this.size / pageBytes) : 0)
   }
 
   read(offset: number, length: number): Buffer {
     const start = within(offset, this.size)
     const wanted = within(offset + Math.max(0, length), this.size) - start
     if (wanted <= 0) return Buffer.alloc(0)
+    if (this.#pages.length > 0) return this.#ofPages(start, start + wanted)
     if (wanted > windowSize / 2) return this.#fill(Buffer.allocUnsafeSlow(wanted), start)
     if (start < this.#windowStart || start + wanted > this.#windowStart + this.#window.length) {
       this.#window = this.#fill(Buffer.allocUnsafeSlow(Math.min(windowSize, this.size - start)), start)
@@ -92,10 +112,18 @@ export class FileSource extends RandomAccessSource {
     return this.#window.subarray(start - this.#windowStart, start - this.#windowStart + wanted)
   }
 
+  override readInto(room: () => Buffer, offset: number, length: number): Buffer {
+    if (this.#pages.length > 0) return this.read(offset, length)
+    const start = within(offset, this.size)
+    return this.#fill(room().subarray(0, within(offset + Math.max(0, length), this.size) - start), start)
+  }
+
   override *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
+    if (this.#pages.length > 0) return yield* super.chunks(start, end, chunkSize)
     const last = within(end, this.size)
-    const chunk = Buffer.allocUnsafeSlow(Math.min(chunkSize, Math.max(1, last)))
-    for (let at = within(start, this.size); at < last; ) {
+    let at = within(start, this.size)
+    const chunk = Buffer.allocUnsafeSlow(Math.min(chunkSize, Math.max(1, last - at)))
+    while (at < last) {
       const filled = this.#fill(chunk.subarray(0, Math.min(chunk.length, last - at)), at)
       if (filled.length === 0) return
       yield filled
@@ -103,11 +131,38 @@ export class FileSource extends RandomAccessSource {
     }
   }
 
+  /** Nothing may be read any more, nor looked at that was. */
   close(): void {
     closeSync(this.#fd)
+    this.#closed = true
+    if (this.#content) kept = this.#content
+    this.#content = undefined
+  }
+
+  #ofPages(start: number, end: number): Buffer {
+    if (this.#closed) throw new Error('the file is closed')
+    if (!this.#content) {
+      this.#content = kept ?? Buffer.allocUnsafeSlow(keptBytes)
+      kept = undefined
+    }
+    const content = this.#content
+    const last = Math.floor((end - 1) / pageBytes)
+    for (let page = Math.floor(start / pageBytes); page <= last; page++) {
+      if (this.#pages[page]) continue
+      let after = page + 1
+      while (after <= last && !this.#pages[after]) after++
+      const [from, to] = [page * pageBytes, Math.min(this.size, after * pageBytes)]
+      const filled = this.#fill(content.subarray(from, to), from)
+      // What is no longer there is not the file before it.
+      content.fill(0, from + filled.length, to)
+      this.#pages.fill(1, page, after)
+      page = after
+    }
+    return content.subarray(start, end)
   }
 
   #fill(target: Buffer, position: number): Buffer {
+    if (this.#closed) throw new Error('the file is closed')
     let filled = 0
     while (filled < target.length) {
       const read = readSync(this.#fd, target, filled, target.length - filled, position + filled)

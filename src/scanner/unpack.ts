@@ -149,7 +149,7 @@ class Look implements Looker {
   }
 
   async at(source: RandomAccessSource): Promise<void> {
-    findInSource(source, this.#see(), this.step)
+    findInSource(source, () => windowOf(this.#depth), this.#see(), this.step)
     const container = recognise(source.read(0, headLength))
     if (container) await this.#inside(container, (look) => insides[container]?.(source, look))
     if (container === 'zip' || container === 'gzip' || container === 'tar') return

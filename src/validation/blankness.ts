@@ -9,10 +9,10 @@ for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
  * Nearly every file shows that it is not blank in its first bytes.
  */
 export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boolean {
-  const start = source.read(0, 4096)
+  const start = source.read(0, startBytes)
   const decoder = new TextDecoder(encodingOf(start), { fatal: true, ignoreBOM: true })
   try {
-    for (const chunk of source.chunks()) {
+    for (const chunk of startFirst(source)) {
       checkDeadline(limits)
       if (allBlankBytes(chunk)) continue
       if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(chunk, { stream: true }))) return false
@@ -24,6 +24,13 @@ export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boole
     if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return false
     throw error
   }
+}
+
+const startBytes = 4096
+
+function* startFirst(source: RandomAccessSource): Generator<Buffer> {
+  yield source.read(0, startBytes)
+  yield* source.chunks(startBytes)
 }
 
 const zeros = Buffer.alloc(64 * 1024)

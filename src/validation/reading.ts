@@ -9,6 +9,7 @@ import type { Findings, Job } from './findings.js'
 const module = new URL(import.meta.url).searchParams.get('readers')
 const overrides: ReaderOverrides = module ? (await import(module)).readers : {}
 
+let scanning: Promise<typeof import('../scanner/yara/scanning.js')> | undefined
 let path: string | undefined
 let imageMet = false
 decodeImagesWith(async () => {
@@ -44,7 +45,7 @@ const isKept = ({ blankness, soundness }: Findings, damaged: boolean): boolean =
   !blankness?.blank && soundness !== null && (soundness.verdict.sound || (damaged && !soundness.verdict.trap))
 
 async function scanned(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<Findings['scan']> {
-  const { scanSource } = await import('../scanner/yara/scanning.js')
+  const { scanSource } = await (scanning ??= import('../scanner/yara/scanning.js'))
   const start = performance.now()
   return { scanned: await scanSource(source, scan!.setup, call), durationMs: performance.now() - start }
 }

@@ -109,6 +109,7 @@ test('an engine that was broken off in the middle of a read is replaced', async 
       if (++reads > 2) throw new DeadlineExceeded('the time is up')
       return whole.read(offset, length)
     },
+    readInto: (room, offset, length) => whole.readInto(room, offset, length),
     whole: (limit) => whole.whole(limit),
     chunks: (start, end, size) => whole.chunks(start, end, size),
   }
@@ -133,6 +134,7 @@ test('a large document is read in place, not copied into the engine', async () =
       most += length
       return whole.read(offset, length)
     },
+    readInto: (room, offset, length) => whole.readInto(room, offset, length),
     whole: (limit) => whole.whole(limit),
     chunks: (start = 0, end = whole.size, size) => {
       most += end - start

@@ -16,6 +16,7 @@ interface Sought {
 interface Short {
   start: Buffer
   end: number
+  longest: number
   anchors: Anchor[]
   pattern: RegExp
 }
@@ -26,6 +27,8 @@ const wordBytes = 4
 /** Sets the one bit in which upper and lower case differ; what else it makes equal is told apart afterwards. */
 const fold = 0x20202020
 const filterBits = 14
+/** In bytes without order two of them stand together every 64 KiB; beyond so many, one look at all the rest costs less. */
+const mostLooks = 64
 const spread = 0x9e3779b1
 
 /**
@@ -101,19 +104,28 @@ function shortOf(anchors: Anchor[]): Short[] {
     const group = `${start} ${anchor.within}`
     groups.set(group, [...(groups.get(group) ?? []), anchor])
   }
-  return [...groups].map(([group, alike]) => ({
-    start: Buffer.from(group.slice(0, group.indexOf(' '))),
-    end: (alike[0]!.within ?? Number.POSITIVE_INFINITY) + Math.max(...alike.map(({ text }) => text.length)),
-    anchors: alike,
-    pattern: new RegExp(alike.map(({ text }) => text.replace(/[^\w]/g, '\\$&')).join('|'), 'i'),
-  }))
+  return [...groups].map(([group, alike]) => {
+    const longest = Math.max(...alike.map(({ text }) => text.length))
+    return {
+      start: Buffer.from(group.slice(0, group.indexOf(' '))),
+      end: (alike[0]!.within ?? Number.POSITIVE_INFINITY) + longest,
+      longest,
+      anchors: alike,
+      pattern: new RegExp(alike.map(({ text }) => text.replace(/[^\w]/g, '\\$&')).join('|'), 'i'),
+    }
+  })
 }
 
-function standsIn(bytes: Buffer, { start, end, anchors, pattern }: Short): boolean {
+function standsIn(bytes: Buffer, { start, end, longest, anchors, pattern }: Short): boolean {
   const searched = end < bytes.length ? bytes.subarray(0, end) : bytes
   const first = searched.indexOf(start)
-  if (first < 0) return false
-  return anchors[0]!.text.length === start.length || pattern.test(searched.toString('latin1', first))
+  if (first < 0 || anchors[0]!.text.length === start.length) return first >= 0
+  for (let at = first, looks = mostLooks; at >= 0; at = searched.indexOf(start, at + 1)) {
+    const end = looks-- > 0 ? at + longest : searched.length
+    if (pattern.test(searched.toString('latin1', at, end))) return true
+    if (end === searched.length) return false
+  }
+  return false
 }
 
 function standsAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean {

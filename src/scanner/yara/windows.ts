@@ -11,11 +11,12 @@ export interface WindowPlace {
 
 export type See = (bytes: Buffer, place: WindowPlace) => void
 
-export function findInSource(source: RandomAccessSource, see: See, step: () => void): void {
+/** `room`: for a window of what is not in memory. */
+export function findInSource(source: RandomAccessSource, room: () => Buffer, see: See, step: () => void): void {
   for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
     step()
     const last = at + windowBytes >= source.size
-    see(source.read(at, windowBytes), { first: at === 0, last })
+    see(source.readInto(room, at, windowBytes), { first: at === 0, last })
     if (last) return
   }
 }

@@ -18,10 +18,12 @@ export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
 
 /** A file in memory whose `chunks` reuse one buffer, as those of a file on disk do. */
 export function sourceOf(bytes: Buffer, extension = ''): RandomAccessSource {
+  const read = (offset: number, length: number) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length))
   return {
     size: bytes.length,
     extension,
-    read: (offset, length) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length)),
+    read,
+    readInto: (_, offset, length) => read(offset, length),
     whole: () => bytes,
     *chunks(start = 0, end = bytes.length, chunkSize = 64 * 1024) {
       const chunk = Buffer.alloc(chunkSize)
