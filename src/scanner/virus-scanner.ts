@@ -28,6 +28,8 @@ export interface ScanOptions {
 export interface VisitScan {
   setup: EngineSetup
   deadlineOf(size: number): number
+  /** Is told how long each scan took. */
+  took?(ms: number): void
 }
 
 /** A virus scanner. What a scanner is, `virusScannerContract` in test/contract says. */

@@ -77,6 +77,7 @@ export function extensionOf(filename: string): string {
 /** As the worker that read the file found it. */
 async function scanOf({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
   const passesOver = async () => []
+  scanner.inVisit?.took?.(durationMs)
   return { engine: await scanner.identity(), verdict: scannedOrThrow(scanned), passesOver, durationMs }
 }
 

@@ -4,13 +4,14 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Content } from '../../src/body/content.js'
 import { overloaded, scannerUnavailable } from '../../src/errors.js'
+import { Metrics, measuredScanner } from '../../src/metrics.js'
 import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
 import { ClamdScanner } from '../../src/scanner/clamd/clamd.js'
 import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
 import { YaraScanner } from '../../src/scanner/yara/yara.js'
 import type { ValidationReport, ValidationRules } from '../../src/validation/checks/check.js'
 import { createValidator } from '../../src/validation/validator.js'
-
+import { WorkerPool } from '../../src/workers/worker-pool.js'
 import { clean, eicar, inFile } from '../support/eicar.js'
 import { gif } from '../support/samples/basic.js'
 import { startScriptedClamd } from '../support/scripted-clamd.js'
@@ -102,6 +103,25 @@ describe('files just under and just over the threshold', () => {
       await validator.close()
     }
   })
+})
+
+test('an engine that is measured still scans in the visit that reads, and its time is counted', async () => {
+  const pool = new WorkerPool({ workers: 1 })
+  const engine = await YaraScanner.open({ pool })
+  const metrics = new Metrics({} as ConstructorParameters<typeof Metrics>[0])
+  const asked = { scan: () => Promise.reject(new Error('a visit of its own')) }
+  const scanner = measuredScanner(Object.assign(engine, asked), metrics)
+  const validator = createValidator({ scanner, pool })
+  try {
+    const report = await validator.validate(submission('a.csv', sized(100_000, eicar), { scanForViruses: true }))
+    expect(report.reason).toBe('virus_detected')
+    expect((await metrics.scan.get()).values).toContainEqual(
+      expect.objectContaining({ metricName: 'assay_scan_duration_seconds_count', value: 1 }),
+    )
+  } finally {
+    await engine.close()
+    await pool.close()
+  }
 })
 
 /** Tells when a scan begins and whether it was given up. */
