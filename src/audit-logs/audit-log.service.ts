@@ -131,10 +131,11 @@ export class AuditLogService {
       return Number(rows[0]!.entries)
     }
     const horizon = this.#horizon()
-    const { rows } = await this.#db.reads.query<{ entries: number }>(
-      `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = $4 AND bucket >= $5`,
-      [tenantId, filter.auditType ?? null, filter.action ?? null, horizon ? 'day' : 'total', horizon ?? totalBucket],
-    )
+    const { rows } = await this.#db.reads.query<{ entries: number }>({
+      name: 'audit-entries',
+      text: `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND ${counted} AND grain = $4 AND bucket >= $5`,
+      values: [tenantId, filter.auditType ?? null, filter.action ?? null, horizon ? 'day' : 'total', horizon ?? totalBucket],
+    })
     return Number(rows[0]!.entries)
   }
 

@@ -1,5 +1,6 @@
 import { currentTime } from '../clock.js'
 import type { Queries } from '../db/client.js'
+import { statementNames } from '../db/statement-names.js'
 import type { Window } from '../graphql/dates.js'
 import { firstIdAt } from '../ids.js'
 import { dayOf, hourOf, hoursSince, totalBucket, usageNow } from '../ledger/counters.js'
@@ -12,6 +13,7 @@ const statuses = ['success', 'failure'] as const
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const bucketsAtOnce = 400
+const nameOf = statementNames('counts')
 
 /** The operation and status pairs that a filter asks for. */
 export const pairsOf = (filter: CallLogFilter): { operation: Operation; status: 'success' | 'failure' }[] =>
@@ -56,7 +58,10 @@ export class CallLogCounts {
         ? spansOf(window).map((span) => (span.by === 'rows' ? rowsOf(span, filter, values) : bucketsOf(span, filter, values)))
         : [bucketsOf({ by: 'total', from: totalBucket, until: new Date(1) }, filter, values)]
     if (spans.length === 0) return 0
-    const { rows } = await this.#database.query<{ calls: number }>(`SELECT (${spans.join(' + ')})::bigint AS calls`, values)
+    const text = `SELECT (${spans.join(' + ')})::bigint AS calls`
+    // What reads rows is planned for the window at hand.
+    const name = window.from || window.until ? '' : nameOf(text)
+    const { rows } = await this.#database.query<{ calls: number }>({ name, text, values })
     return Number(rows[0]!.calls)
   }
 
@@ -137,12 +142,14 @@ export class CallLogCounts {
   ): AsyncGenerator<Bucket> {
     const length = by === 'hour' ? hourMs : dayMs
     for (let before = until; ; ) {
-      const { rows } = await this.#database.query<{ bucket: Date; calls: number }>(
-        `SELECT bucket, sum(${sumOf(filter)})::bigint AS calls FROM ${usageNow} u
+      const text = `SELECT bucket, sum(${sumOf(filter)})::bigint AS calls FROM ${usageNow} u
          WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket < coalesce($3::timestamptz, 'infinity') AND bucket >= coalesce($4::timestamptz, '-infinity')
-         GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsAtOnce}`,
-        [tenantId, filter.apiKeyId ?? '', before, from],
-      )
+         GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsAtOnce}`
+      const { rows } = await this.#database.query<{ bucket: Date; calls: number }>({
+        name: nameOf(text),
+        text,
+        values: [tenantId, filter.apiKeyId ?? '', before, from],
+      })
       for (const { bucket, calls } of rows)
         yield { from: bucket, until: new Date(bucket.getTime() + length), calls: Number(calls) }
       if (rows.length < bucketsAtOnce) return

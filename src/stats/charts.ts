@@ -1,6 +1,7 @@
 import type { Actor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
 import type { Database } from '../db/client.js'
+import { statementNames } from '../db/statement-names.js'
 import { sliced } from '../graphql/sliced.js'
 import { dayOf, hourOf, type UsageColumn, usageColumns, usageNow } from '../ledger/counters.js'
 import { callsOf, type Usage } from './stats.service.js'
@@ -10,6 +11,7 @@ type Period = `${ChartPeriod}`
 
 const hour = 3_600_000
 const day = 86_400_000
+const nameOf = statementNames('charts')
 
 /** The Monday on which a UTC week begins. */
 const weekOf = (moment: Date): Date => new Date(dayOf(moment).getTime() - ((moment.getUTCDay() + 6) % 7) * day)
@@ -98,15 +100,17 @@ export class Charts {
     const grain = period === 'hourly' ? 'hour' : 'day'
     const unit = { hourly: 'hour', daily: 'day', weekly: 'week' }[period]
     // Rows of numbers without their names: a year of them is parsed in one go.
-    const { rows } = await this.#db.reads.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>(
-      `SELECT coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes, (
+    const text = `SELECT coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes, (
          SELECT jsonb_agg(p) FROM (
            SELECT jsonb_build_array(extract(epoch FROM date_trunc('${unit}', bucket, 'UTC'))::bigint * 1000, ${columns.map((column) => `sum(${column})::bigint`).join(', ')})
-           FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= $2
+           FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= (SELECT $2::timestamptz)
            GROUP BY date_trunc('${unit}', bucket, 'UTC')) counted(p)) AS points
-       FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
-      [actor.tenantId, buckets[0]],
-    )
+       FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
+    const { rows } = await this.#db.reads.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>({
+      name: nameOf(text),
+      text,
+      values: [actor.tenantId, buckets[0]],
+    })
     const found = new Map(rows[0]?.points?.map((point) => [point[0], point]))
     return {
       buckets,
