@@ -20,7 +20,7 @@ export interface OpenFile extends FileUnderTest {
 }
 
 // Bytes. Below it, a scan costs less than it would cost to give one up, or is a part of the visit to the worker that reads the file.
-const scannedAhead = megabyte
+const scannedAhead = 4 * megabyte
 // A scanner that is asked over a socket works while the file is read here.
 const scannedAheadElsewhere = 16 * 1024
 

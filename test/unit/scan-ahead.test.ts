@@ -18,7 +18,7 @@ import { startScriptedClamd } from '../support/scripted-clamd.js'
 import { inMemory, ScriptedScanner, type ScriptedVerdict, submission } from '../support/validation.js'
 
 // From this size on the scan runs beside the other checks; nothing that anybody can see may depend on it.
-const threshold = 1_048_576
+const threshold = 4 * 1_048_576
 
 /** Text, or what is said, with the head in front, so many bytes in all. */
 const sized = (size: number, head: Buffer | string, fill = 'text\n') =>
@@ -204,7 +204,7 @@ describe('a scan beside the checks', () => {
     const scanner = new ClamdScanner([parseClamdUrl(daemon.url)], { connections: 1, proveReach: false })
     const validator = createValidator({ scanner, workers: 1 })
     let reading = 0
-    const file = await inFile(sized(8 * threshold, 'no pdf'))
+    const file = await inFile(sized(2 * threshold, 'no pdf'))
     const watched: Content = {
       ...file,
       stream: (range) => {
