@@ -1,4 +1,3 @@
-import { inflateSync } from 'node:zlib'
 import { inflated, inflateFault } from '../archive/inflate.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
@@ -17,10 +16,7 @@ export interface DataPart {
   end: number
 }
 
-/** Bytes. Up to here the rows are inflated at once, beyond it piece by piece. */
-const atOnce = 4 * 1024 * 1024
 const mostSurplus = 1024 * 1024
-const pieceBytes = 256 * 1024
 
 /**
  * What is wrong with the pixels: rows that do not inflate, or are packed by a filter that does not exist, or are missing, or a checksum of
@@ -33,13 +29,6 @@ export async function pixelFault(
   limits: ReaderLimits,
 ): Promise<string | undefined> {
   const rows = new Rows(picture)
-  if (rows.bytes <= atOnce) {
-    const unpacked = inflatedWhole(
-      parts.map(({ start, end }) => source.read(start, end - start)),
-      rows.bytes,
-    )
-    if (unpacked) return rows.take(unpacked) ?? rows.missing()
-  }
   try {
     for await (const chunk of inflated('zlib', packed(source, parts))) {
       checkDeadline(limits)
@@ -54,31 +43,8 @@ export async function pixelFault(
   return rows.missing()
 }
 
-/** Put together: most writers make parts of 8 KiB, and each piece that is inflated costs a turn of zlib's thread. */
 function* packed(source: RandomAccessSource, parts: DataPart[]): Generator<Buffer> {
-  let held: Buffer[] = []
-  let size = 0
-  for (const { start, end } of parts)
-    for (let at = start; at < end; at += pieceBytes) {
-      const piece = source.read(at, Math.min(pieceBytes, end - at))
-      held.push(piece)
-      size += piece.length
-      if (size < pieceBytes) continue
-      yield Buffer.concat(held)
-      held = []
-      size = 0
-    }
-  yield Buffer.concat(held)
-}
-
-/** Undefined where it is damaged, or more than the picture's rows and a little. */
-function inflatedWhole(parts: Buffer[], bytes: number): Buffer | undefined {
-  const all = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
-  try {
-    return inflateSync(all, { maxOutputLength: bytes + 1024, chunkSize: Math.max(64, bytes + 1) })
-  } catch {
-    return undefined
-  }
+  for (const { start, end } of parts) yield* source.chunks(start, end)
 }
 
 /** The seven passes of an interlaced picture: first column and row, and the steps from one to the next. */
