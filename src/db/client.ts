@@ -3,6 +3,7 @@ import pg from 'pg'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
 import { ReadReplica } from './read-replica.js'
+import { StatementClient } from './statement-client.js'
 import { statementNames } from './statement-names.js'
 import { TenantShares } from './tenant-shares.js'
 
@@ -77,7 +78,9 @@ export function createDatabase(
     // A server that froze never times out by itself; a little later than it would, we do.
     query_timeout: statementTimeoutMs + 2000,
     max: more.max,
-    ...(behindPooler ? { Client: pooledClient({ ...limits, lock_timeout: more.lock_timeout }) } : { ...limits, ...more }),
+    ...(behindPooler
+      ? { Client: pooledClient({ ...limits, lock_timeout: more.lock_timeout }) }
+      : { Client: StatementClient, ...limits, ...more }),
   })
   const pool = new pg.Pool(pooled('assay', { max: poolSize }))
   new TenantShares(poolSize).limit(pool)
@@ -128,6 +131,7 @@ function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: Repli
   const pool = (verify: unknown) =>
     new pg.Pool({
       ...connection(readUrl, 'assay reads'),
+      Client: StatementClient,
       connectionTimeoutMillis: replicaConnectMs,
       idleTimeoutMillis: 60_000,
       query_timeout: limits.statement_timeout + 2000,

@@ -1,4 +1,5 @@
-import pg from 'pg'
+import type pg from 'pg'
+import { StatementClient } from './statement-client.js'
 
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
@@ -9,8 +10,8 @@ type Query = (statement: unknown, ...rest: unknown[]) => unknown
 export function pooledClient(limits: Record<string, number | undefined>): typeof pg.Client {
   const known = Object.entries(limits).filter(([, value]) => value !== undefined)
   const settings = known.map(([name, value]) => `SET LOCAL ${name} = ${value}`).join('; ')
-  class PooledClient extends pg.Client {}
-  const query = pg.Client.prototype.query as Query
+  class PooledClient extends StatementClient {}
+  const query = StatementClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
     const answer = query.call(this, unnamed(statement), ...rest)
     // Where it fails, so does whatever follows in the transaction.

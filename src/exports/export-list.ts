@@ -57,7 +57,7 @@ export class ExportList<Args extends object> {
     const coerced = coerceVariables(this.#operation, raw, { nullIsFault: false })
     for (const fault of coerced.faults) if (!faults.some(({ field }) => field === fault.field)) faults.push(fault)
     call.inputFaults = faults
-    call.spelling = (path) => this.#operation.spelling.get(path) ?? path
+    call.spelling = this.#operation.spelt
     const args = Object.assign(new this.#args(), { page: 1, pageSize: 1 })
     for (const [path, name] of this.#operation.spelling)
       if (coerced.variables[name] !== undefined) Object.assign(args, { [path]: coerced.variables[name] })

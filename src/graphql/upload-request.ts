@@ -47,7 +47,8 @@ class Expected {
   limit: () => number
 
   constructor(ceiling: number) {
-    this.limit = () => ceiling
+    const most = () => ceiling
+    this.limit = most
     const part = new Promise<{ filename: string; received: Promise<Spooled> }>((resolve, reject) => {
       this.arrive = resolve
       this.fail = reject
@@ -56,7 +57,8 @@ class Expected {
     // A request may never ask for its file: that one failed is no fault by itself.
     name.catch(() => {})
     this.incoming = new IncomingFile(name, async (limit) => {
-      this.limit = () => Math.min(ceiling, limit())
+      const least = () => Math.min(ceiling, limit())
+      this.limit = least
       return spooledWithin(await (await part).received, limit())
     })
   }

@@ -20,18 +20,21 @@ export function settleEarlyAnswers(request: IncomingMessage, response: ServerRes
   if (!hasBody(request)) return
   const { writeHead, writeContinue } = response
   let continued = false
-  response.writeContinue = (callback) => {
+  const noteContinue: typeof writeContinue = (callback) => {
     continued = true
     writeContinue.call(response, callback)
   }
-  // Every answer comes by here: Node itself calls it where no code does.
-  response.writeHead = ((...parameters: Parameters<typeof writeHead>) => {
+  const settle = ((...parameters: Parameters<typeof writeHead>) => {
     if (!request.complete && !mayBeKept(request, continued)) {
       response.setHeader('Connection', 'close')
       request.socket.destroySoon = () => linger(request.socket)
     }
     return writeHead.apply(response, parameters)
   }) as typeof writeHead
+  // Named before: a function that is made where a property is assigned outlives its call, with all that it sees, up to a full collection.
+  response.writeContinue = noteContinue
+  // Every answer comes by here: Node itself calls it where no code does.
+  response.writeHead = settle
   response.once('finish', () => discardRest(request))
 }
 

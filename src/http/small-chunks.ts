@@ -23,8 +23,7 @@ export function joinSmallChunks(request: IncomingMessage): void {
     used = 0
     push(bytes)
   }
-  // On the request itself: Express gives it another prototype.
-  request.push = (chunk: Buffer | null) => {
+  const join = (chunk: Buffer | null) => {
     if (chunk === null || chunk.length >= small) {
       flush()
       return push(chunk)
@@ -41,4 +40,6 @@ export function joinSmallChunks(request: IncomingMessage): void {
     used += chunk.copy(block, used)
     return request.readableLength + used < request.readableHighWaterMark
   }
+  // On the request itself: Express gives it another prototype.
+  request.push = join
 }

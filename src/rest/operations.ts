@@ -29,6 +29,8 @@ export interface Operation {
   endpoint: Endpoint
   /** From an argument's path in the schema (`input.maxFileSizeMb`) to the request's name for it (`max_file_size_mb`). */
   spelling: ReadonlyMap<string, string>
+  /** By it, a path's name; the path itself where the request has no other. */
+  spelt: (path: string) => string
 }
 
 // A column of the statistics for each reason: the one part of the documents that follows from a table.
@@ -84,6 +86,7 @@ function operationOf(
     variables,
     endpoint,
     spelling,
+    spelt: (path) => spelling.get(path) ?? path,
   }
 }
 

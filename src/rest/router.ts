@@ -85,7 +85,7 @@ async function answer(
 ): Promise<unknown> {
   const { request, route, call, operation } = inquiry
   const { admission } = call
-  call.spelling = (path) => operation.spelling.get(path) ?? path
+  call.spelling = operation.spelt
   const asked = readQuery(inquiry, query)
   const runWith = (raw: Map<string, RawValue>) => {
     for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })

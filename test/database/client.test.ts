@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import pg from 'pg'
 import { createDatabase, type Database } from '../../src/db/client.js'
 import { isDatabaseOutage } from '../../src/db/sql-errors.js'
+import { StatementClient } from '../../src/db/statement-client.js'
 import { newId } from '../../src/ids.js'
 import { type TestDatabase, testDatabase } from '../support/database.js'
 
@@ -110,6 +112,21 @@ describe('an outage', () => {
     expect(isDatabaseOutage(await none.prisma.tenant.count().catch((fault) => fault))).toBe(true)
     await none.close()
   })
+})
+
+test('a statement that its server leaves unanswered is given up as an outage, and its connection with it', async () => {
+  const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 300, Client: StatementClient } as pg.PoolConfig)
+  pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
+  const processes = async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id as number
+  const before = await processes()
+  const client = await pool.connect()
+  const error = await client.query('SELECT pg_sleep(60)').catch((fault) => fault)
+  client.release(error)
+  expect(isDatabaseOutage(error)).toBe(true)
+  const alone = await pool.query('SELECT pg_sleep(60)').catch((fault) => fault)
+  expect([alone.message, alone.stack]).toEqual(['Query read timeout', expect.stringContaining('client.test')])
+  expect(await processes()).not.toBe(before)
+  await pool.end()
 })
 
 test('a dedicated connection has no limit on its statements, the pool has', async () => {
