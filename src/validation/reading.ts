@@ -1,4 +1,5 @@
 import { keepRuns } from '../formats/archive/sevenzip/kept-runs.js'
+import { keepMembers } from '../formats/archive/zip/kept-members.js'
 import { decodeImagesWith } from '../formats/image/vips.js'
 import { FileSource, MemorySource, type RandomAccessSource } from '../formats/random-access-source.js'
 import type { WorkerCall } from '../workers/work.js'
@@ -30,7 +31,10 @@ export async function read(job: Job, call: WorkerCall): Promise<Visit> {
   const file = call.bytes ? undefined : new FileSource(job.path!, job.extension)
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
-    if (job.scan) keepRuns(source)
+    if (job.scan) {
+      keepRuns(source)
+      keepMembers(source)
+    }
     const findings = await examine(source, job, overrides)
     const image = imageMet
     const wanted = job.scan && (image || isKept(findings, job.scan.damaged))

@@ -53,8 +53,10 @@ export class XmlPart implements PartSink {
       this.parse(chunk)
       return
     }
-    this.start = Buffer.concat([this.start, chunk])
+    this.start = this.start.length === 0 ? chunk : Buffer.concat([this.start, chunk])
     if (this.start.length >= sniffed) this.begin()
+    // A chunk is only lent.
+    else this.start = Buffer.from(this.start)
   }
 
   end(): void {

@@ -4,6 +4,7 @@ import type { PackedMember } from '../../formats/archive/sevenzip/members.js'
 import { readZipDirectory, type ZipEntry } from '../../formats/archive/zip/directory.js'
 import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../../formats/archive/zip/hidden.js'
 import { hidesZipDirectory } from '../../formats/archive/zip/hidden-directory.js'
+import { keptMember } from '../../formats/archive/zip/kept-members.js'
 import { knownToSevenZip } from '../../formats/archive/zip/other-methods.js'
 import type { RandomAccessSource } from '../../formats/random-access-source.js'
 import { MemorySource, WindowSource } from '../../formats/random-access-source.js'
@@ -90,7 +91,9 @@ async function lookAtEntry(
 async function lookAtDeflated(look: Looker, source: RandomAccessSource, entry: ZipEntry, start: number): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
-    const bytes = inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
+    const bytes =
+      keptMember(source, { entry, dataStart: start }) ??
+      inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
     if (bytes) return look.part(new MemorySource(bytes))
   }
   await look.stream(inflated('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))

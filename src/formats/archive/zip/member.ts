@@ -5,6 +5,7 @@ import { atOnce, inflated, inflateFault, roomFor } from '../inflate.js'
 import type { ArchiveNest } from '../nest.js'
 import { PulledStream, SourceStream } from '../stream.js'
 import type { ZipEntry } from './directory.js'
+import { keepMember } from './kept-members.js'
 import type { ZipMember } from './local.js'
 
 export interface PartSink {
@@ -28,6 +29,7 @@ export async function verifyMember(
   const sum = new MemberSum(entry, nest)
   // Most members are small, and a stream for each would cost more than the inflating.
   const held = small ? contentOf(source, member, atOnce.output) : undefined
+  if (held && method !== 0) keepMember(source, member, held)
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.add(chunk)
     sink?.write(chunk)
