@@ -119,8 +119,8 @@ export class Multipart {
         headers,
         preservePath: true,
         defParamCharset: 'utf8',
-        highWaterMark: 256 * 1024,
-        fileHwm: 256 * 1024,
+        highWaterMark: 64 * 1024,
+        fileHwm: 64 * 1024,
         limits: { ...limits, parts: limits.fields + limits.files, fieldNameSize: 256, headerPairs: 32 },
       })
     } catch (error) {

@@ -8,6 +8,7 @@ import { newId } from '../ids.js'
 import { megabyte } from '../units.js'
 import { formBytes, Slabs } from '../workers/slabs.js'
 import { Batch } from './batch.js'
+import { BehindWriter } from './behind-writer.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
 
@@ -122,9 +123,9 @@ export class Spool {
           continue
         }
         if (!writer) {
-          writer = new BehindWriter(await this.#create(file))
+          writer = new BehindWriter(await this.#create(file), this.#slabs)
           // More than was announced.
-          if (slab) await writer.write(Buffer.copyBytesFrom(slab.bytes, 0, size - chunk.length))
+          if (slab) await writer.write(slab.bytes.subarray(0, size - chunk.length))
           for (const held of early.take()) {
             hash.update(held)
             await writer.write(held)
@@ -162,7 +163,6 @@ export class Spool {
   }
 }
 
-const writtenAtOnce = 512 * 1024
 // From here on another thread computes the digest: it takes 0.7 ms for a megabyte, and to hand that over a tenth of it.
 const digestedHere = 64 * 1024
 
@@ -176,66 +176,6 @@ const discardFile = (file: string): Promise<void> =>
   unlink(file).catch((error) => {
     if (error.code !== 'ENOENT') throw error
   })
-
-/** Writes one batch while the next is received: disk and network do not wait for each other, and no more than two batches are held. */
-class BehindWriter {
-  readonly #handle: FileHandle
-  readonly #batch = new Batch()
-  #writing: Promise<void> = Promise.resolve()
-
-  constructor(handle: FileHandle) {
-    this.#handle = handle
-  }
-
-  async write(chunk: Buffer): Promise<void> {
-    this.#batch.add(chunk)
-    if (this.#batch.size >= writtenAtOnce) await this.#flush()
-  }
-
-  async end(): Promise<void> {
-    await this.#flush()
-    await this.#writing
-    await this.#handle.close()
-  }
-
-  /** Ends as well, but for what the disk still has to do. */
-  async endSyncing(): Promise<{ synced: Promise<void> }> {
-    await this.#flush()
-    await this.#writing
-    const synced = this.#handle.datasync().finally(() => this.#handle.close())
-    // Not awaited where the file is refused.
-    synced.catch(() => {})
-    return { synced }
-  }
-
-  async abandon(): Promise<void> {
-    await this.#writing.catch(() => {})
-    await this.#handle.close().catch(() => {})
-  }
-
-  async #flush(): Promise<void> {
-    await this.#writing
-    this.#writing = writeWhole(this.#handle, this.#batch.take())
-    // Thrown where it is awaited next; until then it must not count as unhandled.
-    this.#writing.catch(() => {})
-  }
-}
-
-async function writeWhole(handle: FileHandle, batch: Buffer[]): Promise<void> {
-  for (let rest = batch; rest.length > 0; ) {
-    const { bytesWritten } = await handle.writev(rest)
-    rest = afterBytes(rest, bytesWritten)
-  }
-}
-
-function afterBytes(chunks: Buffer[], written: number): Buffer[] {
-  let skip = written
-  return chunks.flatMap((chunk) => {
-    const taken = Math.min(skip, chunk.length)
-    skip -= taken
-    return taken === chunk.length ? [] : [chunk.subarray(taken)]
-  })
-}
 
 export const memoryContent = (bytes: Buffer, sha256 = digestOf('sha256', bytes)): Content => ({
   size: bytes.length,

@@ -173,10 +173,12 @@ describe('GraphQL uploads', () => {
       Authorization: bearer(tenant.admin),
       'Apollo-Require-Preflight': 'true',
       'Content-Type': 'multipart/form-data; boundary=test-boundary',
-      'Content-Length': 2 * megabyte,
+      'Transfer-Encoding': 'chunked',
     })
     const parts = [operations('raw'), map, { name: '0', filename: 'a.bin', content: randomBytes(megabyte) }]
-    await client.send(multipart(parts, { end: false }).body)
+    const { body } = multipart(parts, { end: false })
+    await client.send(`${body.length.toString(16)}\r\n`)
+    await client.send(body)
     expect(await becomes(() => uploads.spooled().length === 1)).toBe(true)
     leave(client)
     for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 200; tries++) await sleep(20)
