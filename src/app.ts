@@ -89,7 +89,13 @@ export async function createApp(parts: AppParts): Promise<App> {
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   services.ledger.onFailed = ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath)
   const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
-  const uploads = new UploadService({ ...services, validator, storage: uploadStorage, tenantRoom: services.tenants.room })
+  const uploads = new UploadService({
+    ...services,
+    validator,
+    storage: uploadStorage,
+    writesEarly: services.storage.kind === 'local',
+    tenantRoom: services.tenants.room,
+  })
   const quarantineMoves = new QuarantineMoves({ ...services, db: database })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, quarantineMoves, logger, config })
   const rescanner = rescannerOf(parts, { services, scanner, spool, metrics })

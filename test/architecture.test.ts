@@ -91,7 +91,7 @@ const wiring = [
 
 /** What the lists do not allow, each with its reason; a line that is no longer needed must go. */
 const exceptions: Record<string, string> = {
-  'files/upload.service -> file-contexts/storage-path': 'the template is the context’s, and so is how it is filled in',
+  'files/upload-blobs -> file-contexts/storage-path': 'the template is the context’s, and so is how it is filled in',
   'uploads/tus-request -> files/filename': 'a name is judged together with all else that is at fault in a creation',
   'cli/storage-commands -> maintenance/sweeper': 'the operator sweeps now what the sweeper sweeps in time',
   'cli/storage-commands -> maintenance/sweep-pause': 'and may tell it not to',

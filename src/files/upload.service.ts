@@ -1,26 +1,23 @@
 import type { Attempt } from '../admission/attempt.js'
 import { countedAs } from '../block-reasons.js'
-import type { Content } from '../body/content.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import type { Spooled } from '../body/spool.js'
-import { type AssayError, conflict, notFound, rejected, storageUnavailable } from '../errors.js'
+import { AssayError, conflict, notFound, rejected, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { ContextInForce, FileContextService } from '../file-contexts/file-context.service.js'
 import type { FileContext } from '../file-contexts/file-context.type.js'
-import { blobPlaceOf } from '../file-contexts/storage-path.js'
 import { idTime, newId } from '../ids.js'
 import type { IdempotentAnswer, UploadedFile } from '../ledger/entry.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
 import type { Ledger } from '../ledger/ledger.js'
-import type { PathLeases } from '../ledger/path-leases.js'
 import { Outrun, overContextQuota, overTenantQuota } from '../ledger/refusals.js'
-import type { BlobStorage } from '../storage/blob-storage.js'
 import { traced } from '../tracing/tracing.js'
 import { megabyte } from '../units.js'
 import type { ValidationReport, Validator } from '../validation/checks/check.js'
 import { extensionOf } from '../validation/file-under-test.js'
 import type { File } from './file.type.js'
 import { cleanFilename } from './filename.js'
+import { placeFor, UploadBlobs, type UploadBlobsParts } from './upload-blobs.js'
 
 // A store so slow that the lease of a path runs out, or a context that is changed all the time, is not tried for ever.
 const mostAttempts = 3
@@ -55,26 +52,24 @@ interface UploadInput {
 export class UploadService {
   readonly #contexts: FileContextService
   readonly #validator: Validator
-  readonly #storage: Pick<BlobStorage, 'put' | 'remove'>
+  readonly #blobs: UploadBlobs
   readonly #ledger: Ledger
-  readonly #paths: PathLeases
   readonly #idempotency: IdempotencyService
   readonly #tenantRoom: TenantRoom
 
-  constructor(parts: {
-    contexts: FileContextService
-    validator: Validator
-    storage: Pick<BlobStorage, 'put' | 'remove'>
-    ledger: Ledger
-    paths: PathLeases
-    idempotency: IdempotencyService
-    tenantRoom: TenantRoom
-  }) {
+  constructor(
+    parts: UploadBlobsParts & {
+      contexts: FileContextService
+      validator: Validator
+      ledger: Ledger
+      idempotency: IdempotencyService
+      tenantRoom: TenantRoom
+    },
+  ) {
     this.#contexts = parts.contexts
     this.#validator = parts.validator
-    this.#storage = parts.storage
+    this.#blobs = new UploadBlobs(parts)
     this.#ledger = parts.ledger
-    this.#paths = parts.paths
     this.#idempotency = parts.idempotency
     this.#tenantRoom = parts.tenantRoom
   }
@@ -173,9 +168,15 @@ export class UploadService {
     const { filename, spooled, metadata } = received
     let context = assumed
     for (let attempts = 1; ; attempts++) {
-      const report = await this.#judge(attempt, context, filename, spooled)
+      const early = this.#blobs.begin(attempt, context, { filename, content: spooled.content })
+      const report = await this.#judge(attempt, context, filename, spooled).catch(async (error) => {
+        await this.#blobs.discard(early)
+        throw error
+      })
       faultPoint('upload.judged')
       if (report.outcome === 'rejected' || !spooled.content) {
+        faultPoint('refusal.judged')
+        await this.#blobs.discard(early)
         const inForce = await this.#contextOf(attempt, context.contextKey, 'again')
         if (isSame(inForce, context) || attempts === mostAttempts)
           throw await this.#reject(attempt, { context, filename }, report)
@@ -186,9 +187,11 @@ export class UploadService {
       const contentType = report.detectedContentType ?? 'application/octet-stream'
       const fileId = newId('file')
       const createdAt = idTime(fileId)
-      const { contextKey, storagePathTemplate: template } = context
-      const place = blobPlaceOf({ tenantId: actor.tenantId, contextKey, template, createdAt })
-      const blobPath = await this.#store(attempt, place, { content, contentType })
+      const { contextKey } = context
+      const place = placeFor(actor, context, createdAt)
+      // By midnight a place may have become another.
+      if (early?.place !== place) await this.#blobs.discard(early)
+      const lease = await (early?.place === place ? early.stored : this.#blobs.store(attempt, place, { content, contentType }))
       const file: UploadedFile = {
         fileId,
         tenantId: actor.tenantId,
@@ -198,7 +201,7 @@ export class UploadService {
         contentType,
         sizeBytes: content.size,
         checksum: content.sha256,
-        blobPath,
+        blobPath: lease.path,
         metadata,
         validation: report,
         rulesVersion: context.rulesVersion,
@@ -212,30 +215,16 @@ export class UploadService {
         faultPoint('upload.committed')
         return accepted
       } catch (error) {
+        // Refused by the commit itself. Of one whose answer was lost it is not known.
+        if (error instanceof AssayError && error.code === 'quota_exceeded') await this.#blobs.remove(place, lease)
         if (!(error instanceof Outrun)) throw error
         attempt.reopen()
         if (error.by === 'answer') throw error
-        if (error.by === 'sweep') this.#paths.forget(place)
-        // The journal has it again; gone at once, it takes no room while its content is stored elsewhere.
-        await this.#storage.remove(blobPath).catch(() => {})
+        await this.#blobs.forsake(place, lease, { swept: error.by === 'sweep' })
         if (attempts === mostAttempts) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
         context = await this.#contextOf(attempt, contextKey, 'again')
       }
     }
-  }
-
-  /** Under a path that the garbage journal has: whatever happens from here on, a sweep finds it. Gives that path. */
-  async #store(
-    attempt: Attempt,
-    place: string,
-    { content, contentType }: { content: Content; contentType: string },
-  ): Promise<string> {
-    faultPoint('upload.journaling')
-    const blobPath = await this.#paths.take(attempt.actor.tenantId, place)
-    faultPoint('upload.journaled')
-    await this.#storage.put(blobPath, content, { contentType, signal: attempt.call.signal })
-    faultPoint('upload.stored')
-    return blobPath
   }
 
   #judge(attempt: Attempt, context: ContextInForce, originalFilename: string, spooled: Judged): Promise<ValidationReport> {

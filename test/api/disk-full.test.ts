@@ -27,13 +27,16 @@ let dataDir: string
 let place: string
 let storageUrl: string
 const accepted: number[] = []
+let refused = 0
 
 beforeEach(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
   tenant = await world.tenant()
+  await tenant.context('checked', { scan_for_viruses: false, reject_blank_files: true })
   await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
   dataDir = join(world.dataDir, 'data')
   accepted.length = 0
+  refused = 0
 })
 afterEach(async () => {
   await service?.stop('SIGKILL')
@@ -62,6 +65,13 @@ async function upload(bytes: number): Promise<Answer> {
   return answer
 }
 
+/** One that is refused for itself, whatever the disk says while it is written. */
+async function expectRefused(): Promise<void> {
+  const blank = Buffer.alloc(megabyte + 1, ' ')
+  expect(await caller.upload('checked', 'a.txt', blank)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
+  refused++
+}
+
 function expectFull(answer: Answer): void {
   expect(answer).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code: 'storage_unavailable' } } })
   expect(answer.body.message).toMatch(/disk is full|no room|EFBIG/)
@@ -85,7 +95,7 @@ async function expectAgreement(root = ''): Promise<void> {
   expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(accepted.length)
   const held = (await tenant.admin.get('/tenant')).body.data.storage_used_bytes
   expect(held).toBe(accepted.reduce((sum, bytes) => sum + bytes, 0))
-  expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
+  expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(refused)
 }
 
 async function stops(): Promise<void> {
@@ -103,6 +113,7 @@ async function storeBecomes(status: 'up' | 'down'): Promise<void> {
 async function limitedFiles(what: 'store' | 'data'): Promise<void> {
   await start(what, { fileSizeLimit: megabyte })
   for (const size of [3, 5, 5, 3]) expectFull(await upload(size * megabyte))
+  await expectRefused()
   expect((await upload(500 * kilobyte)).status).toBe(201)
   expect((await upload(100)).status).toBe(201)
   await expectAgreement()
@@ -134,6 +145,7 @@ describe('a full disk', () => {
     await disk.leave(0)
     expectFull(await upload(10 * kilobyte))
     expectFull(await upload(10))
+    await expectRefused()
     await storeBecomes('down')
     // What is there is still given, and deleted.
     const files: { file_id: string; size_bytes: number }[] = (await caller.get('/files')).body.data.data

@@ -17,6 +17,7 @@ beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
   tenant = await world.tenant()
   await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false })
+  await tenant.context('checked', { scan_for_viruses: false, reject_blank_files: true })
   env = {
     DATABASE_URL: world.databaseUrl,
     MASTER_KEY: world.config.masterKey!.toString('base64'),
@@ -37,6 +38,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 
 const steps = (...rooms: string[]) => faultPoints.filter((point) => rooms.includes(point.split('.')[0]!))
 const uploadSteps = steps('upload', 'store', 'commit')
+const refusalSteps = steps('refusal')
 const deleteSteps = steps('delete', 'commit')
 
 // One that stays in memory however it is sent, one that does since it is announced, and one that goes through a temporary file.
@@ -51,7 +53,7 @@ const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
 )
 
 // In the order in which they are wanted: the next ones start while one is tested.
-const wanted: string[] = [...uploadKills.map(([point]) => point), ...deleteSteps, 'delete.found', 'delete.found']
+const wanted: string[] = [...uploadKills.map(([point]) => point), ...refusalSteps, ...deleteSteps, 'delete.found', 'delete.found']
 const started: Promise<Service>[] = []
 const ahead = 2
 
@@ -105,6 +107,22 @@ test.each(uploadKills)(
   },
 )
 
+test.each(refusalSteps.map((point) => [point]))('killed at %s, a file that is refused leaves nothing', async (point) => {
+  const blank = Buffer.alloc(medium, ' ')
+  const refuse = (caller: Caller) =>
+    caller.upload('checked', 'a.txt', blank, { headers: { 'idempotency-key': `refused-${point}` } })
+  const before = await filesHeld()
+  const { service, caller } = await doomed(point)
+  await expect(refuse(caller)).rejects.toThrow()
+  await service.ended
+  await sweepLater()
+  await expectAgreement()
+  expect(await refuse(tenant.admin)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
+  expect(await filesHeld()).toBe(before)
+  await sweepLater()
+  await expectAgreement()
+})
+
 test.each(deleteSteps.map((point) => [point]))('killed at %s, a delete is done or not', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
   const { file_id: fileId } = body.data
@@ -150,5 +168,5 @@ test('every point has its test', () => {
   // Those of a bucket: bucket-kill-points.test.ts; of parts: resumable-replicas.test.ts; of the trash: life-kill-points.test.ts; of what
   // is scanned again: rescan-replicas.test.ts, quarantine-bucket.test.ts.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine']
-  expect(steps('upload', 'store', 'commit', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
+  expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
 })

@@ -91,6 +91,17 @@ describe('while it streams', () => {
       end: false,
     }).body.subarray(0, -2)
 
+  /** A body whose length is not announced. */
+  async function begin(): Promise<RawClient> {
+    const client = await uploads.connect()
+    await client.head('POST', uploadPath, {
+      Authorization: bearer(tenant.admin),
+      'Content-Type': 'multipart/form-data; boundary=test-boundary',
+      'Transfer-Encoding': 'chunked',
+    })
+    return client
+  }
+
   async function chunked(client: RawClient, bytes: Uint8Array): Promise<void> {
     await client.send(`${bytes.length.toString(16)}\r\n`)
     await client.send(bytes)
@@ -101,12 +112,7 @@ describe('while it streams', () => {
     ['the context’s limit', true, 3],
     ['the limit of all contexts where the context is not known yet', false, 6],
   ])('a chunked body without a length is cut off at %s', async (_limit, context, size) => {
-    const client = await uploads.connect()
-    await client.head('POST', uploadPath, {
-      Authorization: bearer(tenant.admin),
-      'Content-Type': 'multipart/form-data; boundary=test-boundary',
-      'Transfer-Encoding': 'chunked',
-    })
+    const client = await begin()
     await chunked(client, head(context))
     for (let sent = 0; sent < size; sent++) await chunked(client, randomBytes(megabyte))
     expect(await client.answer()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
@@ -136,14 +142,16 @@ describe('while it streams', () => {
   })
 
   test.each([
-    ['cuts the connection', (client: RawClient) => client.reset()],
-    ['closes its side', (client: RawClient) => client.socket.end()],
-  ])('a client that %s in mid-upload leaves a line in the log and nothing else', async (_how, leave) => {
+    ['cuts the connection', 'in memory', (client: RawClient) => client.reset()],
+    ['closes its side', 'in memory', (client: RawClient) => client.socket.end()],
+    ['cuts the connection', 'in a file', (client: RawClient) => client.reset()],
+    ['closes its side', 'in a file', (client: RawClient) => client.socket.end()],
+  ])('a client that %s in mid-upload, which is %s, leaves a line in the log and nothing else', async (_how, place, leave) => {
     const before = await uploads.uploadCalls()
-    const client = await announce(tenant.admin, 2 * megabyte)
-    await client.send(head(true))
-    await client.send(randomBytes(megabyte))
-    expect(await becomes(() => uploads.spooled().length === 1)).toBe(true)
+    const inFile = place === 'in a file'
+    const client = inFile ? await begin() : await announce(tenant.admin, 2 * megabyte)
+    for (const bytes of [head(true), randomBytes(megabyte)]) await (inFile ? chunked(client, bytes) : client.send(bytes))
+    expect(await becomes(() => !uploads.isQuiet() && uploads.spooled().length === (inFile ? 1 : 0))).toBe(true)
     leave(client)
     expect(await becomes(uploads.isQuiet)).toBe(true)
     for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 100; tries++) await sleep(20)
@@ -151,16 +159,21 @@ describe('while it streams', () => {
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('a small file touches no temporary file, a large one does', async () => {
+  test('a file that is announced touches no temporary file, a large one that is not does', async () => {
     const seen: string[] = []
     const [folder] = readdirSync(join(uploads.world.dataDir, 'spool'))
     const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => seen.push(String(name)))
     try {
-      expect(await tenant.admin.upload('raw', 'a.bin', randomBytes(64 * 1024))).toMatchObject({ status: 201 })
-      const small = [...seen]
-      expect(await tenant.admin.upload('raw', 'a.bin', randomBytes(megabyte))).toMatchObject({ status: 201 })
+      for (const size of [64 * 1024, 2 * megabyte])
+        expect(await tenant.admin.upload('raw', 'a.bin', randomBytes(size))).toMatchObject({ status: 201 })
+      const announced = [...seen]
+      const client = await begin()
+      for (const bytes of [head(true), randomBytes(megabyte)]) await chunked(client, bytes)
+      await chunked(client, Buffer.from('\r\n--test-boundary--\r\n'))
+      await client.send('0\r\n\r\n')
+      expect(await client.answer()).toMatchObject({ status: 201 })
       expect(await becomes(() => seen.length > 0)).toBe(true)
-      expect(small).toEqual([])
+      expect(announced).toEqual([])
     } finally {
       watcher.close()
     }
