@@ -191,7 +191,9 @@ export class UploadService {
       const place = placeFor(actor, context, createdAt)
       // By midnight a place may have become another.
       if (early?.place !== place) await this.#blobs.discard(early)
-      const lease = await (early?.place === place ? early.stored : this.#blobs.store(attempt, place, { content, contentType }))
+      const lease = await this.#ledger.expecting(actor.tenantId, () =>
+        early?.place === place ? early.stored : this.#blobs.store(attempt, place, { content, contentType }),
+      )
       const file: UploadedFile = {
         fileId,
         tenantId: actor.tenantId,

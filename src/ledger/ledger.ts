@@ -74,6 +74,16 @@ export class Ledger {
     return traced('ledger wait', () => this.#commit(entry))
   }
 
+  /** Work of a tenant that a move comes right behind: the tenant's group waits for that move, a moment at most. */
+  async expecting<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    const arrived = this.#moves.expect(tenantId)
+    try {
+      return await work()
+    } finally {
+      setImmediate(arrived)
+    }
+  }
+
   #commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {

@@ -47,6 +47,8 @@ export class MoveLanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #queues = { moves: [] as Lane[], changes: [] as Lane[], locked: [] as Lane[] }
   readonly #slots = { ...slots }
+  /** How many entries of a tenant are about to come. */
+  readonly #coming = new Map<string, number>()
   readonly #moves: Turns
 
   constructor(parts: {
@@ -61,6 +63,7 @@ export class MoveLanes {
       most: mostTogether,
       wanted: () => this.#queues.moves.length > 0,
       turn: () => this.#turn(this.#nextTogether()),
+      more: () => this.#queues.moves.some(({ tenantId }) => this.#coming.has(tenantId)),
     })
   }
 
@@ -78,6 +81,17 @@ export class MoveLanes {
     const lane = this.#lanes.get(tenantId) ?? this.#open(tenantId)
     if (lane.jobs.length < mostOfOneTenant) lane.jobs.push({ ...job, since: performance.now() })
     else job.reject(overloaded('Too many changes of this tenant wait to be made; try again in a moment.'))
+  }
+
+  /** An entry of the tenant is about to come, and has come, or will not, when what is given is called. */
+  expect(tenantId: string): () => void {
+    this.#coming.set(tenantId, (this.#coming.get(tenantId) ?? 0) + 1)
+    return () => {
+      const left = this.#coming.get(tenantId)! - 1
+      if (left > 0) this.#coming.set(tenantId, left)
+      else this.#coming.delete(tenantId)
+      this.#moves.arrived()
+    }
   }
 
   #open(tenantId: string): Lane {

@@ -100,3 +100,13 @@ test('an upload looks for its own path in the journal of garbage, however much i
   await books.rows("DELETE FROM blob_garbage WHERE blob_path LIKE '%/waits/%'")
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
+
+test('work that a move was expected of holds no other up, whether it ends without one or never', async () => {
+  const context = await books.context('expected')
+  const ledger = books.ledger()
+  const failed = ledger.expecting(books.tenantId, () => Promise.reject(new Error('no room')))
+  await expect(failed).rejects.toThrow('no room')
+  void ledger.expecting(books.tenantId, () => new Promise(() => {}))
+  for (const size of [1, 2]) await ledger.commit(await books.upload(context, size))
+  expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 3 })
+})
