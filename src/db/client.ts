@@ -202,11 +202,30 @@ const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid: number, forma
 
 const anyMoment = pg.types.getTypeParser(timestamptz)
 
-// What a session in UTC gives of our years is nearly ISO 8601, which the engine reads in half of the time and without a regular expression.
-const moment = (value: string): Date =>
-  value.length < 30 && value.endsWith('+00') && value[10] === ' '
-    ? new Date(`${value.slice(0, 10)}T${value.slice(11, -3)}Z`)
-    : (anyMoment(value) as Date)
+const digits = (text: string, at: number, count: number): number => {
+  let number = 0
+  for (let place = at; place < at + count; place++) number = number * 10 + text.charCodeAt(place) - 48
+  return number
+}
+
+// What a session in UTC gives of our years, such as 2026-01-31 12:00:00.5+00: its digits are read for a fifth of what a parser of dates costs.
+const moment = (value: string): Date => {
+  // Date.UTC takes the years up to 99 for some of the last century.
+  if (value.length > 29 || value[10] !== ' ' || value[0] === '0' || !value.endsWith('+00')) return anyMoment(value) as Date
+  const fraction = Math.min(3, value.length - 23)
+  const milliseconds = fraction > 0 ? digits(value, 20, fraction) * 10 ** (3 - fraction) : 0
+  return new Date(
+    Date.UTC(
+      digits(value, 0, 4),
+      digits(value, 5, 2) - 1,
+      digits(value, 8, 2),
+      digits(value, 11, 2),
+      digits(value, 14, 2),
+      digits(value, 17, 2),
+      milliseconds,
+    ),
+  )
+}
 
 // Dates as parameters go out as UTC, whatever the machine's time zone.
 pg.defaults.parseInputDatesAsUTC = true

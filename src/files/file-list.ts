@@ -63,14 +63,12 @@ export class FileList {
   /** Rows and total in one statement, since most lists are read no further. */
   async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const values: unknown[] = []
-    const rows = await this.#select<File & { total?: number }>(
+    const rows = await this.#select<File & { total: number }>(
       `first-${shapeOf(filter)}`,
       `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`,
       values,
     )
-    const total = rows[0]?.total ?? 0
-    for (const row of rows) delete row.total
-    return pageOf<File>(rows, total, place)
+    return pageOf<File>(rows, rows[0]?.total ?? 0, place)
   }
 
   async #rows(

@@ -37,12 +37,12 @@ function lossOf(request: IncomingMessage): AbortSignal {
 /** A call by the credential that these headers hold. */
 export async function callBy(
   parts: Callers,
-  { rawHeaders, ...call }: { id: string; rawHeaders: readonly string[]; origin: Origin; signal: () => AbortSignal },
+  { id, rawHeaders, origin, signal }: { id: string; rawHeaders: readonly string[]; origin: Origin; signal: () => AbortSignal },
 ): Promise<Call> {
-  const { origin } = call
   const found = await parts.authenticate(rawHeaders, origin)
-  const facts = { ...call, admission: parts.admission }
-  if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
+  const { admission } = parts
+  if (found.outcome === 'actor') return new Call({ id, admission, origin, signal, actor: found.actor })
+  const facts = { id, admission, origin, signal }
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
   // A known key's refusal costs nothing; whatever else it takes to refuse is bounded for each address.

@@ -77,7 +77,16 @@ function completionOf(
     return (value) => (value === null || value === undefined ? null : (type.serialize(value) ?? missing(type)))
   if (!isObjectType(type)) return undefined
   const members = new Map<string, { name: string; complete: Complete }>()
-  return selection && collect(type.name, selection) ? (value) => objectOf(value) : undefined
+  if (!selection || !collect(type.name, selection)) return undefined
+  // Copied, an object has room for all its members from the start.
+  const blank: Record<string, unknown> = Object.fromEntries([...members.keys()].map((key) => [key, null]))
+  const parts = [...members].map(([key, member]) => ({ key, ...member }))
+  return (value) => {
+    if (value === null || value === undefined) return null
+    const made = { ...blank }
+    for (const { key, name, complete } of parts) made[key] = complete((value as Record<string, unknown>)[name])
+    return made
+  }
 
   function collect(typeName: string, { selections }: SelectionSetNode): boolean {
     return selections.every((node) => {
@@ -96,13 +105,6 @@ function completionOf(
       if (complete) members.set(key, { name, complete })
       return complete !== undefined
     })
-  }
-
-  function objectOf(value: unknown): Record<string, unknown> | null {
-    if (value === null || value === undefined) return null
-    const made: Record<string, unknown> = {}
-    for (const [key, { name, complete }] of members) made[key] = complete((value as Record<string, unknown>)[name])
-    return made
   }
 }
 

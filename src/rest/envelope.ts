@@ -38,12 +38,11 @@ export function sendError(
 function send(response: ServerResponse, status: number, type: string, json: string): void {
   // It may have taken some turns to write: the client may have gone meanwhile.
   if (response.destroyed) return
-  const bytes = Buffer.from(json)
   response.statusCode = status
   response.setHeader('Content-Type', type)
-  response.setHeader('Content-Length', bytes.length)
+  response.setHeader('Content-Length', Buffer.byteLength(json))
   response.setHeader('Cache-Control', 'no-store')
-  response.end(bytes)
+  response.end(json)
 }
 
 interface Listed {

@@ -47,6 +47,15 @@ test('moments go and come as UTC, with and without a zone', async () => {
   expect(rows).toEqual([{ plain: moment, zoned: moment, text: '2026-07-01 23:30:00.123' }])
 })
 
+test('moments of any year and fraction are read to the millisecond', async () => {
+  const texts = ['2026-07-01T23:30:00Z', '2026-02-28T01:02:03.5Z', '2026-07-01T23:59:59.999999Z', '1969-12-31T23:59:59.0409Z']
+  const all = [...texts, '0099-03-01T00:00:00.25Z', '9999-12-31T23:59:59.99Z', '+010001-01-01T00:00:00.001Z']
+  const { rows } = await database.pool.query('SELECT t::timestamptz AS moment FROM unnest($1::text[]) t', [
+    all.map((text) => text.replace('+0', '')),
+  ])
+  expect(rows).toEqual(all.map((text) => ({ moment: new Date(text) })))
+})
+
 test('Prisma works on the same pool', async () => {
   expect(await database.prisma.tenant.count()).toBe(0)
   expect(database.pool.totalCount).toBeLessThanOrEqual(2)
