@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import type { Digest } from '../workers/digests.js'
 import type { Slabs } from '../workers/slabs.js'
 
 const blockBytes = 512 * 1024
@@ -6,6 +7,12 @@ const blockBytes = 512 * 1024
 interface Block {
   bytes: Buffer
   letGo(): void
+}
+
+interface WriterParts {
+  handle: FileHandle
+  slabs: Slabs
+  digest: Digest
 }
 
 /**
@@ -16,13 +23,15 @@ interface Block {
 export class BehindWriter {
   readonly #handle: FileHandle
   readonly #slabs: Slabs
+  readonly #digest: Digest
   #block: Block | undefined
   #used = 0
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(handle: FileHandle, slabs: Slabs) {
+  constructor({ handle, slabs, digest }: WriterParts) {
     this.#handle = handle
     this.#slabs = slabs
+    this.#digest = digest
   }
 
   /** To be awaited before the next. */
@@ -37,44 +46,52 @@ export class BehindWriter {
     }
   }
 
-  async end(): Promise<void> {
+  /** Gives the digest of all that was written. With `sync` not all of it is on the disk yet: that is what `synced` waits for. */
+  async end({ sync }: { sync: boolean }): Promise<{ sha256: string; synced?: Promise<void> }> {
     await this.#flush()
     await this.#writing
-    await this.#handle.close()
-  }
-
-  /** Ends as well, but for what the disk still has to do. */
-  async endSyncing(): Promise<{ synced: Promise<void> }> {
-    await this.#flush()
-    await this.#writing
+    if (!sync) {
+      await this.#handle.close()
+      return { sha256: await this.#digest.end() }
+    }
     const synced = this.#handle.datasync().finally(() => this.#handle.close())
     // Not awaited where the file is refused.
     synced.catch(() => {})
-    return { synced }
+    return { sha256: await this.#digest.end(), synced }
   }
 
   async abandon(): Promise<void> {
     await this.#writing.catch(() => {})
     this.#block?.letGo()
     this.#block = undefined
+    this.#digest.drop()
     await this.#handle.close().catch(() => {})
   }
 
   #newBlock(): Block {
     const slab = this.#slabs.take(blockBytes)
-    return slab ? { bytes: slab.bytes, letGo: slab.hold() } : { bytes: Buffer.allocUnsafeSlow(blockBytes), letGo: () => {} }
+    return slab
+      ? { bytes: slab.bytes, letGo: slab.hold() }
+      : { bytes: Buffer.from(new SharedArrayBuffer(blockBytes)), letGo: () => {} }
   }
 
   async #flush(): Promise<void> {
     await this.#writing
     const block = this.#block
     if (!block) return
-    this.#writing = writeWhole(this.#handle, block.bytes.subarray(0, this.#used)).finally(block.letGo)
+    const bytes = block.bytes.subarray(0, this.#used)
+    this.#writing = bothOf(writeWhole(this.#handle, bytes), this.#digest.update(bytes)).finally(block.letGo)
     this.#block = undefined
     this.#used = 0
     // Thrown where it is awaited next; until then it must not count as unhandled.
     this.#writing.catch(() => {})
   }
+}
+
+/** Settles when both have: what fails may not let go of what the other still reads. */
+async function bothOf(...works: [Promise<void>, Promise<void>]): Promise<void> {
+  await Promise.allSettled(works)
+  await Promise.all(works)
 }
 
 async function writeWhole(handle: FileHandle, bytes: Buffer): Promise<void> {

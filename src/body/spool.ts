@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
 import { megabyte } from '../units.js'
+import { Digests } from '../workers/digests.js'
 import { formBytes, Slabs } from '../workers/slabs.js'
 import { Batch } from './batch.js'
 import { BehindWriter } from './behind-writer.js'
@@ -37,6 +38,7 @@ export class Spool {
   readonly #memoryLimit: number
   readonly #syncAhead: boolean
   readonly #slabs: Slabs
+  readonly #digests = new Digests()
 
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
@@ -78,6 +80,7 @@ export class Spool {
   }
 
   close(): Promise<void> {
+    this.#digests.close()
     return rm(this.directory, { recursive: true, force: true })
   }
 
@@ -123,16 +126,12 @@ export class Spool {
           continue
         }
         if (!writer) {
-          writer = new BehindWriter(await this.#create(file), this.#slabs)
+          writer = new BehindWriter({ handle: await this.#create(file), slabs: this.#slabs, digest: this.#digests.begin() })
           // More than was announced.
           if (slab) await writer.write(slab.bytes.subarray(0, size - chunk.length))
-          for (const held of early.take()) {
-            hash.update(held)
-            await writer.write(held)
-          }
+          for (const held of early.take()) await writer.write(held)
           release()
         }
-        hash.update(chunk)
         await writer.write(chunk)
       }
       // The limit may have become known after the last byte.
@@ -148,9 +147,9 @@ export class Spool {
         const bytes = held.length === 1 ? held[0]! : Buffer.concat(held, size)
         return { content: memoryContent(bytes, await sha256Of(bytes)), sizeBytes: size, dispose: async () => release() }
       }
-      const synced = this.#syncAhead ? await writer.endSyncing() : await writer.end()
+      const { sha256, ...synced } = await writer.end({ sync: this.#syncAhead })
       return {
-        content: { ...fileContent(file, size, hash.digest('hex')), ...synced },
+        content: { ...fileContent(file, size, sha256), ...synced },
         sizeBytes: size,
         dispose: () => discardFile(file),
       }
