@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { overloaded } from '../errors.js'
 import { appendStatement } from './append.js'
+import { Coming } from './coming.js'
 import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
 import { slowCommitMs, Turns } from './turns.js'
 
@@ -9,6 +10,7 @@ const mostAtOnce = 2
 
 /** Entries that only add, of any tenants: one statement, one commit, no lock. Those that arrive meanwhile go in the next group. */
 export class AppendLane {
+  readonly coming = new Coming(() => this.#turns.arrived())
   readonly #pool: Pool
   readonly #maxGroup: number
   readonly #maxWaiting: number
@@ -29,7 +31,11 @@ export class AppendLane {
     this.#turns = new Turns({
       most: mostAtOnce,
       wanted: () => this.#waiting.length > 0,
-      turn: () => this.#commit(this.#waiting.splice(0, this.#maxGroup)),
+      more: () => this.coming.more,
+      turn: () => {
+        this.coming.begin()
+        return this.#commit(this.#waiting.splice(0, this.#maxGroup))
+      },
     })
   }
 

@@ -84,6 +84,11 @@ export class Ledger {
     }
   }
 
+  /** A look-up that a call's entry comes right behind, when it is answered: the group that forms meanwhile waits for it, a moment at most. */
+  beforeEntry<T>(lookUp: Promise<T>): Promise<T> {
+    return this.#appends.coming.before(lookUp)
+  }
+
   #commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {

@@ -1,8 +1,15 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
+import { Coming } from '../../src/ledger/coming.js'
 import { Turns } from '../../src/ledger/turns.js'
 
 beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }))
 afterEach(() => void jest.useRealTimers())
+
+function lookUp() {
+  const at = {} as { promise: Promise<string>; resolve: (found: string) => void; reject: (error: Error) => void }
+  at.promise = new Promise((resolve, reject) => Object.assign(at, { resolve, reject }))
+  return at
+}
 
 function gathering() {
   const at = { waiting: 0, coming: 0, groups: [] as number[] }
@@ -56,4 +63,24 @@ test('a group waits for what does not come for two milliseconds and no longer', 
   expect(turns.idle).toBe(false)
   await new Promise(setImmediate)
   expect(turns.idle).toBe(true)
+})
+
+test('what is about to come is waited for where it had begun when the group was first wanted, and not where it begins later', async () => {
+  let arrivals = 0
+  const coming = new Coming(() => arrivals++)
+  const lookUps = [0, 1].map(lookUp)
+  const found = coming.before(lookUps[0]!.promise)
+  expect(coming.more).toBe(true)
+  const later = coming.before(lookUps[1]!.promise)
+  lookUps[0]!.resolve('a file')
+  expect(await found).toBe('a file')
+  expect(coming.more).toBe(true)
+  await new Promise(setImmediate)
+  expect([coming.more, arrivals]).toEqual([false, 1])
+  coming.begin()
+  expect(coming.more).toBe(true)
+  lookUps[1]!.reject(new Error('no answer'))
+  await expect(later).rejects.toThrow('no answer')
+  await new Promise(setImmediate)
+  expect([coming.more, arrivals]).toEqual([false, 2])
 })
