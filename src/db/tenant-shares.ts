@@ -3,6 +3,8 @@ import { overloaded } from '../errors.js'
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
 const mostWaiting = 1_000
 const mostWaitMs = 4_000
+// Lines that no statement stands in, kept: a Map that is emptied and filled with each statement makes its table anew.
+const mostIdle = 1_000
 
 interface Line {
   running: number
@@ -41,7 +43,7 @@ export class TenantShares {
     } finally {
       const next = line.waiting.shift()
       if (next) next()
-      else if (--line.running === 0) this.#lines.delete(tenantId)
+      else if (--line.running === 0 && this.#lines.size > mostIdle) this.#lines.delete(tenantId)
     }
   }
 

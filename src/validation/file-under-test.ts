@@ -32,14 +32,23 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   let findings: Promise<Findings | FailedLook> | undefined
   let scanned: Scan | undefined
   let scanning: Promise<Scan> | undefined
+  let isScanning = false
   const stop = new AbortController()
   const stopped = () => stop.abort(signal.reason)
-  // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
-  signal.addEventListener('abort', stopped, { once: true })
-  if (signal.aborted) stopped()
   const { inVisit } = means.scanner
   const ahead = sizeBytes >= (inVisit ? scannedAhead : scannedAheadElsewhere)
-  const scan = () => (scanning ??= scanWith(means.scanner, content!, { signal: stop.signal, owner: submission.owner }))
+  const scan = () => (scanning ??= begin())
+  const begin = async () => {
+    // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
+    signal.addEventListener('abort', stopped, { once: true })
+    if (signal.aborted) stopped()
+    isScanning = true
+    try {
+      return await scanWith(means.scanner, content!, { signal: stop.signal, owner: submission.owner })
+    } finally {
+      isScanning = false
+    }
+  }
   return {
     submission,
     extension,
@@ -58,7 +67,8 @@ export function openFile(submission: Submission, means: Means): OpenFile {
     },
     done: () => {
       signal.removeEventListener('abort', stopped)
-      stop.abort()
+      // Not where it is through: an abort makes an error, with its stack.
+      if (isScanning) stop.abort()
     },
     recognisedMime: async () => {
       const found = await findings
