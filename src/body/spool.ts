@@ -43,7 +43,7 @@ export class Spool {
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
-    this.#slabs = new Slabs({ budget: options.memoryBudget ?? 32 * megabyte })
+    this.#slabs = new Slabs(options.memoryBudget ?? 32 * megabyte)
     this.#syncAhead = options.syncAhead ?? false
   }
 

@@ -1,79 +1,71 @@
 import { megabyte } from '../units.js'
 
-export interface SlabsOptions {
-  /** Bytes that all uploads in memory may take together, and what is kept for the next ones. */
-  budget: number
-  /** How long a slab that is not used is kept. */
-  idleMs?: number
-}
-
 // A form around the file, by which its body is longer.
 export const formBytes = 64 * 1024
-const sizes = [megabyte / 2, megabyte, 2 * megabyte, 4 * megabyte].map((size) => size + formBytes)
+const unitBytes = (megabyte + formBytes) / 2
+const unitsEach = 8
+const segmentBytes = unitsEach * unitBytes
 
-/** Of each block of memory that is in use, the slab that it belongs to. */
-const slabs = new WeakMap<ArrayBufferLike, Slab>()
+/** Of each segment's memory, the slabs that lie in it, by the units that they take. */
+const slabsIn = new WeakMap<ArrayBufferLike, (Slab | undefined)[]>()
 
 /**
  * For what may go on reading `bytes` though its result is not awaited any more: where they lie in a slab, that is not used for anything
  * else until the function that this gives has been called.
  */
-export const holdBytes = (bytes: Uint8Array | undefined): (() => void) => (bytes && slabs.get(bytes.buffer)?.hold()) ?? (() => {})
+export const holdBytes = (bytes: Uint8Array | undefined): (() => void) =>
+  (bytes && slabsIn.get(bytes.buffer)?.[Math.floor(bytes.byteOffset / unitBytes)]?.hold()) ?? (() => {})
 
-/** A block of memory that threads share, filled by one upload after another. */
+/** A block of memory that threads share, for one upload. */
 export class Slab {
-  readonly bytes: Buffer
-  idleSince = 0
-  readonly #free: (slab: Slab) => void
+  readonly #free: () => void
   #holders = 0
 
-  constructor(size: number, free: (slab: Slab) => void) {
-    const memory = new SharedArrayBuffer(size)
-    this.bytes = Buffer.from(memory)
+  constructor(
+    readonly bytes: Buffer,
+    free: () => void,
+  ) {
     this.#free = free
-    slabs.set(memory, this)
   }
 
-  /** Gives the function that lets go, which counts once. The last of them gives the slab back. */
+  /** Gives the function that lets go, which counts once. With the last of them the memory is another's. */
   hold(): () => void {
     this.#holders++
     let holds = true
     return () => {
       if (!holds) return
       holds = false
-      if (--this.#holders === 0) this.#free(this)
+      if (--this.#holders === 0) this.#free()
     }
   }
 }
 
 /**
  * Memory for uploads, bounded for the process. Those of up to 4 MiB are copied into slabs as they come: no chunk outlives its turn, which
- * the garbage collector would count against the process, and workers read what the service holds.
+ * the garbage collector would count against the process, and workers read what the service holds. Slabs lie in a few segments that
+ * are made when they are first wanted and stay: shared memory goes only when the collectors of all threads that saw it have come by.
  */
 export class Slabs {
   readonly #budget: number
-  readonly #idleMs: number
-  readonly #idle: Slab[] = []
+  readonly #segments: SharedArrayBuffer[] = []
   #taken = 0
-  #timer: NodeJS.Timeout | undefined
 
-  constructor({ budget, idleMs = 30_000 }: SlabsOptions) {
+  /** Bytes that all uploads in memory may take together. */
+  constructor(budget: number) {
     this.#budget = budget
-    this.#idleMs = idleMs
   }
 
   /** One for so many bytes, which is to be held; undefined where they are too many, or the budget is spent. */
   take(bytes: number): Slab | undefined {
-    const size = sizes.find((each) => each >= bytes)
-    if (size === undefined) return undefined
-    const last = this.#idle.findLastIndex((slab) => slab.bytes.length === size)
-    if (last >= 0) return this.#idle.splice(last, 1)[0]
-    return this.reserve(size) ? new Slab(size, (slab) => this.#keep(slab)) : undefined
+    const units = [1, 2, 4, 8].find((each) => each * unitBytes >= bytes)
+    if (units === undefined || !this.reserve(units * unitBytes)) return undefined
+    const slab = this.#place(units)
+    if (!slab) this.free(units * unitBytes)
+    return slab
   }
 
   /** Counts bytes of another's memory into the budget, where there is room. */
   reserve(bytes: number): boolean {
-    while (this.#taken + bytes > this.#budget && this.#idle.length > 0) this.#drop()
     if (this.#taken + bytes > this.#budget) return false
     this.#taken += bytes
     return true
@@ -83,21 +75,30 @@ export class Slabs {
     this.#taken -= bytes
   }
 
-  #keep(slab: Slab): void {
-    slab.idleSince = performance.now()
-    this.#idle.push(slab)
-    this.#timer ??= setInterval(() => this.#tidy(), this.#idleMs).unref()
+  #place(units: number): Slab | undefined {
+    for (const segment of this.#segments) {
+      const slab = this.#placeIn(segment, units)
+      if (slab) return slab
+    }
+    if ((this.#segments.length + 1) * segmentBytes > this.#budget) return undefined
+    const segment = new SharedArrayBuffer(segmentBytes)
+    slabsIn.set(segment, Array(unitsEach).fill(undefined))
+    this.#segments.push(segment)
+    return this.#placeIn(segment, units)
   }
 
-  /** The one that is idle for longest: taken are those that were given back last. */
-  #drop(): void {
-    this.free(this.#idle.shift()!.bytes.length)
-  }
-
-  #tidy(): void {
-    while (this.#idle[0] && this.#idle[0].idleSince + this.#idleMs <= performance.now()) this.#drop()
-    if (this.#idle.length > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
+  #placeIn(segment: SharedArrayBuffer, units: number): Slab | undefined {
+    const slabs = slabsIn.get(segment)!
+    for (let at = 0; at < unitsEach; at += units) {
+      const end = at + units
+      if (slabs.slice(at, end).some((slab) => slab)) continue
+      const slab = new Slab(Buffer.from(segment, at * unitBytes, units * unitBytes), () => {
+        slabs.fill(undefined, at, end)
+        this.free(units * unitBytes)
+      })
+      slabs.fill(slab, at, end)
+      return slab
+    }
+    return undefined
   }
 }

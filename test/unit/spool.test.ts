@@ -100,10 +100,10 @@ test('more than was announced goes to a file, whole', async () => {
 })
 
 test('what is over its limit gives its memory back', async () => {
-  spool = await Spool.open({ directory, memoryBudget: 1_200_000 })
+  spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
-    expect((await take(noise(900_000), { limit: 800_000, expected: 900_000 })).content).toBeUndefined()
-    const { content, dispose } = await take(noise(900_000), { expected: 900_000 })
+    expect((await take(noise(2_900_000), { limit: 2_800_000, expected: 2_900_000 })).content).toBeUndefined()
+    const { content, dispose } = await take(noise(2_900_000), { expected: 2_900_000 })
     expect(content!.path).toBeUndefined()
     await dispose()
   }
