@@ -10,7 +10,10 @@ for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
  */
 export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const start = source.read(0, startBytes)
-  const decoder = new TextDecoder(encodingOf(start), { fatal: true, ignoreBOM: true })
+  const encoding = encodingOf(start)
+  // What is no part of a longer character, nor blank, ends it before there is a decoder.
+  if (encoding === 'utf-8' && start.some((byte) => byte > 0x20 && byte < 0x7f)) return false
+  const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true })
   try {
     for (const chunk of startFirst(source)) {
       checkDeadline(limits)

@@ -48,15 +48,14 @@ function hasZerosOf(encoding: TextEncoding, sample: Buffer): boolean {
   const width = encoding.startsWith('utf-32') ? 4 : 2
   const little = encoding.endsWith('le')
   const units = Math.floor(sample.length / width)
-  let fitting = 0
+  let missing = 0
   for (let unit = 0; unit < units; unit++) {
     const at = unit * width
-    if (
+    const fits =
       width === 2 ? !sample[little ? at + 1 : at] : little ? !sample[at + 2] && !sample[at + 3] : !sample[at] && !sample[at + 1]
-    )
-      fitting++
+    if (!fits && units - ++missing <= units * 0.7) return false
   }
-  return units > 1 && fitting > units * 0.7
+  return units > 1
 }
 
 function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
