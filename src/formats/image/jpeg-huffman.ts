@@ -76,9 +76,16 @@ class ScanBits {
           index = 0
         }
         const byte = window[index]
-        const ends = byte === undefined || (byte === 0xff && window[index + 1] !== 0)
+        // Nearly always; the rest tells where it ends, and what is stuffed into it.
+        if (byte !== undefined && byte !== 0xff) {
+          held = (held << 8) | byte
+          count += 8
+          index++
+          continue
+        }
+        const ends = byte === undefined || window[index + 1] !== 0
         if (ends) this.padded += 8
-        else index += byte === 0xff ? 2 : 1
+        else index += 2
         held = (held << 8) | (ends ? 0 : byte)
         count += 8
       }
