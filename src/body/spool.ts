@@ -12,6 +12,7 @@ import { Batch } from './batch.js'
 import { BehindWriter } from './behind-writer.js'
 import { chunks } from './chunks.js'
 import type { Content } from './content.js'
+import { doneWithChunk } from './early-collection.js'
 
 export interface SpoolOptions {
   directory: string
@@ -114,6 +115,7 @@ export class Spool {
     try {
       for await (const chunk of chunks(source)) {
         size += chunk.length
+        doneWithChunk(chunk)
         if (size > limit()) return await discard()
         if (slab && size <= slab.bytes.length) {
           slab.bytes.set(chunk, size - chunk.length)

@@ -120,3 +120,19 @@ test('all that is in memory shares one budget: beyond it even small ones are fil
   expect(again.content!.path).toBeUndefined()
   for (const each of [...held, beyond!, again]) await each.dispose()
 })
+
+test('chunks that were taken do not pile up', async () => {
+  await open(true)
+  const held = () => process.memoryUsage().arrayBuffers
+  const before = held()
+  let most = 0
+  function* body() {
+    for (let sent = 0; sent < 1600; sent++) {
+      yield Buffer.alloc(64 * 1024)
+      most = Math.max(most, held() - before)
+    }
+  }
+  const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, 100_000_000)
+  expect(most).toBeLessThan(20_000_000)
+  await dispose()
+})
