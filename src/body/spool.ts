@@ -95,7 +95,7 @@ export class Spool {
     const mostInMemory = expected > this.#memoryLimit + formBytes ? 0 : this.#memoryLimit
     const file = join(this.directory, newId('req'))
     let writer: BehindWriter | undefined
-    const slab = expected > this.#memoryLimit ? this.#slabs.take(expected) : undefined
+    const slab = expected > slabsFrom ? this.#slabs.take(expected) : undefined
     const letGo = slab?.hold()
     const early = new Batch()
     let size = 0
@@ -164,6 +164,8 @@ export class Spool {
   }
 }
 
+// One chunk is kept as it came; several would be copied together, and copied again for a worker.
+const slabsFrom = 64 * 1024
 // From here on another thread computes the digest: it takes 0.7 ms for a megabyte, and to hand that over a tenth of it.
 const digestedHere = 64 * 1024
 

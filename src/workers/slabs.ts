@@ -2,8 +2,8 @@ import { megabyte } from '../units.js'
 
 // A form around the file, by which its body is longer.
 export const formBytes = 64 * 1024
-const unitBytes = (megabyte + formBytes) / 2
-const unitsEach = 8
+const unitBytes = (megabyte + formBytes) / 4
+const unitsEach = 16
 const segmentBytes = unitsEach * unitBytes
 
 /** Of each segment's memory, the slabs that lie in it, by the units that they take. */
@@ -57,7 +57,7 @@ export class Slabs {
 
   /** One for so many bytes, which is to be held; undefined where they are too many, or the budget is spent. */
   take(bytes: number): Slab | undefined {
-    const units = [1, 2, 4, 8].find((each) => each * unitBytes >= bytes)
+    const units = [1, 2, 4, 8, 16].find((each) => each * unitBytes >= bytes)
     if (units === undefined || !this.reserve(units * unitBytes)) return undefined
     const slab = this.#place(units)
     if (!slab) this.free(units * unitBytes)
