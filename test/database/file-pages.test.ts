@@ -157,6 +157,23 @@ test('what most calls ask for is not planned anew each time', async () => {
   await client.end()
 })
 
+test('a file’s downloads that are not folded yet are found by the index, though nearly all are of one other', async () => {
+  const client = await books.database.dedicated('assay test')
+  await client.query('BEGIN')
+  await client.query(
+    'INSERT INTO download_deltas (tenant_id, file_id, times, last_at) SELECT $1, $2, 1, now() FROM generate_series(1, 3000)',
+    [books.tenantId, all[1]!.fileId],
+  )
+  await client.query('ANALYZE download_deltas')
+  await FileLookup.shown(client).findAll(books.tenantId, [all[0]!.fileId])
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+    `EXPLAIN EXECUTE "shown-files-by-id" ('${books.tenantId}', '{${all[0]!.fileId}}')`,
+  )
+  expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('using download_deltas_pkey')
+  await client.query('ROLLBACK')
+  await client.end()
+})
+
 test('a page far behind the end asks for the total alone', async () => {
   const asked: string[] = []
   const watched = {
