@@ -67,15 +67,12 @@ export class UploadBlobs {
     return lease
   }
 
+  /** What is refused is gone before its sender is answered. Where it cannot be removed, a sweep finds it. */
   async discard(early: EarlyBlob | undefined): Promise<void> {
     const lease = await early?.stored.catch(() => undefined)
-    if (early && lease) await this.remove(early.place, lease)
-  }
-
-  /** What no commit will claim, before its sender is answered. Where it fails, a sweep finds it. */
-  async remove(place: string, lease: Lease): Promise<void> {
+    if (!early || !lease) return
     await this.#storage.remove(lease.path).then(
-      () => this.#paths.giveBack(place, lease),
+      () => this.#paths.giveBack(early.place, lease),
       () => {},
     )
     faultPoint('refusal.removed')

@@ -217,8 +217,9 @@ export class UploadService {
         faultPoint('upload.committed')
         return accepted
       } catch (error) {
-        // Refused by the commit itself. Of one whose answer was lost it is not known.
-        if (error instanceof AssayError && error.code === 'quota_exceeded') await this.#blobs.remove(place, lease)
+        // Refused by the commit itself: its path is not used again, since a sweep was asked to hurry. Where the answer was lost, it is not known.
+        if (error instanceof AssayError && error.code === 'quota_exceeded')
+          await this.#blobs.forsake(place, lease, { swept: false })
         if (!(error instanceof Outrun)) throw error
         attempt.reopen()
         if (error.by === 'answer') throw error
