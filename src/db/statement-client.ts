@@ -3,7 +3,8 @@ import pg from 'pg'
 type Answer = (error: Error | null, result?: unknown) => void
 type Ask = (statement: unknown, values?: unknown, answer?: Answer) => unknown
 
-const ask = pg.Client.prototype.query as Ask
+// Looked up for each statement: what traces pg puts its own in that place.
+const ask = (client: pg.Client, ...asked: Parameters<Ask>): unknown => (pg.Client.prototype.query as Ask).apply(client, asked)
 
 /**
  * A client with a promise and a `query_timeout` of its own for each statement. A function that is written into a property where it
@@ -21,8 +22,7 @@ export class StatementClient extends pg.Client {
 
   static {
     const query = function (this: StatementClient, statement: unknown, values?: unknown, answer?: Answer): unknown {
-      if (typeof (statement as { submit?: unknown } | null)?.submit === 'function')
-        return ask.call(this, statement, values, answer)
+      if (typeof (statement as { submit?: unknown } | null)?.submit === 'function') return ask(this, statement, values, answer)
       if (typeof values === 'function') return this.#within(statement, undefined, values as Answer)
       if (answer) return this.#within(statement, values, answer)
       return new Promise((resolve, reject) => {
@@ -37,14 +37,14 @@ export class StatementClient extends pg.Client {
   }
 
   #within(statement: unknown, values: unknown, answer: Answer): void {
-    if (!this.#mostMs) return void ask.call(this, statement, values, answer)
+    if (!this.#mostMs) return void ask(this, statement, values, answer)
     const timer = setTimeout(() => {
       answer(new Error('Query read timeout'))
       // What it may yet answer is for no one: the connection is of no more use.
       const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
       connection.stream.destroy()
     }, this.#mostMs)
-    ask.call(this, statement, values, (error, result) => {
+    ask(this, statement, values, (error, result) => {
       clearTimeout(timer)
       answer(error, result)
     })

@@ -60,14 +60,17 @@ test('a query of Prisma’s own that waits too long for a lock is an outage', as
 })
 
 test('what a unique key refuses is a duplicate, and a statement at fault is its own', async () => {
+  // None of these is to be cancelled, however busy the machine is.
+  const patient = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
-  await database.prisma.tenant.create({ data: row })
-  expect(sqlFault(await failureOf(database.prisma.tenant.create({ data: row })))).toBe('duplicate')
+  await patient.prisma.tenant.create({ data: row })
+  expect(sqlFault(await failureOf(patient.prisma.tenant.create({ data: row })))).toBe('duplicate')
   const insert = 'INSERT INTO tenants SELECT * FROM tenants'
-  expect(sqlFault(await failureOf(database.pool.query(insert)))).toBe('duplicate')
-  expect(sqlFault(await failureOf(database.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
-  const wrong = await failureOf(database.pool.query('SELECT 1 / 0'))
+  expect(sqlFault(await failureOf(patient.pool.query(insert)))).toBe('duplicate')
+  expect(sqlFault(await failureOf(patient.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
+  const wrong = await failureOf(patient.pool.query('SELECT 1 / 0'))
   expect([sqlFault(wrong), isDatabaseOutage(wrong), told(wrong)]).toEqual(['other', false, 'internal_server_error'])
+  await patient.close()
 })
 
 test('an error of our own is told as it is, whatever caused it', () => {
