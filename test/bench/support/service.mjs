@@ -32,6 +32,7 @@ export async function startService(env = {}, nodeOptions = ['--max-semi-space-si
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
+  process.once('exit', () => child.kill('SIGTERM'))
   const url = `http://127.0.0.1:${port}`
   for (let tries = 0; ; tries++) {
     if (child.exitCode !== null || tries > 600) throw new Error('The service did not start.')
@@ -61,6 +62,7 @@ export async function startService(env = {}, nodeOptions = ['--max-semi-space-si
 /** A process that prints its port when it is ready. */
 export async function startProcess(script, args) {
   const child = spawn(process.execPath, [fileURLToPath(script), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  process.once('exit', () => child.kill('SIGTERM'))
   const port = await new Promise((resolve, reject) => {
     child.stdout.once('data', (data) => resolve(Number(String(data).trim())))
     child.once('exit', () => reject(new Error(`${script} ended`)))

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { newId } from '../../src/ids.js'
+import { Books } from '../support/accounting.js'
+
+let books: Books
+beforeAll(async () => {
+  books = await Books.open()
+})
+afterAll(() => books.close())
+
+test('what a report says of its file is kept without reading other files, however many reports came first', async () => {
+  const { contextId } = await books.context('notes')
+  const client = await books.database.dedicated('assay test')
+  const add = async (count: number) => {
+    const ids = Array.from({ length: count }, () => newId('file'))
+    await client.query(
+      `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+       SELECT id, $1, $2, 'a.txt', 'text/plain', 1, repeat('0', 64), id, 'key_1', now(), now() FROM unnest($3::text[]) AS i(id)`,
+      [books.tenantId, contextId, ids],
+    )
+    await client.query(
+      `INSERT INTO validation_reports (tenant_id, file_id, validated_at, report) SELECT $1, id, now(), '{"checks":[]}' FROM unnest($2::text[]) AS i(id)`,
+      [books.tenantId, ids],
+    )
+  }
+  for (let group = 0; group < 8; group++) await add(32)
+  await client.query('BEGIN')
+  await add(1)
+  const { rows } = await client.query(`SELECT seq_scan::int AS scans FROM pg_stat_xact_user_tables WHERE relname = 'files'`)
+  await client.query('ROLLBACK')
+  await client.end()
+  expect(rows).toEqual([{ scans: 0 }])
+})
