@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
+import { passOnWhenEnded } from './handed-over.js'
 import type { Beginning, FromProcess, Started, State, ToProcess } from './messages.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
 
@@ -87,6 +88,7 @@ export class Supervisor {
   /** Starts one. Resolves when it serves; rejects where it ends before. */
   #begin(number: number): Promise<Started> {
     const worker = cluster.fork()
+    passOnWhenEnded(worker, () => [...this.#members.values()].some((each) => each.serves && each.worker !== worker))
     const member: Member = { number, worker, bornAt: performance.now(), serves: false }
     this.#members.set(number, member)
     const { processes: of, beginning } = this.#parts

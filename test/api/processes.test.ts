@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -179,6 +179,27 @@ describe('two processes behind one port', () => {
     expect(serving(service)).not.toContain(victim)
     const line = service.stdout.split('\n').find((each) => each.includes('A process ended by itself'))!
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
+  })
+
+  test('a connection that was handed to one which ends before it took it is served by the other', async () => {
+    const was = await replacements(service)
+    const victim = serving(service)[0]!
+    process.kill(victim, 'SIGSTOP')
+    // Node hands a process one, and no other until it has said that it took it.
+    const open = Array.from({ length: 4 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'))
+    let answered = 0
+    const allButOne = new Promise<void>((resolve) => {
+      for (const socket of open) {
+        socket.once('data', () => ++answered === open.length - 1 && resolve())
+        socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+      }
+    })
+    const ends = open.map((socket) => once(socket, 'close'))
+    await allButOne
+    process.kill(victim, 'SIGKILL')
+    await Promise.all(ends)
+    expect(answered).toBe(open.length)
+    await replaced(service, was + 1)
   })
 
   test('one after the other can be ended and replaced under load without a failed call', async () => {
