@@ -182,4 +182,11 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.locator('.upload.kept').waitFor()
     await page.getByRole('cell', { name: 'later.txt', exact: true }).waitFor()
   })
+
+  test('on line, an upload whose connection is lost is sent again by itself', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
+    await page.route('**/api/v1/files/upload', (route) => route.abort('internetdisconnected'), { times: 1 })
+    await choose(page, { name: 'lost.txt', content: 'lost once' })
+    await page.locator('.upload.kept').waitFor()
+  })
 })

@@ -3,6 +3,7 @@ import { forgetLists } from './api/client.js'
 import type { Fault } from './api/fault.js'
 import { sendFile } from './api/send-file.js'
 import { sendResumable } from './api/send-resumable.js'
+import { isOnline } from './online.js'
 
 type State =
   | { kind: 'waiting' | 'sending' | 'judging' }
@@ -18,6 +19,8 @@ export interface Upload {
   state: Signal<State>
   abort: AbortController
   idempotencyKey: string
+  /** How often in a row the connection was lost. */
+  losses: number
 }
 
 /** What was dropped since the page was opened, newest first; it goes on while other views are looked at. */
@@ -26,6 +29,8 @@ export const uploads = signal<readonly Upload[]>([])
 const mostAtOnce = 3
 /** Beyond that a broken connection would cost too much: the rest goes on where it broke off. */
 const resumableBytes = 16 * 1024 * 1024
+/** A browser says that it is on line before a network is there, and a service may be away for a moment. */
+const pausesMs = [500, 2_000, 5_000, 15_000, 30_000]
 let underWay = 0
 let last = 0
 
@@ -39,6 +44,7 @@ export function addUploads(files: Iterable<File>, context: string): void {
       state: signal<State>({ kind: 'waiting' }),
       abort: new AbortController(),
       idempotencyKey: newKey(),
+      losses: 0,
     }),
   )
   uploads.value = [...added, ...uploads.peek()]
@@ -57,13 +63,21 @@ export function retry(upload: Upload): void {
 
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
+const isLost = (state: State) => state.kind === 'failed' && state.fault.code === 'OFFLINE'
+
 // Back on line, what was lost goes on by itself.
 addEventListener('online', () => {
   for (const upload of uploads.peek()) {
-    const state = upload.state.peek()
-    if (state.kind === 'failed' && state.fault.code === 'OFFLINE') retry(upload)
+    upload.losses = 0
+    if (isLost(upload.state.peek())) retry(upload)
   }
 })
+
+function retryLater(upload: Upload): void {
+  const again = () => isOnline.peek() && isLost(upload.state.peek()) && uploads.peek().includes(upload) && retry(upload)
+  const pauseMs = pausesMs[upload.losses++]
+  if (pauseMs !== undefined) setTimeout(again, pauseMs)
+}
 
 export const clearFinished = (): void => {
   uploads.value = uploads.peek().filter(({ state }) => !isOver(state.peek()))
@@ -83,16 +97,18 @@ function next(): void {
   }
 }
 
-async function run({ file, context, progress, state, abort: { signal }, idempotencyKey }: Upload): Promise<void> {
+async function run(upload: Upload): Promise<void> {
+  const { file, context, progress, state, abort, idempotencyKey } = upload
   state.value = { kind: 'sending' }
   const onProgress = (share: number) => {
     progress.value = share
     if (share === 1) state.value = { kind: 'judging' }
   }
   const send = file.size > resumableBytes ? sendResumable : sendFile<{ file_id: string }>
-  const { body, fault } = await send({ file, context, idempotencyKey, onProgress, signal })
+  const { body, fault } = await send({ file, context, idempotencyKey, onProgress, signal: abort.signal })
   if (body) state.value = { kind: 'kept', fileId: body.file_id }
   else state.value = { kind: isVerdict(fault) ? 'refused' : 'failed', fault }
+  if (isLost(state.peek())) retryLater(upload)
   // Once for all that were dropped together: every list on the page is asked anew.
   if (uploads.peek().every((each) => isOver(each.state.peek()))) forgetLists()
 }
