@@ -87,7 +87,7 @@ export async function startReplica(env, folder) {
   const start = async () => {
     while (!over) {
       child = fork(built('main'), [], {
-        execArgv: ['--max-semi-space-size=4', '--import', clockFile],
+        execArgv: ['--max-semi-space-size=4', '--no-allocation-site-pretenuring', '--import', clockFile],
         env: {
           ...env,
           PATH: process.env.PATH,

@@ -1,8 +1,8 @@
-// The yardstick: a bare node:http server that writes the body to a file (with fsync), hashes it and inserts one row with pg.
+// The yardstick: a bare node:http server that hashes a body, writes it to a temporary file (fsync, rename) and inserts one row with pg.
 // Run as a process of its own: DATABASE_URL and a directory are its arguments; it prints its port.
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, rename } from 'node:fs/promises'
 import http from 'node:http'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -16,7 +16,8 @@ await pool.query(
 async function upload(request, response) {
   const id = randomUUID()
   const hash = createHash('sha256')
-  const file = await open(join(directory, id), 'wx')
+  const temporary = join(directory, `${id}.part`)
+  const file = await open(temporary, 'wx')
   let size = 0
   for await (const chunk of request) {
     hash.update(chunk)
@@ -25,6 +26,7 @@ async function upload(request, response) {
   }
   await file.sync()
   await file.close()
+  await rename(temporary, join(directory, id))
   await pool.query({
     name: 'insert',
     text: 'INSERT INTO bare_files (id, size, sha256) VALUES ($1, $2, $3)',
