@@ -91,12 +91,12 @@ export class Spool {
    * What is `expected` to be too large for memory goes to a file from its first byte; it need not be true.
    */
   async take(source: Readable, limit: () => number, expected = 0): Promise<Spooled> {
-    const hash = createHash('sha256')
     const mostInMemory = expected > this.#memoryLimit + formBytes ? 0 : this.#memoryLimit
     const file = join(this.directory, newId('req'))
     let writer: BehindWriter | undefined
     const slab = expected > slabsFrom ? this.#slabs.take(expected) : undefined
     const letGo = slab?.hold()
+    const hash = slab && createHash('sha256')
     const early = new Batch()
     let size = 0
     let reserved = 0
@@ -119,7 +119,7 @@ export class Spool {
         if (size > limit()) return await discard()
         if (slab && size <= slab.bytes.length) {
           slab.bytes.set(chunk, size - chunk.length)
-          hash.update(chunk)
+          hash!.update(chunk)
           continue
         }
         if (!writer && !slab && size <= mostInMemory && this.#slabs.reserve(chunk.length)) {
@@ -140,7 +140,7 @@ export class Spool {
       if (size > limit()) return await discard()
       if (slab && !writer)
         return {
-          content: memoryContent(slab.bytes.subarray(0, size), hash.digest('hex')),
+          content: memoryContent(slab.bytes.subarray(0, size), hash!.digest('hex')),
           sizeBytes: size,
           dispose: async () => release(),
         }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { storageUnavailable } from '../errors.js'
 import { compiled } from './compiled.js'
 import type { DigestStep } from './digest-program.js'
 
@@ -83,7 +84,7 @@ class Thread {
   }
 
   #fail(error: Error): void {
-    this.ended ??= error
+    this.ended ??= storageUnavailable('The upload could not be received at the moment; nothing was stored.', error)
     for (const each of this.#waiting.splice(0)) each.reject(this.ended)
   }
 }

@@ -41,11 +41,15 @@ test('one that is dropped leaves the others as they are', async () => {
   expect(await kept.end()).toBe(sha256(noise(20)))
 })
 
-test('a thread that ends fails all that it had, and the next has another', async () => {
+test('a thread that ends fails all that it had as an outage, and the next has another', async () => {
   const [one, other] = [digests.begin(), digests.begin()]
   await other.update(shared(noise(10)))
-  await expect(one.update(undefined as never)).rejects.toThrow(/must be of type string or an instance of Buffer/)
-  await expect(other.end()).rejects.toThrow(/must be of type string or an instance of Buffer/)
+  const outage = {
+    code: 'storage_unavailable',
+    cause: expect.objectContaining({ message: expect.stringMatching(/must be of type string or an instance of Buffer/) }),
+  }
+  await expect(one.update(undefined as never)).rejects.toMatchObject(outage)
+  await expect(other.end()).rejects.toMatchObject(outage)
   const next = digests.begin()
   await next.update(shared(noise(10)))
   expect(await next.end()).toBe(sha256(noise(10)))
