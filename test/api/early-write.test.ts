@@ -1,6 +1,11 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { type TestTenant, World } from '../support/world.js'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { multipart, RawClient } from '../support/raw-client.js'
+import { leftBehind, watchFaults } from '../support/residue.js'
+import { freePort, Service } from '../support/service.js'
+import { Caller, type TestTenant, World } from '../support/world.js'
 
 // What is larger than 256 KiB and in memory is written to the disk while it is judged.
 let world: World
@@ -91,4 +96,114 @@ test('a file whose context stores elsewhere by then lies there, and nowhere else
   const blobs = await blobsOf(tenant)
   expect(blobs.filter((path) => path.includes('elsewhere'))).toHaveLength(1)
   await expectWhole(tenant, 2)
+})
+
+/** Nothing of what the journal of garbage has is left, as if an hour had passed. */
+async function sweepLater(): Promise<void> {
+  await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`, [])
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+}
+
+describe('a client that goes while its file is written', () => {
+  /** As `send`, by GraphQL: the file is complete, and the body that it is in is not. */
+  async function sendUnended(tenant: TestTenant): Promise<RawClient> {
+    const client = await RawClient.connect(world.url)
+    const { type, body } = multipart([
+      {
+        name: 'operations',
+        content: JSON.stringify({
+          query: 'mutation ($file: Upload!) { uploadFile(file: $file, context: "notes") { fileId } }',
+          variables: { file: null },
+        }),
+      },
+      { name: 'map', content: '{"0":["variables.file"]}' },
+      { name: '0', filename: 'a.txt', content: sound },
+    ])
+    await client.head('POST', '/graphql', {
+      Authorization: `Bearer ${tenant.admin.credential}`,
+      'Apollo-Require-Preflight': 'true',
+      'Content-Type': type,
+      'Content-Length': body.length,
+    })
+    await client.send(body.subarray(0, -2))
+    return client
+  }
+
+  test.each(['before', 'after'])('%s the write of it, leaves a whole file or nothing', async (when) => {
+    const tenant = await newTenant()
+    const watch = watchFaults()
+    const { storage } = world.app.services
+    const { put } = storage
+    let client: RawClient
+    const goes = async (signal: AbortSignal | undefined) => {
+      client.destroy()
+      await new Promise((resolve) => signal!.addEventListener('abort', resolve))
+    }
+    const written = new Promise<boolean>((resolve) => {
+      storage.put = async (path, content, options) => {
+        try {
+          if (when === 'before') await goes(options.signal)
+          await put.call(storage, path, content, options)
+          if (when === 'after') await goes(options.signal)
+          resolve(true)
+        } catch (error) {
+          resolve(false)
+          throw error
+        }
+      }
+    })
+    try {
+      client = await sendUnended(tenant)
+      expect(await written).toBe(when === 'after')
+    } finally {
+      storage.put = put
+    }
+    const call = async () => (await tenant.admin.get('/stats/logs?operation=upload')).body.data.data[0]
+    while (!(await call()));
+    await sweepLater()
+    await expectWhole(tenant, (await call()).status === 'success' ? 1 : 0)
+    expect(await leftBehind({ spool: [join(world.dataDir, 'spool')], faults: watch.faults })).toEqual([])
+    watch.stop()
+  })
+})
+
+describe('a process that is told to end while it writes a file', () => {
+  /** A service that has been told to, whose disk takes nothing before it is sent SIGUSR2. */
+  async function told(tenant: TestTenant, graceSeconds: string) {
+    const service = await Service.start({
+      DATABASE_URL: world.databaseUrl,
+      MASTER_KEY: world.config.masterKey!.toString('base64'),
+      DATA_DIR: join(world.dataDir, `told-${graceSeconds}`),
+      STORAGE_URL: world.config.storageUrl,
+      SCANNER_URL: 'none:',
+      SHUTDOWN_GRACE_SECONDS: graceSeconds,
+      PORT: await freePort(),
+      NODE_OPTIONS: `--import ${new URL('../support/held-blobs.mjs', import.meta.url).href}`,
+      HELD_STORE: join(world.dataDir, 'blobs', tenant.tenantId),
+    })
+    const answer = new Caller(service.url, tenant.admin.credential).upload('notes', 'a.txt', sound)
+    await service.says('A blob waits')
+    service.child.kill('SIGTERM')
+    await service.says('SIGTERM: finishing')
+    return { service, answer }
+  }
+
+  test('answers it', async () => {
+    const tenant = await newTenant()
+    const { service, answer } = await told(tenant, '30')
+    service.child.kill('SIGUSR2')
+    expect((await answer).status).toBe(201)
+    expect(await service.ended).toMatchObject({ status: 0, stderr: '' })
+    await expectWhole(tenant, 1)
+  })
+
+  test('longer than its time to end, leaves a whole file or nothing', async () => {
+    const tenant = await newTenant()
+    const { service, answer } = await told(tenant, '1')
+    await expect(answer).rejects.toThrow()
+    service.child.kill('SIGUSR2')
+    expect((await service.ended).status).toBe(0)
+    await sweepLater()
+    await expectWhole(tenant, (await blobsOf(tenant)).length)
+  })
 })
