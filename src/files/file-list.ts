@@ -1,4 +1,5 @@
 import type { Queries } from '../db/client.js'
+import { ReadTogether } from '../db/read-together.js'
 import { unseen } from '../db/unseen.js'
 import { type Page, type PagePlace, pageOf } from '../graphql/page.js'
 import type { File } from './file.type.js'
@@ -30,10 +31,10 @@ const mostRows = 101
 
 /** Files of a filter, newest first, a page at a time. */
 export class FileList {
-  readonly #database: Queries
+  readonly #together: ReadTogether
 
   constructor(database: Queries) {
-    this.#database = database
+    this.#together = new ReadTogether(database)
   }
 
   /** The ranges tell how many there are and where a page begins, so that it costs the same at any depth. */
@@ -99,8 +100,8 @@ export class FileList {
     return { total: row!.total, untilId: row!.untilId, passed: row!.passed ?? 0 }
   }
 
-  async #select<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
-    return (await this.#database.query<Row>({ name: `files-${name}`, text, values })).rows
+  #select<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
+    return this.#together.rows({ name: `files-${name}`, text, values })
   }
 }
 
