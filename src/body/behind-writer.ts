@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Digest } from '../workers/digests.js'
-import type { Slabs } from '../workers/slabs.js'
+import { copyShared, type Slabs } from '../workers/slabs.js'
 
 const blockBytes = 512 * 1024
 
@@ -39,7 +39,7 @@ export class BehindWriter {
     for (let at = 0; at < chunk.length; ) {
       this.#block ??= this.#newBlock()
       const { bytes } = this.#block
-      const taken = chunk.copy(bytes, this.#used, at)
+      const taken = copyShared(chunk.subarray(at), bytes, this.#used)
       at += taken
       this.#used += taken
       if (this.#used === bytes.length) await this.#flush()

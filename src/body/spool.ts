@@ -7,7 +7,7 @@ import { AssayError, storageUnavailable } from '../errors.js'
 import { newId } from '../ids.js'
 import { megabyte } from '../units.js'
 import { Digests } from '../workers/digests.js'
-import { formBytes, Slabs } from '../workers/slabs.js'
+import { copyShared, formBytes, Slabs } from '../workers/slabs.js'
 import { Batch } from './batch.js'
 import { BehindWriter } from './behind-writer.js'
 import { chunks } from './chunks.js'
@@ -118,7 +118,7 @@ export class Spool {
         doneWithChunk(chunk)
         if (size > limit()) return await discard()
         if (slab && size <= slab.bytes.length) {
-          slab.bytes.set(chunk, size - chunk.length)
+          copyShared(chunk, slab.bytes, size - chunk.length)
           hash!.update(chunk)
           continue
         }

@@ -16,6 +16,16 @@ const slabsIn = new WeakMap<ArrayBufferLike, (Slab | undefined)[]>()
 export const holdBytes = (bytes: Uint8Array | undefined): (() => void) =>
   (bytes && slabsIn.get(bytes.buffer)?.[Math.floor(bytes.byteOffset / unitBytes)]?.hold()) ?? (() => {})
 
+/**
+ * As much of `bytes` as there is room for from `at` on. Shared memory V8 copies byte by byte, where both do not begin alike within a word:
+ * six times as slow as `fill`, which copies as C does.
+ */
+export function copyShared(bytes: Uint8Array, target: Buffer, at = 0): number {
+  const end = Math.min(target.length, at + bytes.length)
+  if (end > at) target.fill(bytes, at, end)
+  return end - at
+}
+
 /** A block of memory that threads share, for one upload. */
 export class Slab {
   readonly #free: () => void
