@@ -10,11 +10,15 @@ export interface Draining {
   lingerMs: number
 }
 
-/**
- * Makes a server able to end without failing a call; the function that is given ends it. No new connections first; each answer then says
- * that its connection closes with it, and what was not used for a while is closed.
- */
-export function drainable(server: Server): (how: Draining) => Promise<void> {
+export interface Drain {
+  /** From here on each answer says that its connection closes with it: who calls again takes another, to where the balancer leads by then. */
+  announce: () => void
+  /** No new connections; what was not used for a while is closed. */
+  end: (how: Draining) => Promise<void>
+}
+
+/** Makes a server able to end without failing a call. */
+export function drainable(server: Server): Drain {
   const underWay = new Set<ServerResponse>()
   let lastKept = 0
   let draining = false
@@ -26,9 +30,12 @@ export function drainable(server: Server): (how: Draining) => Promise<void> {
       if (response.shouldKeepAlive) lastKept = performance.now()
     })
   })
-  return async ({ graceMs, lingerMs }) => {
+  const announce = () => {
     draining = true
     for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
+  }
+  const end = async ({ graceMs, lingerMs }: Draining) => {
+    announce()
     const from = performance.now()
     // Not the HTTP server's own close, which cuts kept connections at once, whatever is on its way to them.
     const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)))
@@ -40,4 +47,5 @@ export function drainable(server: Server): (how: Draining) => Promise<void> {
     // What is left of the HTTP server: its timer.
     server.close()
   }
+  return { announce, end }
 }

@@ -46,7 +46,7 @@ export async function serve(lifecycle: Lifecycle, { config, logger, database: pl
     () => listen(app.httpServer, config),
     () => {
       app.endStreams()
-      return drain(shutdown)
+      return drain.end(shutdown)
     },
   )
   const { metricsServer, descriptions, firstRun } = app
@@ -55,11 +55,12 @@ export async function serve(lifecycle: Lifecycle, { config, logger, database: pl
     const drainMetrics = drainable(metricsServer)
     await lifecycle.open(
       () => listen(metricsServer, metricsPlace),
-      () => drainMetrics({ graceMs: 1000, lingerMs: 0 }),
+      () => drainMetrics.end({ graceMs: 1000, lingerMs: 0 }),
     )
   }
   const leave = async (signal: NodeJS.Signals) => {
     app.announceStop()
+    drain.announce()
     const delayMs = delayAfter(signal, config)
     shutdown.lingerMs = Math.min(delayMs, mostLingerMs)
     await sleep(delayMs)
