@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 /** How a server ends. */
 export interface Draining {
@@ -10,15 +10,23 @@ export interface Draining {
   lingerMs: number
 }
 
-export interface Drain {
-  /** From here on each answer says that its connection closes with it: who calls again takes another, to where the balancer leads by then. */
-  announce: () => void
-  /** No new connections; what was not used for a while is closed. */
-  end: (how: Draining) => Promise<void>
+const mostTurns = 200
+const quietTurnMs = 0.5
+
+/** Resolves right after the event loop took all connections that waited: those that wait while the door is shut are reset. */
+async function allTaken(): Promise<void> {
+  for (let turn = 0; turn < mostTurns; turn++) {
+    const from = performance.now()
+    await nextTurn()
+    if (performance.now() - from < quietTurnMs) return
+  }
 }
 
-/** Makes a server able to end without failing a call. */
-export function drainable(server: Server): Drain {
+/**
+ * Makes a server able to end without failing a call; the function that is given ends it. No new connections first; each answer then says
+ * that its connection closes with it, and what was not used for a while is closed.
+ */
+export function drainable(server: Server): (how: Draining) => Promise<void> {
   const underWay = new Set<ServerResponse>()
   let lastKept = 0
   let draining = false
@@ -30,12 +38,10 @@ export function drainable(server: Server): Drain {
       if (response.shouldKeepAlive) lastKept = performance.now()
     })
   })
-  const announce = () => {
+  return async ({ graceMs, lingerMs }) => {
     draining = true
     for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
-  }
-  const end = async ({ graceMs, lingerMs }: Draining) => {
-    announce()
+    await allTaken()
     const from = performance.now()
     // Not the HTTP server's own close, which cuts kept connections at once, whatever is on its way to them.
     const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)))
@@ -47,5 +53,4 @@ export function drainable(server: Server): Drain {
     // What is left of the HTTP server: its timer.
     server.close()
   }
-  return { announce, end }
 }

@@ -9,7 +9,7 @@ import { listen } from './listen.js'
 import type { Siblings } from './processes/siblings.js'
 import { delayAfter, type Serving } from './serving.js'
 
-const mostLingerMs = 2000
+const mostLingerMs = 5000
 
 interface Parts {
   config: Config
@@ -46,7 +46,7 @@ export async function serve(lifecycle: Lifecycle, { config, logger, database: pl
     () => listen(app.httpServer, config),
     () => {
       app.endStreams()
-      return drain.end(shutdown)
+      return drain(shutdown)
     },
   )
   const { metricsServer, descriptions, firstRun } = app
@@ -55,12 +55,11 @@ export async function serve(lifecycle: Lifecycle, { config, logger, database: pl
     const drainMetrics = drainable(metricsServer)
     await lifecycle.open(
       () => listen(metricsServer, metricsPlace),
-      () => drainMetrics.end({ graceMs: 1000, lingerMs: 0 }),
+      () => drainMetrics({ graceMs: 1000, lingerMs: 0 }),
     )
   }
   const leave = async (signal: NodeJS.Signals) => {
     app.announceStop()
-    drain.announce()
     const delayMs = delayAfter(signal, config)
     shutdown.lingerMs = Math.min(delayMs, mostLingerMs)
     await sleep(delayMs)

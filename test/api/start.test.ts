@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -180,22 +180,6 @@ describe('the end', () => {
     answer.resume()
     expect(await service.ended).toMatchObject({ status: 0, stderr: '' })
     expect(readFileSync(join(env.DATA_DIR, 'postgres.log'), 'utf8').trimEnd()).toMatch(/database system is shut down$/)
-  })
-
-  test('SIGTERM: while balancers learn of it all is served, and each answer closes its connection', async () => {
-    const service = await start(await environment({ SHUTDOWN_DELAY_SECONDS: '60' }))
-    service.child.kill('SIGTERM')
-    await service.says('SIGTERM: serving for another 60 s')
-    const agent = new Agent({ keepAlive: true })
-    for (const [path, expected] of [
-      ['/health/ready', 503],
-      ['/health/live', 200],
-    ] as const) {
-      const [answer] = await once(request(`${service.url}${path}`, { agent }).end(), 'response')
-      expect([answer.statusCode, answer.headers.connection]).toEqual([expected, 'close'])
-      answer.resume()
-    }
-    agent.destroy()
   })
 
   test('SIGTERM while it is still starting', async () => {
