@@ -2,6 +2,9 @@ import type { Queries } from '../db/client.js'
 import { ReadTogether } from '../db/read-together.js'
 import { unseen } from '../db/unseen.js'
 import { type Page, type PagePlace, pageOf } from '../graphql/page.js'
+import { recordingStatement } from '../ledger/append.js'
+import type { Entry } from '../ledger/entry.js'
+import type { Statement } from '../ledger/statement.js'
 import type { File } from './file.type.js'
 
 /** What never changes of a file, of `files f` with `contextJoin`. */
@@ -26,6 +29,11 @@ export interface FileFilter {
   uploadedBy: string | null
 }
 
+type FirstRow = File & { total: number }
+type Recorded = <Row extends object>(reading: (entry: Entry) => Statement) => Promise<Row[] | undefined>
+
+const unrecorded: Recorded = () => Promise.resolve(undefined)
+
 // More than any page or connection reads: a limit that the planner sees, whatever the parameter above it.
 const mostRows = 101
 
@@ -37,14 +45,17 @@ export class FileList {
     this.#together = new ReadTogether(database)
   }
 
-  /** The ranges tell how many there are and where a page begins, so that it costs the same at any depth. */
-  async page(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
+  /**
+   * The ranges tell how many there are and where a page begins, so that it costs the same at any depth. `recorded` may read a first page by
+   * the statement that records the call.
+   */
+  async page(filter: FileFilter, place: PagePlace, recorded: Recorded = unrecorded): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
     if (afterId !== undefined) {
       const [rows, { total }] = await Promise.all([this.after(filter, afterId, pageSize + 1), this.#placeOf(filter, 0)])
       return pageOf(rows, total, place)
     }
-    if (page === 1) return this.#first(filter, place)
+    if (page === 1) return this.#first(filter, place, recorded)
     const offset = (page - 1) * pageSize
     const { total, untilId, passed } = await this.#placeOf(filter, offset)
     if (offset >= total) return pageOf<File>([], total, place)
@@ -62,13 +73,14 @@ export class FileList {
   }
 
   /** Rows and total in one statement, since most lists are read no further. */
-  async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
+  async #first(filter: FileFilter, place: PagePlace, recorded: Recorded): Promise<Page<File>> {
+    const name = `first-${shapeOf(filter)}`
+    const text = (values: unknown[]) =>
+      `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`
     const values: unknown[] = []
-    const rows = await this.#select<File & { total: number }>(
-      `first-${shapeOf(filter)}`,
-      `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`,
-      values,
-    )
+    const rows =
+      (await recorded<FirstRow>(recordingStatement(`files-${name}`, text))) ??
+      (await this.#select<FirstRow>(name, text(values), values))
     return pageOf<File>(rows, rows[0]?.total ?? 0, place)
   }
 

@@ -18,7 +18,9 @@ import {
   stretchOf,
 } from '../graphql/page.js'
 import { isId } from '../ids.js'
+import type { Entry } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
+import type { Statement } from '../ledger/statement.js'
 import { publicError } from '../public-error.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
@@ -130,12 +132,21 @@ export class FileService {
     const search = await this.#searchOf(attempt, asked)
     if (!search || isPlain(search)) {
       const place = placeOf('file', { page, pageSize, after })
-      return search ? this.#list.page(search, place) : pageOf<File>([], 0, place)
+      return search ? this.#list.page(search, place, (reading) => this.#recorded(attempt, reading)) : pageOf<File>([], 0, place)
     }
     const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
     const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
     return pageOf(rows, total, { page, pageSize }, rows.length > pageSize)
+  }
+
+  /** A replica records nothing. */
+  async #recorded<Row extends object>(attempt: Attempt, reading: (entry: Entry) => Statement): Promise<Row[] | undefined> {
+    if (this.#db.replica) return undefined
+    const entry = attempt.succeed()
+    const rows = entry.call && (await this.#ledger.read<Row>(entry, reading))
+    if (!rows) attempt.reopen()
+    return rows
   }
 
   async connection(

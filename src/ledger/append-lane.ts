@@ -3,6 +3,8 @@ import { overloaded } from '../errors.js'
 import { appendStatement } from './append.js'
 import { Coming } from './coming.js'
 import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
+import type { Entry } from './entry.js'
+import type { Statement } from './statement.js'
 import { slowCommitMs, Turns } from './turns.js'
 
 const mostLocked = 10
@@ -17,6 +19,8 @@ export class AppendLane {
   readonly #onWritten: (group: Waiting[]) => Promise<void>
   readonly #turns: Turns
   #waiting: Waiting[] = []
+  /** How many there were in the latest group. */
+  #latest = 0
 
   constructor(parts: {
     pool: Pool
@@ -34,7 +38,7 @@ export class AppendLane {
       more: () => this.coming.more,
       turn: () => {
         this.coming.begin()
-        return this.#commit(this.#waiting.splice(0, this.#maxGroup))
+        return this.#commit(this.#nextGroup())
       },
     })
   }
@@ -47,10 +51,32 @@ export class AppendLane {
     return this.#turns.idle && this.#waiting.length === 0
   }
 
+  /**
+   * Records the entry by the statement that reads, where calls come one at a time: one round trip and not two. Undefined where they do
+   * not, since a group of calls is cheaper, or where it failed: then neither was done.
+   */
+  read(entry: Entry, statement: (entry: Entry) => Statement): Promise<object[] | undefined> {
+    if (this.#latest > 1 || !this.idle || this.coming.expected) return Promise.resolve(undefined)
+    let rows: object[] | undefined
+    const reading = async (client: PoolClient) => {
+      rows = (await client.query<object>(statement(entry))).rows
+    }
+    return new Promise((resolve, reject) => this.push({ entry, reading, resolve: () => resolve(rows), reject }))
+  }
+
   push(waiting: Waiting): void {
     if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
     else waiting.reject(overloaded('Too many calls wait to be recorded; try again in a moment.'))
     this.#turns.wake()
+  }
+
+  /** A reading that others have come to gives way. */
+  #nextGroup(): Waiting[] {
+    const group = this.#waiting.splice(0, this.#maxGroup)
+    this.#latest = group.length
+    if (group.length === 1) return group
+    for (const { reading, resolve } of group) if (reading) resolve()
+    return group.filter(({ reading }) => !reading)
   }
 
   async #commit(group: Waiting[]): Promise<void> {
@@ -78,8 +104,8 @@ export class AppendLane {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)
       try {
-        await commitGroup(client, group, async (on, part) => {
-          await on.query(appendStatement(part.map(({ entry }) => entry)))
+        await commitGroup(client, group.map(undoneWhereRefused), async (on, part) => {
+          await (part[0]!.reading?.(on) ?? on.query(appendStatement(part.map(({ entry }) => entry))))
           answered.push(this.#onWritten(part))
         })
         return answered
@@ -88,3 +114,6 @@ export class AppendLane {
       }
   }
 }
+
+/** Refused, it is not written: what it reads is then read, and its call recorded, by themselves. */
+const undoneWhereRefused = (waiting: Waiting): Waiting => (waiting.reading ? { ...waiting, reject: waiting.resolve } : waiting)

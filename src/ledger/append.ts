@@ -8,17 +8,24 @@ import { type Statement, Unwritable } from './statement.js'
 const counts = usageColumns.join(', ')
 
 // A tenant that was deleted meanwhile has no log any more; its counts are dropped by the fold.
-const text = `
-WITH
-calls AS (
+const parts = `calls AS (
   INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at)
   SELECT call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at
   FROM jsonb_populate_recordset(NULL::call_logs, $1::jsonb) c WHERE EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = c.tenant_id)),
 used AS (
   INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, ${counts})
-  SELECT tenant_id, api_key_id, context_id, hour, ${counts} FROM jsonb_populate_recordset(NULL::usage_deltas, $2::jsonb))
-INSERT INTO download_deltas (tenant_id, file_id, times, last_at)
+  SELECT tenant_id, api_key_id, context_id, hour, ${counts} FROM jsonb_populate_recordset(NULL::usage_deltas, $2::jsonb))`
+const downloaded = `INSERT INTO download_deltas (tenant_id, file_id, times, last_at)
 SELECT tenant_id, file_id, times, last_at FROM jsonb_populate_recordset(NULL::download_deltas, $3::jsonb)`
+const text = `WITH ${parts} ${downloaded}`
+
+/** What reads, by the statement that records its call: `text` is given the values that stand before its own. */
+export const recordingStatement =
+  (name: string, text: (values: unknown[]) => string) =>
+  (entry: Entry): Statement => {
+    const values = appendStatement([entry]).values.slice(0, 2)
+    return { name: `recording-${name}`, text: `WITH ${parts} ${text(values)}`, values }
+  }
 
 /** Entries of any tenants that only add, as one statement: no lock is waited for, and one commit is shared. */
 export function appendStatement(entries: Entry[]): Statement {

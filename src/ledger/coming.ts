@@ -26,6 +26,11 @@ export class Coming {
     }
   }
 
+  /** Whether any entry is about to come. */
+  get expected(): boolean {
+    return this.#ended < this.#begun
+  }
+
   /** Whether the group that is wanted waits on. */
   get more(): boolean {
     this.#awaited ??= this.#begun

@@ -8,6 +8,8 @@ import { Unwritable } from './statement.js'
 /** An entry and the call that waits for it. */
 export interface Waiting {
   entry: Entry
+  /** Records it by the statement that reads for its call, if it is all that is recorded at the time. */
+  reading?: (client: PoolClient) => Promise<void>
   resolve: () => void
   reject: (error: unknown) => void
 }

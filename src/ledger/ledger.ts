@@ -9,6 +9,7 @@ import type { Fold } from './fold.js'
 import { moveStatement } from './move.js'
 import { MoveLanes } from './move-lanes.js'
 import { Outrun, type Refusal, refusalOf } from './refusals.js'
+import type { Statement } from './statement.js'
 
 export type Transaction = Prisma.TransactionClient
 
@@ -72,6 +73,14 @@ export class Ledger {
    */
   commit(entry: Entry): Promise<void> {
     return traced('ledger wait', () => this.#commit(entry))
+  }
+
+  /**
+   * What the entry's call reads, by the statement that records it: it is durable when the rows are there. Undefined where both are better
+   * done by themselves, and were not done; rejects where it is in doubt.
+   */
+  read<Row extends object>(entry: Entry, statement: (entry: Entry) => Statement): Promise<Row[] | undefined> {
+    return traced('ledger wait', () => this.#appends.read(entry, statement) as Promise<Row[] | undefined>)
   }
 
   /** Work of a tenant that a move comes right behind: the tenant's group waits for that move, a moment at most. */

@@ -1,0 +1,90 @@
+import { expect, test } from '@jest/globals'
+import type { Pool } from 'pg'
+import { recordingStatement } from '../../src/ledger/append.js'
+import { AppendLane } from '../../src/ledger/append-lane.js'
+import type { CallRow, Entry } from '../../src/ledger/entry.js'
+
+const call: CallRow = {
+  tenantId: 'ten_1',
+  apiKeyId: 'key_1',
+  apiKeyName: 'key',
+  operation: 'metadata',
+  status: 'success',
+  fileId: null,
+  contextId: null,
+  contextKey: null,
+  errorCode: null,
+  errorMessage: null,
+  validation: null,
+  ipAddress: '::1',
+  userAgent: 'test',
+}
+const entry: Entry = { call }
+const listed = recordingStatement('list', (values) => `SELECT $${values.push(20)}`)
+
+/** Names the statements that a database was sent, which answers `fault` to those that read. */
+function laneOver(fault?: Error) {
+  const sent: string[] = []
+  const written: Entry[] = []
+  const query = async ({ name }: { name: string }) => {
+    sent.push(name)
+    if (fault && name === 'recording-list') throw fault
+    return { rows: [{ fileId: 'file_1' }] }
+  }
+  const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
+  const lane = new AppendLane({
+    pool,
+    maxGroup: 512,
+    maxWaiting: 100,
+    onWritten: async (group) => {
+      for (const waiting of group) {
+        written.push(waiting.entry)
+        waiting.resolve()
+      }
+    },
+  })
+  const append = () => new Promise<void>((resolve, reject) => lane.push({ entry, resolve, reject }))
+  return { lane, append, sent, written }
+}
+
+test('a call that comes alone is recorded by the statement that reads for it', async () => {
+  const { lane, sent, written } = laneOver()
+  expect(await lane.read(entry, listed)).toEqual([{ fileId: 'file_1' }])
+  expect(sent).toEqual(['recording-list'])
+  expect(written).toEqual([entry])
+})
+
+test('beside others it is left to be read and recorded by itself, until calls come one at a time again', async () => {
+  const { lane, append, sent } = laneOver()
+  const [rows] = await Promise.all([lane.read(entry, listed), append(), append()])
+  expect(rows).toBeUndefined()
+  expect(await lane.read(entry, listed)).toBeUndefined()
+  await append()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(sent).toEqual(['ledger-append', 'ledger-append'])
+  expect(await lane.read(entry, listed)).toHaveLength(1)
+})
+
+test('it is left likewise where a call is being looked up that will be recorded next', async () => {
+  const { lane, sent } = laneOver()
+  let found = () => {}
+  const lookUp = lane.coming.before(new Promise<void>((resolve) => (found = resolve)))
+  expect(await lane.read(entry, listed)).toBeUndefined()
+  found()
+  await lookUp
+  expect(sent).toEqual([])
+})
+
+test('what PostgreSQL refuses is not written, and can be read and recorded by itself', async () => {
+  const { lane, append, sent, written } = laneOver(Object.assign(new Error('cancelled'), { code: '57014', severity: 'ERROR' }))
+  expect(await lane.read(entry, listed)).toBeUndefined()
+  expect(written).toEqual([])
+  await append()
+  expect(sent.at(-1)).toBe('ledger-append')
+})
+
+test('where the connection is lost meanwhile it is in doubt, and not done again', async () => {
+  const { lane, sent } = laneOver(new Error('Connection terminated unexpectedly'))
+  await expect(lane.read(entry, listed)).rejects.toThrow('look before you repeat it')
+  expect(sent).toEqual(['recording-list'])
+})
