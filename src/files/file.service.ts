@@ -67,7 +67,7 @@ export class FileService {
 
   async #find<Found extends KeptFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
     const { actor } = attempt
-    const file = isId('file', fileId) ? await this.#ledger.beforeEntry(lookup.find(actor.tenantId, fileId)) : null
+    const file = isId('file', fileId) ? await this.#ledger.before('append', lookup.find(actor.tenantId, fileId)) : null
     if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
     attempt.involve({ fileId, context: file })
     return file

@@ -191,7 +191,8 @@ export class UploadService {
       const place = placeFor(actor, context, createdAt)
       // By midnight a place may have become another.
       if (early?.place !== place) await this.#blobs.discard(early)
-      const lease = await this.#ledger.expecting(actor.tenantId, () =>
+      const lease = await this.#ledger.before(
+        'move',
         early?.place === place ? early.stored : this.#blobs.store(attempt, place, { content, contentType }),
       )
       const file: UploadedFile = {

@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { overloaded } from '../errors.js'
 import { appendStatement } from './append.js'
-import { Coming } from './coming.js'
 import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
 import type { Entry } from './entry.js'
 import type { Statement } from './statement.js'
@@ -12,12 +11,11 @@ const mostAtOnce = 2
 
 /** Entries that only add, of any tenants: one statement, one commit, no lock. Those that arrive meanwhile go in the next group. */
 export class AppendLane {
-  readonly coming = new Coming(() => this.#turns.arrived())
+  readonly turns: Turns
   readonly #pool: Pool
   readonly #maxGroup: number
   readonly #maxWaiting: number
   readonly #onWritten: (group: Waiting[]) => Promise<void>
-  readonly #turns: Turns
   #waiting: Waiting[] = []
   /** How many there were in the latest group. */
   #latest = 0
@@ -32,14 +30,10 @@ export class AppendLane {
     this.#maxGroup = parts.maxGroup
     this.#maxWaiting = parts.maxWaiting
     this.#onWritten = parts.onWritten
-    this.#turns = new Turns({
+    this.turns = new Turns({
       most: mostAtOnce,
       wanted: () => this.#waiting.length > 0,
-      more: () => this.coming.more,
-      turn: () => {
-        this.coming.begin()
-        return this.#commit(this.#nextGroup())
-      },
+      turn: () => this.#commit(this.#nextGroup()),
     })
   }
 
@@ -48,7 +42,7 @@ export class AppendLane {
   }
 
   get idle(): boolean {
-    return this.#turns.idle && this.#waiting.length === 0
+    return this.turns.idle && this.#waiting.length === 0
   }
 
   /**
@@ -56,7 +50,7 @@ export class AppendLane {
    * not, since a group of calls is cheaper, or where it failed: then neither was done.
    */
   read(entry: Entry, statement: (entry: Entry) => Statement): Promise<object[] | undefined> {
-    if (this.#latest > 1 || !this.idle || this.coming.expected) return Promise.resolve(undefined)
+    if (this.#latest > 1 || !this.idle || this.turns.expecting) return Promise.resolve(undefined)
     let rows: object[] | undefined
     const reading = async (client: PoolClient) => {
       rows = (await client.query<object>(statement(entry))).rows
@@ -67,7 +61,7 @@ export class AppendLane {
   push(waiting: Waiting): void {
     if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
     else waiting.reject(overloaded('Too many calls wait to be recorded; try again in a moment.'))
-    this.#turns.wake()
+    this.turns.wake()
   }
 
   /** A reading that others have come to gives way. */

@@ -83,19 +83,9 @@ export class Ledger {
     return traced('ledger wait', () => this.#appends.read(entry, statement) as Promise<Row[] | undefined>)
   }
 
-  /** Work of a tenant that a move comes right behind: the tenant's group waits for that move, a moment at most. */
-  async expecting<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
-    const arrived = this.#moves.expect(tenantId)
-    try {
-      return await work()
-    } finally {
-      setImmediate(arrived)
-    }
-  }
-
-  /** A look-up that a call's entry comes right behind, when it is answered: the group that forms meanwhile waits for it, a moment at most. */
-  beforeEntry<T>(lookUp: Promise<T>): Promise<T> {
-    return this.#appends.coming.before(lookUp)
+  /** Work that an entry comes right behind, which moves a file or only adds: the group that forms meanwhile waits for it, a moment at most. */
+  before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
+    return (kind === 'move' ? this.#moves : this.#appends).turns.before(work)
   }
 
   #commit(entry: Entry): Promise<void> {

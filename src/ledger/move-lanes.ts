@@ -41,15 +41,13 @@ const mostOfOneTenant = 5_000
  * most ten seconds.
  */
 export class MoveLanes {
+  readonly turns: Turns
   readonly #pool: Pool
   readonly #maxGroup: number
   readonly #onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
   readonly #lanes = new Map<string, Lane>()
   readonly #queues = { moves: [] as Lane[], changes: [] as Lane[], locked: [] as Lane[] }
   readonly #slots = { ...slots }
-  /** How many entries of a tenant are about to come. */
-  readonly #coming = new Map<string, number>()
-  readonly #moves: Turns
 
   constructor(parts: {
     pool: Pool
@@ -59,11 +57,10 @@ export class MoveLanes {
     this.#pool = parts.pool
     this.#maxGroup = parts.maxGroup
     this.#onWritten = parts.onWritten
-    this.#moves = new Turns({
+    this.turns = new Turns({
       most: mostTogether,
       wanted: () => this.#queues.moves.length > 0,
       turn: () => this.#turn(this.#nextTogether()),
-      more: () => this.#queues.moves.some(({ tenantId }) => this.#coming.has(tenantId)),
     })
   }
 
@@ -78,28 +75,13 @@ export class MoveLanes {
   }
 
   push(tenantId: string, job: Waiting | Change): void {
-    const lane = this.#lanes.get(tenantId) ?? this.#open(tenantId)
+    const known = this.#lanes.get(tenantId)
+    const lane: Lane = known ?? { tenantId, jobs: [], locked: false }
     if (lane.jobs.length < mostOfOneTenant) lane.jobs.push({ ...job, since: performance.now() })
     else job.reject(overloaded('Too many changes of this tenant wait to be made; try again in a moment.'))
-  }
-
-  /** An entry of the tenant is about to come, and has come, or will not, when what is given is called. */
-  expect(tenantId: string): () => void {
-    this.#coming.set(tenantId, (this.#coming.get(tenantId) ?? 0) + 1)
-    return () => {
-      const left = this.#coming.get(tenantId)! - 1
-      if (left > 0) this.#coming.set(tenantId, left)
-      else this.#coming.delete(tenantId)
-      this.#moves.arrived()
-    }
-  }
-
-  #open(tenantId: string): Lane {
-    const lane: Lane = { tenantId, jobs: [], locked: false }
+    if (known) return
     this.#lanes.set(tenantId, lane)
-    // What arrives in this turn of the event loop belongs to the first group already.
-    setImmediate(() => this.#queue(lane))
-    return lane
+    this.#queue(lane)
   }
 
   #queue(lane: Lane): void {
@@ -110,7 +92,7 @@ export class MoveLanes {
     }
     const kind = lane.locked ? 'locked' : 'run' in first ? 'changes' : 'moves'
     this.#queues[kind].push(lane)
-    if (kind === 'moves') this.#moves.wake()
+    if (kind === 'moves') this.turns.wake()
     else this.#next(kind)
   }
 

@@ -6,27 +6,34 @@ const gatherMs = 2
 /**
  * When the next group begins: at once where none is on its way and nothing is known to be about to come, so that the cost of a commit is
  * shared and none that is alone waits for a timer; and where a commit is slow, beside it, so that what arrives meanwhile does not wait for two.
+ * What is about to come is waited for once, and only what was known of when the group was first wanted.
  */
 export class Turns {
   readonly #most: number
   readonly #wanted: () => boolean
   readonly #turn: () => Promise<void>
-  readonly #more: () => boolean
   #running = 0
   #beganAt = 0
   #gathering = false
   #timer: NodeJS.Timeout | undefined
   #patience: NodeJS.Timeout | undefined
+  /** How much is about to come; and of that, what the group waits for. */
+  #coming = { left: 0 }
+  #awaited: { left: number } | undefined
 
-  constructor(parts: { most: number; wanted: () => boolean; turn: () => Promise<void>; more?: () => boolean }) {
+  constructor(parts: { most: number; wanted: () => boolean; turn: () => Promise<void> }) {
     this.#most = parts.most
     this.#wanted = parts.wanted
     this.#turn = parts.turn
-    this.#more = parts.more ?? (() => false)
   }
 
   get idle(): boolean {
     return this.#running === 0 && !this.#gathering
+  }
+
+  /** Whether anything is about to come. */
+  get expecting(): boolean {
+    return this.#coming.left > 0
   }
 
   /** That something waits for a turn. What arrives in this turn of the event loop belongs to the same group. */
@@ -38,20 +45,32 @@ export class Turns {
     }
   }
 
-  /** That what is about to come has come, or will not. */
-  arrived(): void {
-    if (this.#patience && !this.#more()) this.#gathered()
+  /** Work that something for a group comes right behind. */
+  async before<T>(work: Promise<T>): Promise<T> {
+    const coming = this.#coming
+    coming.left++
+    try {
+      return await work
+    } finally {
+      // When it is there, or will not come.
+      setImmediate(() => {
+        if (--coming.left === 0 && coming === this.#awaited) this.#gathered()
+      })
+    }
   }
 
   #gather(): void {
     this.#gathering = true
-    if (this.#wanted() && this.#more()) this.#patience = setTimeout(() => this.#gathered(), gatherMs)
-    else this.#gathered()
+    if (this.#wanted() && this.#coming.left > 0) {
+      this.#awaited = this.#coming
+      this.#coming = { left: 0 }
+      this.#patience = setTimeout(() => this.#gathered(), gatherMs)
+    } else this.#gathered()
   }
 
   #gathered(): void {
     clearTimeout(this.#patience)
-    this.#patience = undefined
+    this.#awaited = undefined
     this.#gathering = false
     this.#begin()
   }

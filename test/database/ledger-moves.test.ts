@@ -104,9 +104,9 @@ test('an upload looks for its own path in the journal of garbage, however much i
 test('work that a move was expected of holds no other up, whether it ends without one or never', async () => {
   const context = await books.context('expected')
   const ledger = books.ledger()
-  const failed = ledger.expecting(books.tenantId, () => Promise.reject(new Error('no room')))
+  const failed = ledger.before('move', Promise.reject(new Error('no room')))
   await expect(failed).rejects.toThrow('no room')
-  void ledger.expecting(books.tenantId, () => new Promise(() => {}))
+  void ledger.before('move', new Promise(() => {}))
   for (const size of [1, 2]) await ledger.commit(await books.upload(context, size))
   expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })

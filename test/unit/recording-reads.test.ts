@@ -68,7 +68,7 @@ test('beside others it is left to be read and recorded by itself, until calls co
 test('it is left likewise where a call is being looked up that will be recorded next', async () => {
   const { lane, sent } = laneOver()
   let found = () => {}
-  const lookUp = lane.coming.before(new Promise<void>((resolve) => (found = resolve)))
+  const lookUp = lane.turns.before(new Promise<void>((resolve) => (found = resolve)))
   expect(await lane.read(entry, listed)).toBeUndefined()
   found()
   await lookUp
