@@ -188,6 +188,19 @@ describe('oddities that are sound', () => {
     expect(await typeOf(basic.pdf())).toBe('pdf')
   })
 
+  test.each([
+    ['pdf', '\xef\xbb\xbf%PDF-1.4 all letters %%EOF'],
+    ['pdf', '\xef\xbb\xbf\xef\xbb\xbf%PDF-1.4 all letters %%EOF'],
+    ['ps', '%!PS all letters'],
+    ['text', '%! and 5 % more'],
+    ['eps', '%!PS-Adobe-3.0 EPSF-3.0'],
+    ['eps', '\xc5\xd0\xd3\xc6 all letters'],
+    ['rtf', '{\\rtf1 all letters}'],
+    ['text', '{"rtf": 1}'],
+  ])('a file of type %s that is all letters: %s', async (type, letters) => {
+    expect(await typeOf(Buffer.from(letters, 'latin1'))).toBe(type)
+  })
+
   test('text in UTF-16 with a mark is text, though FF FE starts MPEG sound too', async () => {
     expect(await typeOf(text.utf16le('Hello'))).toBe('text')
   })

@@ -3,10 +3,10 @@ import { checksumHolds, tarBlock } from './tar/header.js'
 
 type Begins = (head: Buffer) => boolean
 
-const at =
-  (offset: number, ...magics: string[]): Begins =>
-  (head) =>
-    magics.some((magic) => head.toString('latin1', offset, offset + magic.length) === magic)
+const at = (offset: number, ...magics: string[]): Begins => {
+  const wanted = magics.map((magic) => Buffer.from(magic, 'latin1'))
+  return (head) => wanted.some((magic) => head[offset] === magic[0] && head.subarray(offset, offset + magic.length).equals(magic))
+}
 
 /** How what may hold something inside begins: in the order in which it is recognised, what shows least last. */
 const beginnings = {
@@ -85,19 +85,21 @@ function isArj(head: Buffer): boolean {
 
 function isDisk(head: Buffer): boolean {
   const text = (offset: number, length: number) => head.toString('latin1', offset, offset + length)
-  if (/^(conectix|vhdxfile|KDMV|QFI\xfb|# Disk DescriptorFile)/.test(text(0, 24))) return true
-  if (text(64, 4) === '\x7f\x10\xda\xbe' || text(512, 8) === 'EFI PART') return true
-  if (
-    text(510, 2) === '\x55\xaa' &&
-    (text(3, 8) === 'NTFS    ' || /^FAT(12|16) {3}$/.test(text(54, 8)) || text(82, 8) === 'FAT32   ')
-  )
-    return true
-  return (
-    text(1080, 2) === '\x53\xef' &&
-    /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(text(1082, 4)) &&
-    /^[\0\x01]\0\0\0$/.test(text(1100, 4))
-  )
+  if (isNamedDisk(head) || (isBootable(head) && isVolume(head))) return true
+  return isExt(head) && /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(text(1082, 4)) && /^[\0\x01]\0\0\0$/.test(text(1100, 4))
 }
+const anyOf =
+  (...ways: Begins[]): Begins =>
+  (head) =>
+    ways.some((begins) => begins(head))
+const isNamedDisk = anyOf(
+  at(0, 'conectix', 'vhdxfile', 'KDMV', 'QFI\xfb', '# Disk DescriptorFile'),
+  at(64, '\x7f\x10\xda\xbe'),
+  at(512, 'EFI PART'),
+)
+const isBootable = at(510, '\x55\xaa')
+const isVolume = anyOf(at(3, 'NTFS    '), at(54, 'FAT12   ', 'FAT16   '), at(82, 'FAT32   '))
+const isExt = at(1080, '\x53\xef')
 
 /** The header's checksum: old tars have no magic, and text may begin like anything. */
 function isTar(head: Buffer): boolean {

@@ -27,10 +27,11 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   const family = byFamily(source, limits) ?? textLikeSignature(source)
   if (family) return binary(family)
   const sign = textSign(source)
-  const found = await fileType(source)
   if (sign && !binaryStart(source)) {
+    const found = mayBeTextual(source) ? await fileType(source) : undefined
     return found && textual.has(found.ext) && !isMereText(found.ext, source) ? binary(found.ext) : asText(source, sign)
   }
+  const found = await fileType(source)
   if (found && !textOnly.has(found.ext)) {
     const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (alias[found.ext] ?? found.ext)
     if (confirmed(type, found.ext, source)) return binary(type, found.mime)
@@ -96,6 +97,9 @@ const alias: Record<string, string> = {
 }
 
 const textual = new Set(['pdf', 'rtf', 'ps', 'eps'])
+// How these begin, behind what file-type passes over. Other text needs none of the 150 signatures that it would be compared with.
+const mayBeTextual = (source: RandomAccessSource): boolean =>
+  /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
 // `%!` may start any text.
 const isMereText = (ext: string, source: RandomAccessSource): boolean =>

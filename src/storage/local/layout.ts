@@ -14,7 +14,8 @@ import { assertBlobPath, comparePaths } from '../blob-path.js'
  * its fsync; and the tree's own order is the paths' order, so that listing needs one directory's names in memory at a time,
  * not a sort of everything (which sharding by a hash would).
  */
-const windows = [9, 11, 13]
+// The first 9, 11 and 13 characters of what has more.
+const windows = /^(((.{9})..)..)./su
 
 /** Where temporary files are. Shorter than any fan-out directory, so that it can never be one. */
 export const temporaryDirectory = '+tmp'
@@ -33,8 +34,8 @@ export function placeOf(path: string): string {
 }
 
 function fanOut(name: string): string[] {
-  const characters = name.length > 13 ? [...name] : []
-  return characters.length > 13 ? windows.map((length) => `+${characters.slice(0, length).join('')}`) : []
+  const found = windows.exec(name)
+  return found ? [`+${found[3]}`, `+${found[2]}`, `+${found[1]}`] : []
 }
 
 // '+' marks what is the store's own, '!' a name that would look so.
