@@ -122,6 +122,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     spool,
     slots,
     scanner,
+    follow: validator.follow,
     downloadCuts,
   })
   const firstRun = await bootstrap(config, database, services)

@@ -36,6 +36,7 @@ import { type BlobDoor, serveBlob } from './storage/serve-blob.js'
 import type { Tracing } from './tracing/tracing.js'
 import { megabyte } from './units.js'
 import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
+import type { FollowFile } from './validation/validator.js'
 
 interface DoorParts extends AppParts {
   services: Services
@@ -46,6 +47,7 @@ interface DoorParts extends AppParts {
   spool: Spool
   slots: UploadSlots
   scanner: VirusScanner & { url: string }
+  follow: FollowFile
   tracing: Tracing | undefined
   downloadCuts: DownloadCuts
 }
@@ -102,11 +104,12 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     rest: createRestHandler({
       schema,
       spool,
-      contextLimit: async (actor, contextKey, bodyBytes) => {
-        const remembered = contexts.remembered(actor, contextKey)?.maxFileSizeMb
-        if (remembered !== undefined && bodyBytes <= remembered * megabyte) return remembered * megabyte
+      follow: parts.follow,
+      contextRules: async (actor, contextKey, bodyBytes) => {
+        const remembered = contexts.remembered(actor, contextKey)
+        if (remembered && bodyBytes <= remembered.maxFileSizeMb * megabyte) return remembered
         const context = await contexts.findOnce(actor, contextKey)
-        return context?.status === 'active' ? context.maxFileSizeMb * megabyte : undefined
+        return context?.status === 'active' ? context : undefined
       },
       onFault: onFault('A REST request failed for a reason of ours.'),
     }),

@@ -13,6 +13,8 @@ interface WriterParts {
   handle: FileHandle
   slabs: Slabs
   digest: Digest
+  /** Is told how many bytes are in the file. */
+  onWritten?: ((bytes: number) => void) | undefined
 }
 
 /**
@@ -24,14 +26,17 @@ export class BehindWriter {
   readonly #handle: FileHandle
   readonly #slabs: Slabs
   readonly #digest: Digest
+  readonly #onWritten: WriterParts['onWritten']
+  #written = 0
   #block: Block | undefined
   #used = 0
   #writing: Promise<void> = Promise.resolve()
 
-  constructor({ handle, slabs, digest }: WriterParts) {
+  constructor({ handle, slabs, digest, onWritten }: WriterParts) {
     this.#handle = handle
     this.#slabs = slabs
     this.#digest = digest
+    this.#onWritten = onWritten
   }
 
   /** To be awaited before the next. */
@@ -80,7 +85,8 @@ export class BehindWriter {
     const block = this.#block
     if (!block) return
     const bytes = block.bytes.subarray(0, this.#used)
-    this.#writing = bothOf(writeWhole(this.#handle, bytes), this.#digest.update(bytes)).finally(block.letGo)
+    const written = writeWhole(this.#handle, bytes).then(() => this.#onWritten?.((this.#written += bytes.length)))
+    this.#writing = bothOf(written, this.#digest.update(bytes)).finally(block.letGo)
     this.#block = undefined
     this.#used = 0
     // Thrown where it is awaited next; until then it must not count as unhandled.

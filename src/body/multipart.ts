@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { AssayError } from '../errors.js'
+import type { Follow } from './content.js'
 import { refuseEncoding, unsupported } from './json.js'
 import type { Spool, Spooled } from './spool.js'
 import { watchBody } from './watch-body.js'
@@ -24,7 +25,7 @@ export interface FilePart {
   name: string | undefined
   filename: string
   /** Streams it into the spool, up to `limit()` bytes, which is asked for with every chunk. */
-  take(limit: () => number): Promise<Spooled>
+  take(limit: () => number, follow?: Follow): Promise<Spooled>
   /** Its text, cut after the bytes that a field may have. */
   text(): Promise<{ value: string; truncated: boolean }>
   skip(): void
@@ -99,10 +100,12 @@ export class Multipart {
     return {
       name,
       filename,
-      take: (limit) =>
-        this.#options.spool.take(stream, limit, Number(this.#request.headers['content-length'] ?? 0)).catch((error) => {
+      take: (limit, follow) => {
+        const expected = Number(this.#request.headers['content-length'] ?? 0)
+        return this.#options.spool.take(stream, limit, { expected, follow }).catch((error) => {
           throw error instanceof AssayError ? error : (this.#failure ?? error)
-        }),
+        })
+      },
       text: () => textOf(stream, this.#options.limits.fieldSize),
       skip: () => void stream.resume(),
     }

@@ -11,7 +11,7 @@ import { copyShared, formBytes, Slabs } from '../workers/slabs.js'
 import { Batch } from './batch.js'
 import { BehindWriter } from './behind-writer.js'
 import { chunks } from './chunks.js'
-import type { Content } from './content.js'
+import type { Content, Follow, Follower } from './content.js'
 import { doneWithChunk } from './early-collection.js'
 
 export interface SpoolOptions {
@@ -22,6 +22,13 @@ export interface SpoolOptions {
   memoryBudget?: number
   /** Whether temporary files are brought to the disk while they are judged: for a store that keeps them as they are. */
   syncAhead?: boolean
+}
+
+export interface Taking {
+  /** Bytes that are announced: what is too much for memory goes to a file from its first byte. It need not be true. */
+  expected?: number
+  /** Is asked for what looks at the file, with each block that is written, until it gives one. */
+  follow?: Follow | undefined
 }
 
 /** A measured upload. `content` is absent where the sender sent more than the limit: the rest was never kept. */
@@ -88,12 +95,12 @@ export class Spool {
   /**
    * Reads `source` to its end, or to the first byte beyond `limit()`. The limit is asked for with every chunk, since it may
    * become known only while the body streams (the `context` part may come after the file). Beyond the limit the source is destroyed.
-   * What is `expected` to be too large for memory goes to a file from its first byte; it need not be true.
    */
-  async take(source: Readable, limit: () => number, expected = 0): Promise<Spooled> {
+  async take(source: Readable, limit: () => number, { expected = 0, follow }: Taking = {}): Promise<Spooled> {
     const mostInMemory = expected > this.#memoryLimit + formBytes ? 0 : this.#memoryLimit
     const file = join(this.directory, newId('req'))
     let writer: BehindWriter | undefined
+    let follower: Follower | undefined
     const slab = expected > slabsFrom ? this.#slabs.take(expected) : undefined
     const letGo = slab?.hold()
     const hash = slab && createHash('sha256')
@@ -108,6 +115,7 @@ export class Spool {
     }
     const discard = async (): Promise<Spooled> => {
       release()
+      follower?.stop()
       await writer?.abandon()
       if (writer) await discardFile(file)
       return { sizeBytes: size, dispose: async () => {} }
@@ -128,7 +136,10 @@ export class Spool {
           continue
         }
         if (!writer) {
-          writer = new BehindWriter({ handle: await this.#create(file), slabs: this.#slabs, digest: this.#digests.begin() })
+          const handle = await this.#create(file)
+          // By then the parts before the file are known.
+          const onWritten = follow && ((bytes: number) => (follower ??= follow(file))?.written(bytes))
+          writer = new BehindWriter({ handle, slabs: this.#slabs, digest: this.#digests.begin(), onWritten })
           // More than was announced.
           if (slab) await writer.write(slab.bytes.subarray(0, size - chunk.length))
           for (const held of early.take()) await writer.write(held)
@@ -150,8 +161,9 @@ export class Spool {
         return { content: memoryContent(bytes, await sha256Of(bytes)), sizeBytes: size, dispose: async () => release() }
       }
       const { sha256, ...synced } = await writer.end({ sync: this.#syncAhead })
+      const ahead = await follower?.end()
       return {
-        content: { ...fileContent(file, size, sha256), ...synced },
+        content: { ...fileContent(file, size, sha256), ...synced, ...(ahead && { ahead }) },
         sizeBytes: size,
         dispose: () => discardFile(file),
       }

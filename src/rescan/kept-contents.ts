@@ -34,7 +34,9 @@ export class KeptContents {
   }
 
   async #fetched({ blobPath, sizeBytes, checksum }: Kept): Promise<Opened | undefined> {
-    const { content, dispose } = await this.#spool.take(await this.#storage.open(blobPath), () => sizeBytes, sizeBytes)
+    const { content, dispose } = await this.#spool.take(await this.#storage.open(blobPath), () => sizeBytes, {
+      expected: sizeBytes,
+    })
     if (content?.sha256 === checksum) return { content, dispose }
     await dispose()
     return undefined

@@ -4,18 +4,20 @@ import type { Call } from '../admission/call.js'
 import type { Spool } from '../body/spool.js'
 import { AssayError, badUserInput, notFound } from '../errors.js'
 import { publicError } from '../public-error.js'
+import type { FollowFile } from '../validation/validator.js'
 import { nextPage, sendError, sendSuccess } from './envelope.js'
 import { loadOperations } from './operations.js'
 import { RouteTree } from './route-tree.js'
 import { type Route, routes } from './routes.js'
-import { type ContextLimit, readUpload } from './upload-form.js'
+import { type ContextRules, readUpload } from './upload-form.js'
 import { coerceVariables, type Inquiry, type RawValue, readMembers, readQuery } from './variables.js'
 
 /** What the REST layer is handed. It knows the schema, and nothing of the rooms behind it. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
-  contextLimit: ContextLimit
+  contextRules: ContextRules
+  follow: FollowFile
   /** Called with what is not the caller's fault. */
   onFault(error: unknown, call: Call): void
 }

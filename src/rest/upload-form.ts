@@ -1,11 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Actor } from '../auth/actor.js'
+import type { Follow } from '../body/content.js'
 import { IncomingFile, spooledWithin } from '../body/incoming-file.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../body/json-numbers.js'
 import { type FilePart, Multipart } from '../body/multipart.js'
 import type { Spool, Spooled } from '../body/spool.js'
 import { wantBody } from '../body/watch-body.js'
 import { badUserInput, type FieldFault } from '../errors.js'
+import { megabyte } from '../units.js'
+import type { FollowFile } from '../validation/validator.js'
 import { type Inquiry, type RawValue, unknownNames } from './variables.js'
 
 const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }
@@ -17,8 +20,9 @@ interface UploadFormOptions {
   idleMs: number
   /** The names that may be sent beside the file. */
   fields: readonly string[]
-  /** Bytes that the context of that key allows: from then on the stream is held to it. Undefined where there is no such context. */
-  limitOf: (contextKey: string) => Promise<number | undefined>
+  /** Of the context of that key: from then on the stream is held to them. Undefined where there is no such context. */
+  rulesOf: (contextKey: string) => Promise<Rules | undefined>
+  follow: Follow
 }
 
 /** A REST upload (spec §4): one file and a few small fields, in any order. The file streams into the spool as it comes. */
@@ -29,6 +33,7 @@ export class UploadForm {
   cut = false
   readonly #options: UploadFormOptions
   #limit: number
+  #isScanned = false
   #spooled: Spooled | undefined
   #files = 0
   readonly #pending: Promise<unknown>[] = []
@@ -93,7 +98,10 @@ export class UploadForm {
   }
 
   async #receive(file: FilePart): Promise<void> {
-    const spooled = await file.take(() => this.#limit)
+    const spooled = await file.take(
+      () => this.#limit,
+      (path) => (this.#isScanned ? this.#options.follow(path) : undefined),
+    )
     this.#spooled = spooled
     this.cut = !spooled.content
     const incoming = new IncomingFile(file.filename, async (limit) => spooledWithin(spooled, limit()), spooled.sizeBytes)
@@ -117,9 +125,12 @@ export class UploadForm {
     this.values.set(name, name === 'metadata' ? this.#json(name, value) : { value, from: 'text' })
     if (name === 'context')
       this.#pending.push(
-        this.#options.limitOf(value).then(
-          // An unknown context keeps nothing, so that nothing more need be received.
-          (limit) => void (this.#limit = Math.min(limit ?? 0, this.#options.ceiling)),
+        this.#options.rulesOf(value).then(
+          (rules) => {
+            // An unknown context keeps nothing, so that nothing more need be received.
+            this.#limit = Math.min((rules?.maxFileSizeMb ?? 0) * megabyte, this.#options.ceiling)
+            this.#isScanned = rules?.scanForViruses ?? false
+          },
           () => {},
         ),
       )
@@ -154,28 +165,35 @@ export class UploadForm {
 
 interface UploadParts {
   spool: Spool
-  contextLimit: ContextLimit
+  contextRules: ContextRules
+  follow: FollowFile
 }
 
-/** Bytes that a context allows; undefined where it takes none. The body has `bodyBytes`, where that is known. */
-export type ContextLimit = (actor: Actor, contextKey: string, bodyBytes: number) => Promise<number | undefined>
+interface Rules {
+  maxFileSizeMb: number
+  scanForViruses: boolean
+}
+
+/** What a context asks of files; undefined where it takes none. The body has `bodyBytes`, where that is known. */
+export type ContextRules = (actor: Actor, contextKey: string, bodyBytes: number) => Promise<Rules | undefined>
 
 /** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
 export async function readUpload<T>(
-  { spool, contextLimit }: UploadParts,
+  { spool, contextRules, follow }: UploadParts,
   { request, response, call, operation }: Inquiry,
   actor: Actor,
   work: (raw: Map<string, RawValue>) => Promise<T>,
 ): Promise<T> {
   const { uploads } = call.admission
   wantBody(request, response)
+  const bodyBytes = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   const form = await UploadForm.read(request, {
     spool,
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
-    limitOf: (contextKey) =>
-      contextLimit(actor, contextKey, Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)),
+    rulesOf: (contextKey) => contextRules(actor, contextKey, bodyBytes),
+    follow: (path) => follow({ path, size: bodyBytes, owner: actor.tenantId }),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()

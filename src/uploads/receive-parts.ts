@@ -58,7 +58,7 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
   try {
     while (!body.ended) {
       const part = Readable.from(body.part(), { objectMode: false })
-      const spooled = await spool.take(part, () => Number.POSITIVE_INFINITY, expected - body.received)
+      const spooled = await spool.take(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
       try {
         await keeping
         if (checksum) refuseMismatch(checksum, cut)

@@ -1,5 +1,6 @@
 import type { Recognition } from '../formats/detect/detect.js'
 import type { FormatVerdict } from '../formats/format.js'
+import type { Ahead } from '../formats/random-access-source.js'
 import type { EngineSetup, Scanned } from '../scanner/yara/scanning.js'
 import type { WorkerFailure } from '../workers/work.js'
 
@@ -10,6 +11,7 @@ export interface Job {
   extension: string
   blank: boolean
   deadlineMs: number
+  ahead?: Ahead | undefined
   /** With what it is scanned by the same worker, where it is to be; damage does not keep a lenient context from it. */
   scan?: { setup: EngineSetup; damaged: boolean }
 }

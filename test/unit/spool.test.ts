@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
 import { Spool } from '../../src/body/spool.js'
 import { noise } from '../contract/contents.js'
 
@@ -23,7 +24,7 @@ afterEach(async () => {
 
 const large = noise(5_000_000)
 const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
-  spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, expected)
+  spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 test.each([true, false])(
@@ -132,7 +133,32 @@ test('chunks that were taken do not pile up', async () => {
       most = Math.max(most, held() - before)
     }
   }
-  const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, 100_000_000)
+  const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
+    expected: 100_000_000,
+  })
   expect(most).toBeLessThan(20_000_000)
   await dispose()
+})
+
+test('what follows a file that goes to the disk is told what is there of it, and what it knows comes with the content', async () => {
+  await open(false)
+  const told: number[] = []
+  const ahead = { scanned: 1, plain: 2 }
+  const follower = { written: (bytes: number) => void told.push(bytes), end: async () => ahead, stop: () => {} }
+  const follow = (path: string) => (statSync(path).size < 1_000_000 ? undefined : follower)
+  const whole = Readable.from(Array(20).fill(Buffer.alloc(100_000)), { objectMode: false })
+  const { content, dispose } = await spool.take(whole, () => Number.POSITIVE_INFINITY, { expected: 10_000_000, follow })
+  expect(content).toMatchObject({ size: 2_000_000, ahead })
+  expect(told.every((bytes) => bytes >= 1_000_000)).toBe(true)
+  expect(told.at(-1)).toBe(2_000_000)
+  await dispose()
+})
+
+test('what follows a file is stopped where that is too large', async () => {
+  await open(false)
+  const stop = jest.fn()
+  const follow = () => ({ written: () => {}, end: () => Promise.reject(new Error('it is not asked')), stop })
+  const whole = Readable.from(Array(20).fill(Buffer.alloc(100_000)), { objectMode: false })
+  const { content } = await spool.take(whole, () => 1_900_000, { expected: 10_000_000, follow })
+  expect([content, stop.mock.calls.length]).toEqual([undefined, 1])
 })

@@ -134,9 +134,9 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
   let utf8 = true
   let odd = 0
   let firstOdd = -1
-  let at = 0
+  let at = source.ahead?.plain ?? 0
   let carry: Buffer = Buffer.alloc(0)
-  for (const chunk of source.chunks(0, lastOfText(source))) {
+  for (const chunk of source.chunks(at, lastOfText(source))) {
     checkDeadline(limits)
     const here = oddControls(chunk)
     if (here > 0 && firstOdd < 0) firstOdd = at + chunk.findIndex(isOddControl)
@@ -149,6 +149,12 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
     carry = Buffer.from(bytes.subarray(whole.length))
   }
   return { utf8: utf8 && carry.length === 0, odd, firstOdd }
+}
+
+/** How many bytes at the beginning of `bytes` are such as `surveyBytes` would find nothing of: as far as the last whole character, or none. */
+export function plainBytes(bytes: Buffer): number {
+  const whole = wholeCharacters(bytes)
+  return oddControls(whole) === 0 && isUtf8(whole) ? whole.length : 0
 }
 
 function lastOfText(source: RandomAccessSource): number {

@@ -1,4 +1,4 @@
-import { FileSource, MemorySource, type RandomAccessSource } from '../../formats/random-access-source.js'
+import { type Ahead, FileSource, MemorySource, type RandomAccessSource } from '../../formats/random-access-source.js'
 import type { WorkerCall } from '../../workers/work.js'
 import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../virus-scanner.js'
@@ -13,7 +13,7 @@ export interface EngineSetup {
   limits: UnpackLimits
 }
 
-export type ScanJob = EngineSetup & { path: string | undefined; size: number }
+export type ScanJob = EngineSetup & { path: string | undefined; size: number; ahead?: Ahead | undefined }
 
 /** A fault is ours, or the engine's. */
 export type Scanned = ScanVerdict | { fault: string }
@@ -25,7 +25,7 @@ export interface EngineFacts {
 
 let engine: { id: string; opened: Promise<YaraEngine> } | undefined
 
-function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
+export function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
   if (engine?.id !== id) {
     // Of memory that is shared no decoder takes a view.
     const rules = settings ? (JSON.parse(Buffer.from(settings).toString()) as RuleSource[]) : []
@@ -51,7 +51,7 @@ export async function describeEngine(setup: EngineSetup, { settings }: WorkerCal
 export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
   let file: FileSource | undefined
   try {
-    file = job.path === undefined ? undefined : new FileSource(job.path)
+    file = job.path === undefined ? undefined : new FileSource(job.path, '', job.ahead)
     return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
     return { fault: (error as Error).message }
