@@ -1,6 +1,9 @@
 import type { Queries } from '../db/client.js'
 import { TenantBatches } from '../db/tenant-batches.js'
 import { unseen } from '../db/unseen.js'
+import { recordingFound } from '../ledger/append.js'
+import type { Entry } from '../ledger/entry.js'
+import type { Statement } from '../ledger/statement.js'
 import type { File } from './file.type.js'
 import { contextJoin, fileColumns, fileJoins, lastingColumns } from './file-list.js'
 
@@ -15,14 +18,18 @@ export type KeptFile = Stored &
 
 /** Files by id. */
 export class FileLookup<Found extends KeptFile> {
+  /** One file by the statement that records its call. */
+  readonly recording: (tenantId: string, fileId: string) => (entry: Entry) => Statement
   readonly #database: Queries
   readonly #statement: { name: string; text: string }
   readonly #batches: TenantBatches<{ tenantId: string; fileId: string }, Found>
 
   private constructor(database: Queries, { name, columns, joins }: { name: string; columns: string; joins: string }) {
     this.#database = database
-    const text = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins} WHERE f.tenant_id = $1 AND f.file_id = ANY(${unseen('$2')})`
-    this.#statement = { name, text }
+    const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins} WHERE f.tenant_id =`
+    this.#statement = { name, text: `${source} $1 AND f.file_id = ANY(${unseen('$2')})` }
+    this.recording = (tenantId, fileId) =>
+      recordingFound(name, (values) => `${source} $${values.push(tenantId)} AND f.file_id = $${values.push(fileId)}`)
     this.#batches = new TenantBatches(async (tenantId, asked) => {
       const found = await this.findAll(tenantId, [...new Set(asked.map(({ fileId }) => fileId))])
       return asked.map(({ fileId }) => found.get(fileId) ?? null)

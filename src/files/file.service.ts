@@ -62,7 +62,17 @@ export class FileService {
 
   /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
   async get(attempt: Attempt, fileId: string): Promise<File> {
-    return unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
+    const recorded = this.#readsAlone && (await this.#getRecorded(attempt, fileId))
+    return recorded || unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
+  }
+
+  /** By the statement that records the call; undefined where that is for the two to do by themselves, a refusal too. */
+  async #getRecorded(attempt: Attempt, fileId: string): Promise<File | undefined> {
+    const { tenantId, contexts } = attempt.actor
+    if (contexts || !isId('file', fileId)) return undefined
+    const isOpen = ([file]: ShownFile[]) => file !== undefined && file.quarantinedAt === null
+    const rows = await this.#recorded<ShownFile>(attempt, this.#shown.recording(tenantId, fileId), { fileId, isRecorded: isOpen })
+    return rows?.[0]
   }
 
   async #find<Found extends KeptFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
@@ -132,7 +142,8 @@ export class FileService {
     const search = await this.#searchOf(attempt, asked)
     if (!search || isPlain(search)) {
       const place = placeOf('file', { page, pageSize, after })
-      return search ? this.#list.page(search, place, (reading) => this.#recorded(attempt, reading)) : pageOf<File>([], 0, place)
+      if (!search) return pageOf<File>([], 0, place)
+      return this.#list.page(search, place, this.#readsAlone ? (reading) => this.#recorded(attempt, reading) : undefined)
     }
     const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
@@ -140,13 +151,22 @@ export class FileService {
     return pageOf(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
-  /** A replica records nothing. */
-  async #recorded<Row extends object>(attempt: Attempt, reading: (entry: Entry) => Statement): Promise<Row[] | undefined> {
-    if (this.#db.replica) return undefined
-    const entry = attempt.succeed()
-    const rows = entry.call && (await this.#ledger.read<Row>(entry, reading))
-    if (!rows) attempt.reopen()
-    return rows
+  /** Whether a call's look-up and its record may be one statement. A replica records nothing. */
+  get #readsAlone(): boolean {
+    return this.#ledger.isAlone && !this.#db.replica
+  }
+
+  /** What is read by the statement that records the call; undefined where it was not recorded. */
+  async #recorded<Row extends object>(
+    attempt: Attempt,
+    reading: (entry: Entry) => Statement,
+    { fileId = null, isRecorded = () => true }: { fileId?: string | null; isRecorded?: (rows: Row[]) => boolean } = {},
+  ): Promise<Row[] | undefined> {
+    const { call } = attempt.succeed()
+    const rows = call && (await this.#ledger.read<Row>({ call: { ...call, fileId } }, reading, isRecorded))
+    if (rows && isRecorded(rows)) return rows
+    attempt.reopen()
+    return undefined
   }
 
   async connection(

@@ -17,8 +17,8 @@ export class AppendLane {
   readonly #maxWaiting: number
   readonly #onWritten: (group: Waiting[]) => Promise<void>
   #waiting: Waiting[] = []
-  /** How many there were in the latest group. */
-  #latest = 0
+  /** How many came together of late: as many as in the largest group, one less with each since. */
+  #together = 0
 
   constructor(parts: {
     pool: Pool
@@ -45,15 +45,25 @@ export class AppendLane {
     return this.turns.idle && this.#waiting.length === 0
   }
 
+  /** Whether calls come one at a time, and an entry now would be all of its group. */
+  get isAlone(): boolean {
+    return this.#together <= 1 && this.idle && !this.turns.expecting
+  }
+
   /**
    * Records the entry by the statement that reads, where calls come one at a time: one round trip and not two. Undefined where they do
-   * not, since a group of calls is cheaper, or where it failed: then neither was done.
+   * not, since a group of calls is cheaper, or where it failed: then neither was done. `isRecorded` says what rows show of the record.
    */
-  read(entry: Entry, statement: (entry: Entry) => Statement): Promise<object[] | undefined> {
-    if (this.#latest > 1 || !this.idle || this.turns.expecting) return Promise.resolve(undefined)
+  read(
+    entry: Entry,
+    statement: (entry: Entry) => Statement,
+    isRecorded: (rows: object[]) => boolean = () => true,
+  ): Promise<object[] | undefined> {
+    if (!this.isAlone) return Promise.resolve(undefined)
     let rows: object[] | undefined
     const reading = async (client: PoolClient) => {
       rows = (await client.query<object>(statement(entry))).rows
+      return isRecorded(rows)
     }
     return new Promise((resolve, reject) => this.push({ entry, reading, resolve: () => resolve(rows), reject }))
   }
@@ -67,7 +77,7 @@ export class AppendLane {
   /** A reading that others have come to gives way. */
   #nextGroup(): Waiting[] {
     const group = this.#waiting.splice(0, this.#maxGroup)
-    this.#latest = group.length
+    this.#together = Math.max(group.length, this.#together - 1)
     if (group.length === 1) return group
     for (const { reading, resolve } of group) if (reading) resolve()
     return group.filter(({ reading }) => !reading)
@@ -99,7 +109,9 @@ export class AppendLane {
     for (let attempt = 1; ; attempt++)
       try {
         await commitGroup(client, group.map(undoneWhereRefused), async (on, part) => {
-          await (part[0]!.reading?.(on) ?? on.query(appendStatement(part.map(({ entry }) => entry))))
+          const [{ reading, resolve }] = part as [Waiting]
+          if (!reading) await on.query(appendStatement(part.map(({ entry }) => entry)))
+          else if (!(await reading(on))) return resolve()
           answered.push(this.#onWritten(part))
         })
         return answered

@@ -7,14 +7,17 @@ import { type Statement, Unwritable } from './statement.js'
 
 const counts = usageColumns.join(', ')
 
-// A tenant that was deleted meanwhile has no log any more; its counts are dropped by the fold.
-const parts = `calls AS (
+/** `found`: of the one file there, if any, to whose context the call belongs. */
+const partsOf = (found?: string) => `calls AS (
   INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at)
-  SELECT call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at
-  FROM jsonb_populate_recordset(NULL::call_logs, $1::jsonb) c WHERE EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = c.tenant_id)),
+  SELECT call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, ${found ? '"contextKey"' : 'context_key'}, error_code, error_message, validation, ip_address, user_agent, created_at
+  FROM jsonb_populate_recordset(NULL::call_logs, $1::jsonb) c ${found ?? ''} WHERE EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = c.tenant_id)),
 used AS (
   INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, ${counts})
-  SELECT tenant_id, api_key_id, context_id, hour, ${counts} FROM jsonb_populate_recordset(NULL::usage_deltas, $2::jsonb))`
+  SELECT tenant_id, api_key_id, ${found ? '"contextId"' : 'context_id'}, hour, ${counts} FROM jsonb_populate_recordset(NULL::usage_deltas, $2::jsonb) ${found ?? ''})`
+// A tenant that was deleted meanwhile has no log any more; its counts are dropped by the fold.
+const parts = partsOf()
+const partsOfFound = partsOf('CROSS JOIN (SELECT "contextId", "contextKey" FROM found WHERE "quarantinedAt" IS NULL) found')
 const downloaded = `INSERT INTO download_deltas (tenant_id, file_id, times, last_at)
 SELECT tenant_id, file_id, times, last_at FROM jsonb_populate_recordset(NULL::download_deltas, $3::jsonb)`
 const text = `WITH ${parts} ${downloaded}`
@@ -25,6 +28,18 @@ export const recordingStatement =
   (entry: Entry): Statement => {
     const values = appendStatement([entry]).values.slice(0, 2)
     return { name: `recording-${name}`, text: `WITH ${parts} ${text(values)}`, values }
+  }
+
+/** The same for the one file that `text` finds: its call is not recorded where it is not there, or is quarantined. */
+export const recordingFound =
+  (name: string, text: (values: unknown[]) => string) =>
+  (entry: Entry): Statement => {
+    const values = appendStatement([entry]).values.slice(0, 2)
+    return {
+      name: `recording-${name}`,
+      text: `WITH found AS MATERIALIZED (${text(values)}), ${partsOfFound} SELECT * FROM found`,
+      values,
+    }
   }
 
 /** Entries of any tenants that only add, as one statement: no lock is waited for, and one commit is shared. */

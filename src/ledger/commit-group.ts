@@ -8,8 +8,8 @@ import { Unwritable } from './statement.js'
 /** An entry and the call that waits for it. */
 export interface Waiting {
   entry: Entry
-  /** Records it by the statement that reads for its call, if it is all that is recorded at the time. */
-  reading?: (client: PoolClient) => Promise<void>
+  /** Records it, if it should be, by the statement that reads for its call, where nothing else is recorded at the time. */
+  reading?: (client: PoolClient) => Promise<boolean>
   resolve: () => void
   reject: (error: unknown) => void
 }

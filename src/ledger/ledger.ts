@@ -75,12 +75,21 @@ export class Ledger {
     return traced('ledger wait', () => this.#commit(entry))
   }
 
+  /** Whether `read` would be of use. */
+  get isAlone(): boolean {
+    return this.#appends.isAlone
+  }
+
   /**
    * What the entry's call reads, by the statement that records it: it is durable when the rows are there. Undefined where both are better
    * done by themselves, and were not done; rejects where it is in doubt.
    */
-  read<Row extends object>(entry: Entry, statement: (entry: Entry) => Statement): Promise<Row[] | undefined> {
-    return traced('ledger wait', () => this.#appends.read(entry, statement) as Promise<Row[] | undefined>)
+  read<Row extends object>(
+    entry: Entry,
+    statement: (entry: Entry) => Statement,
+    isRecorded?: (rows: Row[]) => boolean,
+  ): Promise<Row[] | undefined> {
+    return traced('ledger wait', () => this.#appends.read(entry, statement, isRecorded as never) as Promise<Row[] | undefined>)
   }
 
   /** Work that an entry comes right behind, which moves a file or only adds: the group that forms meanwhile waits for it, a moment at most. */
