@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { newId } from '../../src/ids.js'
+import { moveStatement } from '../../src/ledger/move.js'
 import { Books } from '../support/accounting.js'
 
 let books: Books
@@ -30,4 +31,29 @@ test('what a report says of its file is kept without reading other files, howeve
   await client.query('ROLLBACK')
   await client.end()
   expect(rows).toEqual([{ scans: 0 }])
+})
+
+test('a file has the traits of its first report from the start, without being read again, and those of the next one after', async () => {
+  const upload = await books.upload(await books.context('traits'), 1)
+  const { file } = upload.upload!
+  file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }
+  const client = await books.database.dedicated('assay test')
+  const traits = async () => (await client.query('SELECT traits FROM files WHERE file_id = $1', [file.fileId])).rows[0]?.traits
+  await client.query('BEGIN')
+  await client.query(moveStatement(books.tenantId, [upload]))
+  const { rows } = await client.query(`SELECT n_tup_upd::int AS updates FROM pg_stat_xact_user_tables WHERE relname = 'files'`)
+  expect(rows).toEqual([{ updates: 0 }])
+  await client.query('COMMIT')
+  expect(await traits()).toBe(64)
+  const clean = {
+    rulesVersion: 1,
+    checks: ['blank_file', 'corrupt_file', 'virus_detected'].map((check) => ({ check, outcome: 'passed' })),
+  }
+  await client.query('INSERT INTO validation_reports (tenant_id, file_id, validated_at, report) VALUES ($1, $2, now(), $3)', [
+    books.tenantId,
+    file.fileId,
+    clean,
+  ])
+  expect(await traits()).toBe(0)
+  await client.end()
 })

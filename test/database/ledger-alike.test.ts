@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import pg from 'pg'
+import type { Entry } from '../../src/ledger/entry.js'
+import { movesJson } from '../../src/ledger/move.js'
+import { Books } from '../support/accounting.js'
+import { seeded } from '../support/samples/mutations.js'
+
+let books: Books
+let client: pg.Client
+beforeAll(async () => {
+  books = await Books.open({ quotaMb: 3 })
+  client = new pg.Client({ connectionString: books.url })
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await books.close()
+})
+
+const megabyte = 1 << 20
+
+/** What a group leaves behind, but for what the clock and chance put there. */
+async function left(moves: string): Promise<{ refusals: unknown[]; journal: unknown }> {
+  await client.query('SAVEPOINT before')
+  const { rows } = await client.query(`SELECT ledger_move_3($1, $2::jsonb) AS refusals`, [books.tenantId, moves])
+  const after = await client.query(`SELECT
+    (SELECT jsonb_agg(to_jsonb(f) ORDER BY file_id) FROM files f) AS files,
+    (SELECT jsonb_agg(to_jsonb(t) ORDER BY context_id) FROM file_totals t) AS totals,
+    (SELECT jsonb_agg(to_jsonb(r) ORDER BY context_id, uploaded_by, from_id) FROM file_ranges r) AS ranges,
+    (SELECT jsonb_agg(jsonb_build_array(files, bytes, journal_length, quota_level)) FROM tenant_heads) AS head,
+    (SELECT jsonb_agg(jsonb_build_array(context_id, quota_level) ORDER BY context_id) FROM file_contexts) AS levels,
+    (SELECT jsonb_agg(jsonb_build_array(type, subject, context_key) ORDER BY sequence) FROM journal) AS journal,
+    (SELECT jsonb_agg(blob_path ORDER BY blob_path) FROM blob_garbage) AS garbage,
+    (SELECT jsonb_agg(to_jsonb(u) - 'delta_id' ORDER BY api_key_id, context_id) FROM usage_deltas u) AS usage,
+    (SELECT jsonb_agg(to_jsonb(a) ORDER BY grain, bucket, audit_type, action) FROM audit_counters a) AS audited,
+    (SELECT jsonb_agg(to_jsonb(c) ORDER BY call_id) FROM call_logs c) AS calls`)
+  await client.query('ROLLBACK TO SAVEPOINT before')
+  return { refusals: rows[0].refusals, ...after.rows[0] }
+}
+
+test('uploads that are alike are judged together as they are one by one', async () => {
+  const below = seeded(20261123)
+  const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
+  const contexts = await Promise.all(['one', 'two'].map((name) => books.context(name, 1)))
+  const keys = [books.key, await books.addKey()]
+  const seen = { taken: 0, refused: 0, noticed: 0 }
+  for (let round = 0; round < 150; round++) {
+    const mixed = oneOf(false, false, true)
+    const entries: Entry[] = []
+    for (let n = 1 + below(7); n > 0; n--) {
+      const entry = await books.upload(
+        mixed ? oneOf(...contexts) : contexts[0]!,
+        oneOf(0, 1, 1000, megabyte >> 3),
+        mixed ? oneOf(...keys) : books.key,
+      )
+      if (below(40) === 0) entry.upload!.file.rulesVersion = 2
+      if (below(40) === 0) entry.upload!.file.blobPath += '/swept'
+      if (below(40) === 0) entry.upload!.file.contextId = 'ctx_none'
+      entries.push(entry)
+    }
+    const moves = JSON.parse(movesJson(entries))
+    await client.query('BEGIN')
+    await client.query('UPDATE tenant_heads SET bytes = $1, quota_level = $2', [below(4) * megabyte, oneOf(0, 0, 80, 95, 100)])
+    await client.query('UPDATE tenants SET status = $1', [below(20) === 0 ? 'suspended' : 'active'])
+    await client.query('UPDATE api_keys SET status = $1 WHERE api_key_id = $2', [
+      below(20) === 0 ? 'disabled' : 'active',
+      books.key.id,
+    ])
+    for (const { contextId } of contexts) {
+      await client.query('UPDATE file_totals SET bytes = $1 WHERE context_id = $2', [
+        oneOf(0, 0, below(megabyte), Math.floor(megabyte * 0.79), megabyte),
+        contextId,
+      ])
+      await client.query('UPDATE file_contexts SET status = $1, quota_level = $2 WHERE context_id = $3', [
+        below(20) === 0 ? 'disabled' : 'active',
+        oneOf(0, 0, 0, 80, 95, 100),
+        contextId,
+      ])
+    }
+    const together = await left(JSON.stringify(moves))
+    // A list of deletions, though it is empty, has each upload judged by itself.
+    const singly = await left(JSON.stringify({ ...moves, deletions: [] }))
+    await client.query('ROLLBACK')
+    expect(together).toEqual(singly)
+    seen[together.refusals.length > 0 ? 'refused' : 'taken']++
+    if (JSON.stringify(together.journal).includes('quota')) seen.noticed++
+  }
+  for (const times of Object.values(seen)) expect(times).toBeGreaterThan(10)
+})
+
+test('an audit entry is counted in its hour, its day and the total', async () => {
+  const { contextId, contextKey, rulesAt } = await books.context('counted')
+  const entries = await Promise.all([1, 2, 3].map((size) => books.upload({ contextId, contextKey, rulesAt }, size)))
+  await Promise.all(entries.map((entry) => books.ledger().commit(entry)))
+  const counted = await books.rows(
+    `SELECT grain, sum(entries)::int AS entries FROM audit_counters WHERE tenant_id = $1 GROUP BY 1 ORDER BY 1`,
+    [books.tenantId],
+  )
+  expect(counted).toEqual(['day', 'hour', 'total'].map((grain) => ({ grain, entries: 3 })))
+})
