@@ -3,6 +3,7 @@ import type { Digest } from '../workers/digests.js'
 import { copyShared, type Slabs } from '../workers/slabs.js'
 
 const blockBytes = 512 * 1024
+const syncedBytes = 16 * 1024 * 1024
 
 interface Block {
   bytes: Buffer
@@ -13,6 +14,8 @@ interface WriterParts {
   handle: FileHandle
   slabs: Slabs
   digest: Digest
+  /** Whether it is brought to the disk, beginning while more is received. */
+  sync: boolean
   /** Is told how many bytes are in the file. */
   onWritten?: ((bytes: number) => void) | undefined
 }
@@ -27,15 +30,21 @@ export class BehindWriter {
   readonly #slabs: Slabs
   readonly #digest: Digest
   readonly #onWritten: WriterParts['onWritten']
+  readonly #sync: boolean
   #written = 0
+  #syncBegun = 0
+  /** Of what failed to be written, the system reports only once. */
+  #synced: Promise<void> | undefined
+  #isSyncing = false
   #block: Block | undefined
   #used = 0
   #writing: Promise<void> = Promise.resolve()
 
-  constructor({ handle, slabs, digest, onWritten }: WriterParts) {
+  constructor({ handle, slabs, digest, sync, onWritten }: WriterParts) {
     this.#handle = handle
     this.#slabs = slabs
     this.#digest = digest
+    this.#sync = sync
     this.#onWritten = onWritten
   }
 
@@ -51,15 +60,15 @@ export class BehindWriter {
     }
   }
 
-  /** Gives the digest of all that was written. With `sync` not all of it is on the disk yet: that is what `synced` waits for. */
-  async end({ sync }: { sync: boolean }): Promise<{ sha256: string; synced?: Promise<void> }> {
+  /** Gives the digest of all that was written. Where it is synced, not all of it is on the disk yet: that is what `synced` waits for. */
+  async end(): Promise<{ sha256: string; synced?: Promise<void> }> {
     await this.#flush()
     await this.#writing
-    if (!sync) {
+    if (!this.#sync) {
       await this.#handle.close()
       return { sha256: await this.#digest.end() }
     }
-    const synced = this.#handle.datasync().finally(() => this.#handle.close())
+    const synced = bothOf(this.#synced ?? Promise.resolve(), this.#handle.datasync()).finally(() => this.#handle.close())
     // Not awaited where the file is refused.
     synced.catch(() => {})
     return { sha256: await this.#digest.end(), synced }
@@ -85,12 +94,25 @@ export class BehindWriter {
     const block = this.#block
     if (!block) return
     const bytes = block.bytes.subarray(0, this.#used)
-    const written = writeWhole(this.#handle, bytes).then(() => this.#onWritten?.((this.#written += bytes.length)))
+    const written = writeWhole(this.#handle, bytes).then(() => this.#hasWritten(bytes.length))
     this.#writing = bothOf(written, this.#digest.update(bytes)).finally(block.letGo)
     this.#block = undefined
     this.#used = 0
     // Thrown where it is awaited next; until then it must not count as unhandled.
     this.#writing.catch(() => {})
+  }
+
+  #hasWritten(bytes: number): void {
+    this.#written += bytes
+    this.#onWritten?.(this.#written)
+    if (!this.#sync || this.#isSyncing || this.#written - this.#syncBegun < syncedBytes) return
+    this.#syncBegun = this.#written
+    this.#isSyncing = true
+    const begun = this.#handle.datasync().finally(() => {
+      this.#isSyncing = false
+    })
+    this.#synced = bothOf(this.#synced ?? Promise.resolve(), begun)
+    this.#synced.catch(() => {})
   }
 }
 

@@ -139,7 +139,13 @@ export class Spool {
           const handle = await this.#create(file)
           // By then the parts before the file are known.
           const onWritten = follow && ((bytes: number) => (follower ??= follow(file))?.written(bytes))
-          writer = new BehindWriter({ handle, slabs: this.#slabs, digest: this.#digests.begin(), onWritten })
+          writer = new BehindWriter({
+            handle,
+            slabs: this.#slabs,
+            digest: this.#digests.begin(),
+            sync: this.#syncAhead,
+            onWritten,
+          })
           // More than was announced.
           if (slab) await writer.write(slab.bytes.subarray(0, size - chunk.length))
           for (const held of early.take()) await writer.write(held)
@@ -160,7 +166,7 @@ export class Spool {
         const bytes = held.length === 1 ? held[0]! : Buffer.concat(held, size)
         return { content: memoryContent(bytes, await sha256Of(bytes)), sizeBytes: size, dispose: async () => release() }
       }
-      const { sha256, ...synced } = await writer.end({ sync: this.#syncAhead })
+      const { sha256, ...synced } = await writer.end()
       const ahead = await follower?.end()
       return {
         content: { ...fileContent(file, size, sha256), ...synced, ...(ahead && { ahead }) },

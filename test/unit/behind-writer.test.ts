@@ -1,0 +1,52 @@
+import type { FileHandle } from 'node:fs/promises'
+import { expect, jest, test } from '@jest/globals'
+import { BehindWriter } from '../../src/body/behind-writer.js'
+import { Slabs } from '../../src/workers/slabs.js'
+
+const digest = { update: async () => {}, end: async () => 'digest', drop: () => {} }
+
+/** A file whose syncs end in turn as these say. */
+function fileOf(...syncs: (() => Promise<void>)[]) {
+  const datasync = jest.fn(() => syncs.shift()!())
+  const close = jest.fn(async () => {})
+  const write = async (bytes: Buffer, at: number) => ({ bytesWritten: bytes.length - at })
+  return { datasync, close, handle: { datasync, close, write } as unknown as FileHandle }
+}
+
+async function written(handle: FileHandle, megabytes: number, sync = true) {
+  const writer = new BehindWriter({ handle, slabs: new Slabs(0), digest, sync })
+  for (let each = 0; each < megabytes; each++) await writer.write(Buffer.alloc(1_048_576))
+  return writer.end()
+}
+
+const done = async () => {}
+const fails = () => Promise.reject(new Error('EIO'))
+
+test('a long file is brought to the disk while it is received, and to its end behind it', async () => {
+  const { handle, datasync, close } = fileOf(done, done, done)
+  const { synced } = await written(handle, 40)
+  await synced
+  expect([datasync.mock.calls.length, close.mock.calls.length]).toEqual([3, 1])
+})
+
+test('one sync begins when the one before has ended', async () => {
+  let end = () => {}
+  const { handle, datasync } = fileOf(() => new Promise((resolve) => (end = resolve)), done)
+  const { synced } = await written(handle, 60)
+  expect(datasync.mock.calls.length).toBe(2)
+  end()
+  await synced
+})
+
+test('what failed on the way counts, though the last sync succeeds', async () => {
+  const { handle, close } = fileOf(fails, done, done)
+  const { synced } = await written(handle, 40)
+  await expect(synced).rejects.toThrow('EIO')
+  expect(close.mock.calls.length).toBe(1)
+})
+
+test('where it need not be on the disk, nothing is synced', async () => {
+  const { handle, datasync } = fileOf()
+  expect(await written(handle, 40, false)).toEqual({ sha256: 'digest' })
+  expect(datasync.mock.calls.length).toBe(0)
+})
