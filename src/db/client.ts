@@ -3,6 +3,7 @@ import pg from 'pg'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
 import { ReadReplica } from './read-replica.js'
+import { renewPlans } from './renew-plans.js'
 import { StatementClient } from './statement-client.js'
 import { statementNames } from './statement-names.js'
 import { TenantShares } from './tenant-shares.js'
@@ -89,7 +90,10 @@ export function createDatabase(
   // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.
   const lost = ({ message, code }: Error & { code?: string }) =>
     logger.warn({ reason: message, code }, 'A database connection was lost.')
-  for (const each of [pool, writes]) each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
+  for (const each of [pool, writes]) {
+    each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
+    renewPlans(each)
+  }
 
   const adapter = new PrismaPg(withTransactionsOn(pool, writes), {
     ...(!behindPooler && { statementNameGenerator: ({ sql }) => prismaNames(sql) }),
