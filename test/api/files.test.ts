@@ -97,7 +97,8 @@ describe('payloads, member by member', () => {
   })
 
   test('a download URL, which is counted when it is made', async () => {
-    const before = Date.now()
+    // The service's estimate of the database's clock is good to a fraction of that, also under load.
+    const before = Date.now() - 1000
     expect(dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
       file_id: fileId,
       download_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/download\//),
@@ -110,7 +111,7 @@ describe('payloads, member by member', () => {
       itemsOf(await tenant.admin.get('/files'))[0],
     ]) {
       expect(file).toMatchObject({ download_count: 2, last_downloaded_at: aTime })
-      expect(Date.parse(file.last_downloaded_at)).toBeGreaterThanOrEqual(before - 1)
+      expect(Date.parse(file.last_downloaded_at)).toBeGreaterThanOrEqual(before)
     }
   })
 

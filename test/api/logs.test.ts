@@ -106,7 +106,10 @@ describe('every call is in the log, whatever its outcome', () => {
     for (const end of ['disable', 'revoke', 'expire']) {
       const ended = await tenant.key(['upload', 'metadata'])
       if (end === 'expire')
-        await world.database.pool.query('UPDATE api_keys SET expires_at = now() WHERE api_key_id = $1', [ended.id])
+        await world.database.pool.query(
+          'UPDATE api_keys SET expires_at = now() - make_interval(secs => 1) WHERE api_key_id = $1',
+          [ended.id],
+        )
       else await tenant.admin.post(`/api-keys/${ended.id}/${end}`)
       expect(refusal(await ended.get('/files'))).toEqual([401, 'unauthenticated'])
       expect(await lastCall(ended)).toMatchObject({ operation: 'metadata', status: 'failure' })
