@@ -18,9 +18,7 @@ import {
   stretchOf,
 } from '../graphql/page.js'
 import { isId } from '../ids.js'
-import type { Entry } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
-import type { Statement } from '../ledger/statement.js'
 import { publicError } from '../public-error.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import type { ValidationReport } from '../validation/checks/check.js'
@@ -28,6 +26,7 @@ import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArg
 import { FileList, fileColumns, fileJoins } from './file-list.js'
 import { FileLookup, type KeptFile } from './file-lookup.js'
 import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
+import { LoneReads } from './lone-reads.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
@@ -47,6 +46,7 @@ export class FileService {
   readonly #shown: FileLookup<ShownFile>
   readonly #kept: FileLookup<KeptFile>
   readonly #list: FileList
+  readonly #lone: LoneReads
   readonly #search: FileSearch
 
   constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
@@ -58,11 +58,12 @@ export class FileService {
     this.#kept = FileLookup.kept(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
     this.#search = new FileSearch(parts.db.reads)
+    this.#lone = new LoneReads(parts.db, parts.ledger)
   }
 
   /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
   async get(attempt: Attempt, fileId: string): Promise<File> {
-    const recorded = this.#readsAlone && (await this.#getRecorded(attempt, fileId))
+    const recorded = this.#lone.areUseful && (await this.#getRecorded(attempt, fileId))
     return recorded || unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
   }
 
@@ -71,7 +72,10 @@ export class FileService {
     const { tenantId, contexts } = attempt.actor
     if (contexts || !isId('file', fileId)) return undefined
     const isOpen = ([file]: ShownFile[]) => file !== undefined && file.quarantinedAt === null
-    const rows = await this.#recorded<ShownFile>(attempt, this.#shown.recording(tenantId, fileId), { fileId, isRecorded: isOpen })
+    const rows = await this.#lone.rows<ShownFile>(attempt, this.#shown.recording(tenantId, fileId), {
+      fileId,
+      isRecorded: isOpen,
+    })
     return rows?.[0]
   }
 
@@ -143,30 +147,12 @@ export class FileService {
     if (!search || isPlain(search)) {
       const place = placeOf('file', { page, pageSize, after })
       if (!search) return pageOf<File>([], 0, place)
-      return this.#list.page(search, place, this.#readsAlone ? (reading) => this.#recorded(attempt, reading) : undefined)
+      return this.#list.page(search, place, this.#lone.areUseful ? (reading) => this.#lone.rows(attempt, reading) : undefined)
     }
     const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
     const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
     return pageOf(rows, total, { page, pageSize }, rows.length > pageSize)
-  }
-
-  /** Whether a call's look-up and its record may be one statement. A replica records nothing. */
-  get #readsAlone(): boolean {
-    return this.#ledger.isAlone && !this.#db.replica
-  }
-
-  /** What is read by the statement that records the call; undefined where it was not recorded. */
-  async #recorded<Row extends object>(
-    attempt: Attempt,
-    reading: (entry: Entry) => Statement,
-    { fileId = null, isRecorded = () => true }: { fileId?: string | null; isRecorded?: (rows: Row[]) => boolean } = {},
-  ): Promise<Row[] | undefined> {
-    const { call } = attempt.succeed()
-    const rows = call && (await this.#ledger.read<Row>({ call: { ...call, fileId } }, reading, isRecorded))
-    if (rows && isRecorded(rows)) return rows
-    attempt.reopen()
-    return undefined
   }
 
   async connection(

@@ -52,7 +52,7 @@ export class AppendLane {
 
   /**
    * Records the entry by the statement that reads, where calls come one at a time: one round trip and not two. Undefined where they do
-   * not, since a group of calls is cheaper, or where it failed: then neither was done. `isRecorded` says what rows show of the record.
+   * not, since a group of calls is cheaper, or where nothing was recorded: it failed, or `isRecorded` says so of the rows.
    */
   read(
     entry: Entry,
@@ -62,8 +62,9 @@ export class AppendLane {
     if (!this.isAlone) return Promise.resolve(undefined)
     let rows: object[] | undefined
     const reading = async (client: PoolClient) => {
-      rows = (await client.query<object>(statement(entry))).rows
-      return isRecorded(rows)
+      const found = (await client.query<object>(statement(entry))).rows
+      if (isRecorded(found)) rows = found
+      return rows !== undefined
     }
     return new Promise((resolve, reject) => this.push({ entry, reading, resolve: () => resolve(rows), reject }))
   }

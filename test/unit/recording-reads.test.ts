@@ -86,9 +86,9 @@ test('where the connection is lost meanwhile it is in doubt, and not done again'
   expect(sent).toEqual(['recording-list'])
 })
 
-test('a call whose rows show that it was not recorded is neither counted as written nor in doubt', async () => {
+test('a call whose rows show that it was not recorded is neither counted as written nor in doubt, and is to be looked up by itself', async () => {
   const { lane, sent, written } = laneOver()
-  expect(await lane.read(entry, listed, () => false)).toEqual([{ fileId: 'file_1' }])
+  expect(await lane.read(entry, listed, () => false)).toBeUndefined()
   expect(sent).toEqual(['recording-list'])
   expect(written).toEqual([])
 })

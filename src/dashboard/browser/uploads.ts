@@ -3,7 +3,7 @@ import { forgetLists } from './api/client.js'
 import type { Fault } from './api/fault.js'
 import { sendFile } from './api/send-file.js'
 import { sendResumable } from './api/send-resumable.js'
-import { isOnline } from './online.js'
+import { isOnline, pausesMs } from './online.js'
 
 type State =
   | { kind: 'waiting' | 'sending' | 'judging' }
@@ -29,8 +29,6 @@ export const uploads = signal<readonly Upload[]>([])
 const mostAtOnce = 3
 /** Beyond that a broken connection would cost too much: the rest goes on where it broke off. */
 const resumableBytes = 16 * 1024 * 1024
-/** A browser says that it is on line before a network is there, and a service may be away for a moment. */
-const pausesMs = [500, 2_000, 5_000, 15_000, 30_000]
 let underWay = 0
 let last = 0
 

@@ -1,4 +1,5 @@
 import type { DetailedError } from 'tus-js-client'
+import { pausesMs } from '../online.js'
 import { sign } from './client.js'
 import { type Fault, faultOf, faultOfBody } from './fault.js'
 import { type Sending, type Sent, stopped } from './send-file.js'
@@ -21,7 +22,7 @@ export async function sendResumable({
       headers: { ...sign, ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }) },
       metadata: { filename: file.name, context },
       chunkSize: partBytes,
-      retryDelays: [500, 2_000, 5_000, 15_000, 30_000],
+      retryDelays: pausesMs,
       removeFingerprintOnSuccess: true,
       // The same file may be meant for two contexts.
       fingerprint: async () => ['assay', context, file.name, file.size, file.lastModified].join('|'),
