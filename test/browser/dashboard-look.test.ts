@@ -59,7 +59,7 @@ describeWith('chromium')('how the dashboard looks', () => {
   const show = async (page: Page, [path, whole]: (typeof views)[number]) => {
     await page.goto(path.replace('FILE', fileId).replace('HOOK', webhookId))
     await page.locator(`main ${whole}`).first().waitFor()
-    await page.locator('.skeleton').waitFor({ state: 'detached' })
+    await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   }
 
   // By name: the tag for colours holds those of level AAA too, which no other run asks for.

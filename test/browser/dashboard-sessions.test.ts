@@ -59,7 +59,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     for (const name of expected) {
       await page.locator('nav[aria-label=Main]').getByRole('link', { name, exact: true }).click()
       await page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
-      await page.locator('.skeleton').waitFor({ state: 'detached' })
+      await page.locator('.skeleton').first().waitFor({ state: 'detached' })
       expect(await page.getByRole('alert').count()).toBe(0)
     }
     expect(refused).toEqual([])
