@@ -7,31 +7,33 @@ import { conflict, type FieldFault, notFound } from '../errors.js'
 import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../graphql/page.js'
 import { idTime, newId } from '../ids.js'
 import { usageColumns, usageNow } from '../ledger/counters.js'
-import type { AuditRow, IdempotentAnswer } from '../ledger/entry.js'
+import type { IdempotentAnswer } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
-import { snakeCase } from '../spelling.js'
 import { megabyte } from '../units.js'
+import { auditOf, auditsOf, type ContextRow, versionOf } from './context-history.js'
+import { ContextMemory } from './context-memory.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.type.js'
 import { previewOf } from './context-preview.js'
 import type { ContextPreview, PreviewContextInput } from './context-preview.type.js'
-import { changesRules, keptRules, policyOf, rulesOf } from './context-rules.js'
+import { changesRules, policyOf, rulesOf } from './context-rules.js'
 import type { ContextVersion } from './context-version.type.js'
 import { versionsOf } from './context-versions.js'
-import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './file-context.type.js'
+import {
+  type ContextInForce,
+  type ContextUsage,
+  CreateContextInput,
+  type FileContext,
+  UpdateContextInput,
+} from './file-context.type.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
-const mostRemembered = 1_000
-
-/** What an upload is judged by. */
-export type ContextInForce = Omit<FileContext, 'metadata' | 'description' | 'storageUsedBytes'>
-
 /** File contexts (spec §2): sets of upload rules. */
 export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
   readonly #found = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
-  readonly #remembered = new Map<string, ContextInForce>()
+  readonly #memory = new ContextMemory()
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
     this.#db = parts.db
@@ -123,7 +125,7 @@ export class FileContextService {
     })
     const row = rows[0]
     if (!row || !maySeeContext(actor, row.contextId)) return undefined
-    this.#remember(row)
+    this.#memory.keep(row)
     return row
   }
 
@@ -132,19 +134,8 @@ export class FileContextService {
    * the ledger takes no upload that was judged by other rules than those in force.
    */
   remembered(actor: Actor, contextKey: string): ContextInForce | undefined {
-    const context = this.#remembered.get(`${actor.tenantId}/${contextKey}`)
+    const context = this.#memory.of(actor.tenantId, contextKey)
     return context?.status === 'active' && maySeeContext(actor, context.contextId) ? context : undefined
-  }
-
-  #remember({ metadata: _, description: __, storageUsedBytes: ___, ...context }: FileContext): void {
-    const key = `${context.tenantId}/${context.contextKey}`
-    // The one read last goes to the end, so that the first is the one to forget.
-    this.#remembered.delete(key)
-    this.#remembered.set(key, context)
-    for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size <= mostRemembered) return
-      this.#remembered.delete(oldest)
-    }
   }
 
   /** As `find`, but once for each actor, which is once for each request: an upload asks while its parts arrive, and again when they are there. */
@@ -282,7 +273,7 @@ export class FileContextService {
     })
   }
 
-  async #withUsage(tenantId: string, rows: Row[]): Promise<FileContext[]> {
+  async #withUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
     const totals = await this.#db.prisma.fileTotal.findMany({
       where: { tenantId, contextId: { in: rows.map((row) => row.contextId) } },
     })
@@ -291,64 +282,13 @@ export class FileContextService {
   }
 }
 
-type Row = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
-
-const toContext = (row: Row, storageUsedBytes: number): FileContext =>
+const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
 /** Without what was left out. */
 const given = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
 
-const versionOf = (actor: Actor, row: Row) => ({
-  tenantId: row.tenantId,
-  contextId: row.contextId,
-  version: row.rulesVersion,
-  rules: keptRules(rulesOf(row)) as object,
-  changedBy: actor.id,
-  changedAt: row.updatedAt,
-})
-
 const normalExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
-
-const auditOf = (actor: Actor, action: AuditRow['action'], row: Row, details: Record<string, unknown>): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'context',
-  action,
-  entityType: 'context',
-  entityId: row.contextId,
-  entityName: row.contextKey,
-  details,
-})
-
-/** A change of state and a change of rules are two facts, each with an entry of its own. */
-function auditsOf(
-  actor: Actor,
-  { before, after, changes, details }: { before: Row; after: Row; changes: object; details: object | undefined },
-): AuditRow[] {
-  const audits: AuditRow[] = []
-  const changed = Object.keys(changes).filter(
-    (field) => JSON.stringify(before[field as keyof Row]) !== JSON.stringify(after[field as keyof Row]),
-  )
-  if (changed.includes('status'))
-    audits.push(
-      auditOf(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
-        previous_status: before.status,
-        new_status: after.status,
-      }),
-    )
-  const fields = changed.filter((field) => field !== 'status')
-  if (fields.length > 0)
-    audits.push(
-      auditOf(actor, 'updated', after, {
-        ...details,
-        changed: Object.fromEntries(
-          fields.map((field) => [snakeCase(field), { previous: before[field as keyof Row], new: after[field as keyof Row] }]),
-        ),
-      }),
-    )
-  return audits
-}

@@ -63,6 +63,9 @@ export class FileContext {
   rulesVersion!: number
 }
 
+/** What an upload is judged by. */
+export type ContextInForce = Omit<FileContext, 'metadata' | 'description' | 'storageUsedBytes'>
+
 @ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })
 export class DeletedContext {
   @Field(() => ID, { description: 'Shape ctx_….' })

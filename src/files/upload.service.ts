@@ -4,8 +4,8 @@ import type { IncomingFile } from '../body/incoming-file.js'
 import type { Spooled } from '../body/spool.js'
 import { AssayError, conflict, notFound, rejected, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
-import type { ContextInForce, FileContextService } from '../file-contexts/file-context.service.js'
-import type { FileContext } from '../file-contexts/file-context.type.js'
+import type { FileContextService } from '../file-contexts/file-context.service.js'
+import type { ContextInForce, FileContext } from '../file-contexts/file-context.type.js'
 import { idTime, newId } from '../ids.js'
 import type { IdempotentAnswer, UploadedFile } from '../ledger/entry.js'
 import type { IdempotencyService } from '../ledger/idempotency.js'
@@ -18,6 +18,7 @@ import { extensionOf } from '../validation/file-under-test.js'
 import type { File } from './file.type.js'
 import { cleanFilename } from './filename.js'
 import { placeFor, UploadBlobs, type UploadBlobsParts } from './upload-blobs.js'
+import { revived, toFile } from './uploaded-answer.js'
 
 // A store so slow that the lease of a path runs out, or a context that is changed all the time, is not tried for ever.
 const mostAttempts = 3
@@ -279,28 +280,3 @@ export class UploadService {
 
 const isSame = (one: ContextInForce, other: ContextInForce): boolean =>
   one.contextId === other.contextId && one.updatedAt.getTime() === other.updatedAt.getTime()
-
-const toFile = (file: UploadedFile, actor: Attempt['actor']): File => ({
-  fileId: file.fileId,
-  originalFilename: file.originalFilename,
-  contentType: file.contentType,
-  sizeBytes: file.sizeBytes,
-  contextKey: file.contextKey,
-  checksum: `sha256:${file.checksum}`,
-  metadata: file.metadata,
-  uploadedBy: actor.id,
-  uploadedByName: actor.kind === 'api_key' ? actor.name : null,
-  downloadCount: 0,
-  lastDownloadedAt: null,
-  createdAt: file.createdAt,
-  updatedAt: file.createdAt,
-  contextId: file.contextId,
-  tenantId: file.tenantId,
-})
-
-/** The first answer again. The call itself is a new one, about the same file. */
-function revived(attempt: Attempt, response: Record<string, unknown>): File {
-  const file = response as unknown as File
-  attempt.involve({ fileId: file.fileId })
-  return { ...file, createdAt: new Date(file.createdAt), updatedAt: new Date(file.updatedAt) }
-}
