@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
@@ -149,6 +150,23 @@ describeWith('chromium')('who uses the dashboard', () => {
     await second.getByRole('dialog').getByText('Your session has ended.').waitFor()
     const cookie = `assay_session=${cookies.find(({ name }) => name === 'assay_session')!.value}`
     expect((await world.stranger.get('/files', { cookie, 'x-assay-request': 'dashboard' })).status).toBe(401)
+  })
+
+  test('signing out asks for no password over the page, whatever is refused before its answer is here', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/account' })
+    const [ended, answered] = [new EventEmitter(), new EventEmitter()]
+    await page.route('**/session', async (route) => {
+      const response = await route.fetch()
+      ended.emit('so')
+      await once(answered, 'so')
+      await route.fulfill({ response })
+    })
+    await Promise.all([once(ended, 'so'), button(page, 'Sign out').click()])
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    answered.emit('so')
+    await page.getByLabel('Password').waitFor()
   })
 
   test('a session that ends elsewhere asks for the password over the page, and what was typed is still there', async () => {

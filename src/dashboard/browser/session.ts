@@ -19,6 +19,9 @@ export const me = signal<Me | null | undefined>(undefined)
 /** A session that was open here has ended: the page stays as it is below the sign-in. */
 export const hasEnded = signal(false)
 
+// While the user signs out, what was still being asked is refused.
+let isLeaving = false
+
 /** Why the first look could not be had. */
 export const startFault = signal<Fault | undefined>(undefined)
 
@@ -78,7 +81,9 @@ export async function signIn(credentials: Credentials | { welcome: string }): Pr
 }
 
 export async function signOut(): Promise<void> {
+  isLeaving = true
   await ask('DELETE')
+  isLeaving = false
   forgetAnswers()
   hasEnded.value = false
   me.value = null
@@ -103,5 +108,5 @@ async function ask(method: string, body?: object): Promise<Fault | undefined> {
 }
 
 refusedSession.subscribe((count) => {
-  if (count > 0 && me.peek()) hasEnded.value = true
+  if (count > 0 && me.peek() && !isLeaving) hasEnded.value = true
 })
