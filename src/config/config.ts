@@ -140,7 +140,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     graphqlExplorer: (read.oneOf('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
     dashboard: read.oneOf('DASHBOARD', ['on', 'off']) !== 'off',
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
-    shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: databaseUrl ? 5 : 0 }),
+    shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
     shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     metricsToken: read.matching(
       'METRICS_TOKEN',
