@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { storageUnavailable } from '../../src/errors.js'
+import { newId } from '../../src/ids.js'
 import { anId, aTime, dataOf, itemsOf, refusal } from '../support/answers.js'
+import { quarantinedFile } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -83,6 +85,29 @@ describe('every call is in the log, whatever its outcome', () => {
     const answer = await act()
     expect(answer.status).toBe(status)
     expect(await lastCall()).toMatchObject({ operation, status: 'failure', file_id: null, error_message: answer.body.message })
+  })
+
+  test('metadata that is refused is one call, and a failure, also where no other call is under way', async () => {
+    const reader = await tenant.key(['metadata'])
+    const neighbour = await world.tenant()
+    await neighbour.context('notes')
+    const foreign = (await neighbour.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
+    const gone = (await tenant.admin.upload('notes', 'c.txt', 'text')).body.data.file_id
+    await tenant.admin.delete(`/files/${gone}`)
+    const infected = await quarantinedFile(world, tenant, 'notes')
+    const refused: [string, number, object][] = [
+      [newId('file'), 404, { file_id: null, context_key: null }],
+      [foreign, 404, { file_id: null, context_key: null }],
+      [gone, 404, { file_id: null, context_key: null }],
+      [infected, 403, { file_id: infected, context_key: 'notes' }],
+    ]
+    for (const [count, [id, status, involved]] of refused.entries()) {
+      const answer = await reader.get(`/files/${id}/metadata`)
+      expect(answer.status).toBe(status)
+      const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
+      expect(calls.pagination.total_items).toBe(count + 1)
+      expect(calls.data[0]).toMatchObject({ status: 'failure', error_message: answer.body.message, ...involved })
+    }
   })
 
   test('403: the scope is missing', async () => {
