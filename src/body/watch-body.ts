@@ -37,11 +37,16 @@ export function watchBody(
 ): () => void {
   const least = (leastBytesPerSecond * idleMs) / 1000
   let seen = request.socket.bytesRead
-  const idle = setInterval(() => {
+  const look = () => {
     const { bytesRead } = request.socket
     // Bytes that wait for us are our slowness, not the client's.
     if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(stalled(idleMs))
     seen = bytesRead
+  }
+  let looking: NodeJS.Immediate | undefined
+  // What came while this process stood still is read first.
+  const idle = setInterval(() => {
+    looking = setImmediate(look)
   }, idleMs)
   const deadline = deadlineMs === undefined ? undefined : setTimeout(() => fail(late(deadlineMs)), deadlineMs)
   const onEnd = () => {
@@ -51,6 +56,7 @@ export function watchBody(
   if (request.destroyed) onEnd()
   return () => {
     clearInterval(idle)
+    clearImmediate(looking)
     clearTimeout(deadline)
     request.off('close', onEnd)
   }

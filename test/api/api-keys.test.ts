@@ -48,7 +48,9 @@ test('creation answers with exactly these members, and shows the secret this onc
 })
 
 test('scopes, expiry and metadata are kept; the expiry is that many days from now', async () => {
-  const before = Date.now()
+  // The service's estimate of the database's clock is good to a fraction of that, also under load.
+  const slack = 1000
+  const before = Date.now() - slack
   const data = dataOf(
     await tenant.admin.post('/api-keys', {
       name: 'é'.repeat(255),
@@ -61,7 +63,7 @@ test('scopes, expiry and metadata are kept; the expiry is that many days from no
   expect(data).toMatchObject({ name: 'é'.repeat(255), scopes: ['metadata', 'delete'], expires_at: aTime })
   const expiry = Date.parse(data.expires_at) - 365 * day
   expect(expiry).toBeGreaterThanOrEqual(before)
-  expect(expiry).toBeLessThanOrEqual(Date.now())
+  expect(expiry).toBeLessThanOrEqual(Date.now() + slack)
   expect(dataOf(await tenant.admin.get(`/api-keys/${data.api_key_id}`))).toMatchObject({
     expires_at: data.expires_at,
     metadata: { owner: 'x' },

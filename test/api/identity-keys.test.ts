@@ -92,11 +92,13 @@ describe('the life of a key', () => {
   test('when it was last used is known at once, and written for many calls together', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
-    const before = Date.now()
+    // The service's estimate of the database's clock is good to a fraction of that, also under load.
+    const slack = 1000
+    const before = Date.now() - slack
     await Promise.all(Array.from({ length: 20 }, () => key.get('/files')))
     const at = Date.parse((await record(tenant, key)).last_used_at)
     expect(at).toBeGreaterThanOrEqual(before)
-    expect(at).toBeLessThanOrEqual(Date.now())
+    expect(at).toBeLessThanOrEqual(Date.now() + slack)
     await world.app.services.identity.lastUsed.flush()
     const { rows } = await world.database.pool.query('SELECT last_used_at FROM api_keys WHERE api_key_id = $1', [key.id])
     expect(rows[0].last_used_at.getTime()).toBe(at)

@@ -87,6 +87,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       files: run.files.size,
       slowestNeighbourMs: Math.round(run.slowest),
       faults,
+      logged: (faults.join().match(/req_\w+/g) ?? []).flatMap((id) => replicas.flatMap((replica) => replica.logged(id))),
     }
   } finally {
     await Promise.allSettled(replicas.map((replica) => replica.stop()))

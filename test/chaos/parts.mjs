@@ -83,6 +83,7 @@ export async function startReplica(env, folder) {
   const dataDir = mkdtempSync(join(folder, 'replica-'))
   const url = `http://127.0.0.1:${port}`
   let child
+  let log = ''
   let over = false
   const start = async () => {
     while (!over) {
@@ -97,8 +98,9 @@ export async function startReplica(env, folder) {
           PORT: String(port),
           PUBLIC_URL: url,
         },
-        stdio: ['ignore', 'ignore', process.env.CHAOS_LOG ? 'inherit' : 'ignore', 'ipc'],
+        stdio: ['ignore', 'pipe', process.env.CHAOS_LOG ? 'inherit' : 'ignore', 'ipc'],
       })
+      child.stdout.setEncoding('utf8').on('data', (text) => (log += text))
       child.on('error', () => {})
       const ended = once(child, 'exit')
       while (child.exitCode === null && child.signalCode === null && !(await isLive(url))) await sleep(50)
@@ -111,6 +113,8 @@ export async function startReplica(env, folder) {
   await start()
   return {
     url,
+    /** What it logged of a request. */
+    logged: (requestId) => log.split('\n').filter((line) => line.includes(requestId)),
     clock: (ms) => child.connected && child.send({ clock: ms }, () => {}),
     freeze: async (ms) => {
       const { pid } = child

@@ -124,7 +124,7 @@ describe('an outage', () => {
 })
 
 test('a statement that its server leaves unanswered is given up as an outage, and its connection with it', async () => {
-  const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 300, Client: StatementClient } as pg.PoolConfig)
+  const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 2000, Client: StatementClient } as pg.PoolConfig)
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   const processes = async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id as number
   const before = await processes()

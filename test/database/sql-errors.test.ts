@@ -10,7 +10,7 @@ let database: Database
 
 beforeAll(async () => {
   place = await testDatabase()
-  database = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 100, logger: { warn: () => {} } })
+  database = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 500, logger: { warn: () => {} } })
 })
 afterAll(async () => {
   await database.close()
@@ -26,9 +26,9 @@ const told = (error: unknown) => publicError(error).code
 
 test('a statement that PostgreSQL cancels is an outage, through pg and through Prisma', async () => {
   for (const failure of [
-    failureOf(database.pool.query('SELECT pg_sleep(5)')),
-    failureOf(database.prisma.$queryRaw`SELECT pg_sleep(5)::text`),
-    failureOf(database.prisma.$transaction((tx) => tx.$executeRaw`SELECT pg_sleep(5)`)),
+    failureOf(database.pool.query('SELECT pg_sleep(60)')),
+    failureOf(database.prisma.$queryRaw`SELECT pg_sleep(60)::text`),
+    failureOf(database.prisma.$transaction((tx) => tx.$executeRaw`SELECT pg_sleep(60)`)),
   ])
     expect([sqlFault(await failure), told(await failure)]).toEqual(['hardship', 'database_unavailable'])
 })

@@ -18,7 +18,7 @@ export class UploadWorld {
 
   /** Contexts: `notes` takes text up to 1 MB, `raw` takes .bin up to 2 MB. */
   static async open(): Promise<UploadWorld> {
-    const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '1', MAX_UPLOADS_AT_ONCE: '128' })
+    const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '3', MAX_UPLOADS_AT_ONCE: '128' })
     const tenant = await world.tenant()
     await tenant.context('notes', { max_file_size_mb: 1 })
     await tenant.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 2 })
@@ -80,8 +80,8 @@ export class UploadWorld {
 
 export const uploadPath = '/api/v1/files/upload'
 
-/** Whether it comes to be so within ten seconds. */
+/** Whether it comes to be so within half a minute. */
 export async function becomes(holds: () => boolean): Promise<boolean> {
-  for (const end = Date.now() + 10_000; !holds() && Date.now() < end; ) await sleep(10)
+  for (const end = Date.now() + 30_000; !holds() && Date.now() < end; ) await sleep(10)
   return holds()
 }

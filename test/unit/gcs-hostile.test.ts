@@ -20,7 +20,7 @@ let brief: GcsStorage
 beforeEach(async () => {
   bucket = await StandInBucket.start({ name: 'blobs' })
   storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: patient })
-  brief = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: { ...patient, callMs: 1500 } })
+  brief = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: { ...patient, callMs: 4000 } })
 })
 afterEach(async () => {
   await Promise.all([storage.close(), brief.close()])

@@ -67,7 +67,7 @@ describe('native code that goes wrong over an image takes only that image with i
     // What a process holds can be read on Linux; elsewhere the deadline ends it.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
   ])('%s: refused after one retry, images in flight beside it are judged, and so are later ones', async (deed, worker) => {
-    const validator = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 3000 }) })
+    const validator = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
     const bad = validator.validate(image(deed))
     const good = await Promise.all(Array.from({ length: 6 }, () => validator.validate(image())))
     expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))

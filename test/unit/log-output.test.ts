@@ -76,6 +76,6 @@ test.each([
   const child = spawn(first!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   child.stderr.on('data', (data) => (said += data))
-  const [status] = await once(child, 'exit')
+  const [[status]] = await Promise.all([once(child, 'exit'), once(child.stderr, 'end')])
   expect([status, said]).toEqual([7, 'alive\n'])
 })

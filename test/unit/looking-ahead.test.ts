@@ -110,7 +110,7 @@ describe('what follows a file', () => {
 
   test('has it looked at by a worker, and is over with what it knows at the end', async () => {
     const pool = new WorkerPool({ workers: 1 })
-    const follower = new FileFollower(pool, { setup, deadlineOf: () => 1000 }, followed(file()))
+    const follower = new FileFollower(pool, { setup, deadlineOf: () => 20_000 }, followed(file()))
     follower.written(size)
     expect(await follower.end()).toEqual({ scanned: 2 * step, plain: step + windowBytes })
     await pool.close()
@@ -118,8 +118,8 @@ describe('what follows a file', () => {
 
   test('knows nothing of a file that cannot be read, nor while workers are busy', async () => {
     const pool = new WorkerPool({ workers: 1 })
-    const gone = new FileFollower(pool, { setup, deadlineOf: () => 1000 }, followed(join(folder, 'gone')))
-    const second = new FileFollower(pool, { setup, deadlineOf: () => 1000 }, followed(file()))
+    const gone = new FileFollower(pool, { setup, deadlineOf: () => 20_000 }, followed(join(folder, 'gone')))
+    const second = new FileFollower(pool, { setup, deadlineOf: () => 20_000 }, followed(file()))
     gone.written(size)
     second.written(size)
     expect([await gone.end(), await second.end()]).toEqual([none, none])

@@ -101,6 +101,19 @@ test('an upload that drips below 2048 bytes a second is given up', async () => {
   clearInterval(drip)
 })
 
+test('a process that stood still reads what came meanwhile before it gives an upload up', async () => {
+  const { request, socket } = await requested('Content-Length: 1000000')
+  const failed: unknown[] = []
+  const end = watchBody(request, { idleMs: 200 }, (error) => failed.push(error))
+  const came = once(request, 'data')
+  socket.write('z'.repeat(10_000))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+  await came
+  await new Promise(setImmediate)
+  end()
+  expect(failed).toEqual([])
+})
+
 const callFrom = (ip: string, known = false) =>
   new Call({
     id: 'req_1',

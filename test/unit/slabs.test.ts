@@ -82,7 +82,7 @@ describe('a slab whose upload is over', () => {
       readerModule: pathToFileURL('test/support/hostile-readers.mjs').href,
       decoderModule: pathToFileURL('test/support/hostile-decoder.mjs').href,
       workers: 1,
-      deadlineMs: 1500,
+      deadlineMs: 4000,
       graceMs: 200,
       ...options,
     })

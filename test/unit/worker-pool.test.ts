@@ -76,7 +76,7 @@ describe('a worker that goes wrong takes only its own file with it', () => {
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
   ])('readers that do %j: each tried twice, then corrupt_file, and the report says so', async (extensions, worker) => {
-    const validator = start(worker === 'hung' ? { deadlineMs: 1500 } : {})
+    const validator = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
     const bad = extensions.map((extension) => validator.validate(submission(`a.${extension}`, words)))
     const good = Array.from({ length: 5 }, () => validator.validate(submission('a.slow', words)))
     for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
@@ -96,7 +96,7 @@ describe('a worker that goes wrong takes only its own file with it', () => {
 
   test.each(['dieonce', 'hangonce'])('one that does "%s" is forgiven: the second worker reads the file', async (extension) => {
     const mark = join(folder, extension)
-    expect(await start({ deadlineMs: 1500 }).validate(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
+    expect(await start({ deadlineMs: 4000 }).validate(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
       outcome: 'accepted',
     })
     expect(existsSync(mark)).toBe(true)
