@@ -7,6 +7,7 @@ import {
   type GraphQLSchema,
   getArgumentValues,
   getVariableValues,
+  isEnumType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -19,7 +20,13 @@ import type { Call } from '../admission/call.js'
 import { LongList } from '../body/long-list.js'
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
-type Complete = (value: unknown) => unknown
+
+/** What becomes of the values of one type that are selected in one way. */
+interface Completion {
+  complete(value: unknown): unknown
+  /** The JSON of it, without the objects between. */
+  write(value: unknown): string
+}
 
 /** Runs a stored document for one call: what its root field answers. Throws what the resolver throws. */
 export type CompiledOperation = (call: Call, variables: Record<string, unknown>) => Promise<unknown>
@@ -38,8 +45,8 @@ export function compileOperation(
   const parentType = (operation.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType())!
   const node = operation.selectionSet.selections[0] as FieldNode
   const field = parentType.getFields()[node.name.value]!
-  const complete = completionOf(field.type, node.selectionSet, fragments)
-  if (!complete) return undefined
+  const completion = completionOf(field.type, node.selectionSet, fragments)
+  if (!completion) return undefined
   const resolve = field.resolve as GraphQLFieldResolver<undefined, Call>
   const facts = {
     fieldName: field.name,
@@ -56,7 +63,7 @@ export function compileOperation(
     const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given)
     if (errors) throw errors[0]!.originalError ?? errors[0]
     const info: GraphQLResolveInfo = { ...facts, variableValues: coerced }
-    return complete(await resolve(undefined, getArgumentValues(field, node, coerced), call, info))
+    return completion.complete(await resolve(undefined, getArgumentValues(field, node, coerced), call, info))
   }
 }
 
@@ -64,28 +71,53 @@ function completionOf(
   type: GraphQLOutputType,
   selection: SelectionSetNode | undefined,
   fragments: Fragments,
-): Complete | undefined {
+): Completion | undefined {
   if (isNonNullType(type)) {
-    const complete = completionOf(type.ofType, selection, fragments)
-    return complete && ((value) => complete(value) ?? missing(type))
+    const present = completionOf(type.ofType, selection, fragments)
+    return (
+      present && {
+        complete: (value) => present.complete(value ?? missing(type)),
+        write: (value) => present.write(value ?? missing(type)),
+      }
+    )
   }
   if (isListType(type)) {
-    const complete = completionOf(type.ofType, selection, fragments)
-    return complete && ((value) => (value === null || value === undefined ? null : listOf(value, complete)))
+    const item = completionOf(type.ofType, selection, fragments)
+    return (
+      item && {
+        complete: (value) => (value === null || value === undefined ? null : listOf(value, item)),
+        write: (value) => (value === null || value === undefined ? 'null' : `[${arrayOf(value).map(item.write).join(',')}]`),
+      }
+    )
   }
-  if (isLeafType(type))
-    return (value) => (value === null || value === undefined ? null : (type.serialize(value) ?? missing(type)))
+  if (isLeafType(type)) {
+    const complete = (value: unknown) => (value === null || value === undefined ? null : (type.serialize(value) ?? missing(type)))
+    const isPlain = isEnumType(type) || type.extensions.plain === true
+    return { complete, write: (value) => (isPlain && value ? `"${complete(value)}"` : jsonOf(complete(value))) }
+  }
   if (!isObjectType(type)) return undefined
-  const members = new Map<string, { name: string; complete: Complete }>()
+  const members = new Map<string, Completion & { name: string }>()
   if (!selection || !collect(type.name, selection)) return undefined
   // Copied, an object has room for all its members from the start.
   const blank: Record<string, unknown> = Object.fromEntries([...members.keys()].map((key) => [key, null]))
-  const parts = [...members].map(([key, member]) => ({ key, ...member }))
-  return (value) => {
-    if (value === null || value === undefined) return null
-    const made = { ...blank }
-    for (const { key, name, complete } of parts) made[key] = complete((value as Record<string, unknown>)[name])
-    return made
+  const parts = [...members].map(([key, member], place) => ({
+    ...member,
+    key,
+    before: `${place > 0 ? ',' : '{'}${JSON.stringify(key)}:`,
+  }))
+  return {
+    complete: (value) => {
+      if (value === null || value === undefined) return null
+      const made = { ...blank }
+      for (const { key, name, complete } of parts) made[key] = complete((value as Record<string, unknown>)[name])
+      return made
+    },
+    write: (value) => {
+      if (value === null || value === undefined) return 'null'
+      let json = ''
+      for (const { before, name, write } of parts) json += before + write((value as Record<string, unknown>)[name])
+      return `${json}}`
+    },
   }
 
   function collect(typeName: string, { selections }: SelectionSetNode): boolean {
@@ -101,18 +133,25 @@ function completionOf(
       const field = isObjectType(type) ? type.getFields()[name] : undefined
       const key = (node.alias ?? node.name).value
       if (!field || field.resolve || field.args.length > 0 || members.has(key)) return false
-      const complete = completionOf(field.type, node.selectionSet, fragments)
-      if (complete) members.set(key, { name, complete })
-      return complete !== undefined
+      const completion = completionOf(field.type, node.selectionSet, fragments)
+      if (completion) members.set(key, { ...completion, name })
+      return completion !== undefined
     })
   }
 }
 
-function listOf(value: unknown, complete: Complete): unknown {
-  if (value instanceof LongList) return value.map(complete)
-  if (!Array.isArray(value)) throw new TypeError('A resolver gave something else where the schema has a list.')
-  return value.length > long ? new LongList(value, complete) : value.map(complete)
+function listOf(value: unknown, { complete, write }: Completion): unknown {
+  if (value instanceof LongList) return value.map(complete, write)
+  const items = arrayOf(value)
+  return items.length > long ? new LongList(items, complete, write) : items.map(complete)
 }
+
+function arrayOf(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw new TypeError('A resolver gave something else where the schema has a list.')
+  return value
+}
+
+const jsonOf = (leaf: unknown): string => (Number.isSafeInteger(leaf) ? `${leaf}` : JSON.stringify(leaf))
 
 function missing(type: GraphQLOutputType): never {
   throw new TypeError(`A resolver gave nothing where the schema has ${type.toString()}.`)

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { jsonInTurns } from '../body/json-in-turns.js'
+import { bytesInTurns } from '../body/json-in-turns.js'
 import { cursorOf, mostPages } from '../cursors.js'
 import { httpStatus, type PublicError } from '../errors.js'
 import { errorBody, errorHeaders, problemBody } from '../public-error.js'
@@ -13,7 +13,7 @@ export async function sendSuccess(response: ServerResponse, route: Route, data: 
     data,
     ...(route.timestamp !== false && { timestamp: new Date().toISOString() }),
   }
-  send(response, route.status ?? 200, 'application/json; charset=utf-8', await jsonInTurns(body))
+  send(response, route.status ?? 200, 'application/json; charset=utf-8', await bytesInTurns(body))
 }
 
 /** A small answer that no document gives. */
@@ -35,14 +35,20 @@ export function sendError(
   send(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
 }
 
-function send(response: ServerResponse, status: number, type: string, json: string): void {
+function send(response: ServerResponse, status: number, type: string, json: string | Buffer[]): void {
   // It may have taken some turns to write: the client may have gone meanwhile.
   if (response.destroyed) return
   response.statusCode = status
   response.setHeader('Content-Type', type)
-  response.setHeader('Content-Length', Buffer.byteLength(json))
+  const isText = typeof json === 'string'
+  response.setHeader('Content-Length', isText ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0))
   response.setHeader('Cache-Control', 'no-store')
-  response.end(json)
+  if (isText) response.end(json)
+  else {
+    response.cork()
+    for (const slice of json) response.write(slice)
+    response.end()
+  }
 }
 
 interface Listed {

@@ -18,8 +18,8 @@ const weekOf = (moment: Date): Date => new Date(dayOf(moment).getTime() - ((mome
 
 const defaultDays: Record<Period, number> = { hourly: 7, daily: 7, weekly: 30 }
 
-/** The starts of the buckets that a window of so many days has, ascending, the current one last (contract §5). */
-export function bucketsOf(period: Period, days: number | null | undefined, now = currentTime()): Date[] {
+/** The starts of the buckets that a window of so many days has, in ms, ascending, the current one last (contract §5). */
+export function bucketsOf(period: Period, days: number | null | undefined, now = currentTime()): number[] {
   const window = days ?? defaultDays[period]
   const [last, step, first] =
     period === 'hourly'
@@ -27,18 +27,18 @@ export function bucketsOf(period: Period, days: number | null | undefined, now =
       : period === 'daily'
         ? [dayOf(now), day, dayOf(now).getTime() - (window - 1) * day]
         : [weekOf(now), 7 * day, weekOf(new Date(now.getTime() - (window - 1) * day)).getTime()]
-  return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => new Date(first + index * step))
+  return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => first + index * step)
 }
 
 /** What was counted, bucket by bucket, and what the tenant holds now. */
 interface Counted {
-  buckets: Date[]
-  usageAt(bucket: Date): Usage
+  buckets: number[]
+  usageAt(bucket: number): Usage
   held: { files: number; bytes: number }
 }
 
 /** Asked for when they are completed: slices that began while the call is still being logged would all be there at once. */
-const chartOf = <Point>(period: Period, buckets: Date[], make: (bucket: Date) => Point) => ({
+const chartOf = <Point>(period: Period, buckets: number[], make: (bucket: number) => Point) => ({
   period: period as never,
   get dataPoints() {
     return sliced(buckets, make)
@@ -61,7 +61,12 @@ export class Charts {
   ): Promise<{ period: never; dataPoints: ApiCallsPoint[] }> {
     const columns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
     const { buckets, usageAt } = await this.#count(actor, period, days, columns)
-    const pointOf = (timestamp: Date) => ({ timestamp, ...callsOf(usageAt(timestamp)) })
+    const noCalls = callsOf(nothing)
+    const pointOf = (bucket: number) => {
+      const usage = usageAt(bucket)
+      const { total, success, failure, byOperation } = usage === nothing ? noCalls : callsOf(usage)
+      return { timestamp: new Date(bucket), total, success, failure, byOperation }
+    }
     return chartOf(period, buckets, pointOf)
   }
 
@@ -70,9 +75,9 @@ export class Charts {
     { period, days }: { period: Period; days?: number | null },
   ): Promise<{ period: never; dataPoints: UploadsPoint[] }> {
     const { buckets, usageAt } = await this.#count(actor, period, days, ['files_uploaded', 'bytes_uploaded'])
-    const pointOf = (timestamp: Date) => {
-      const usage = usageAt(timestamp)
-      return { timestamp, count: usage.files_uploaded, totalBytes: usage.bytes_uploaded }
+    const pointOf = (bucket: number) => {
+      const usage = usageAt(bucket)
+      return { timestamp: new Date(bucket), count: usage.files_uploaded, totalBytes: usage.bytes_uploaded }
     }
     return chartOf(period, buckets, pointOf)
   }
@@ -86,9 +91,9 @@ export class Charts {
     const { buckets, usageAt, held } = await this.#count(actor, period, days, columns)
     let { files, bytes } = held
     const dataPoints: StoragePoint[] = []
-    for (const timestamp of buckets.toReversed()) {
-      dataPoints.push({ timestamp, totalBytes: bytes, filesCount: files })
-      const usage = usageAt(timestamp)
+    for (const bucket of buckets.toReversed()) {
+      dataPoints.push({ timestamp: new Date(bucket), totalBytes: bytes, filesCount: files })
+      const usage = usageAt(bucket)
       files -= usage.files_uploaded - usage.files_deleted
       bytes -= usage.bytes_uploaded - usage.bytes_deleted
     }
@@ -109,15 +114,20 @@ export class Charts {
     const { rows } = await this.#db.reads.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>({
       name: nameOf(text),
       text,
-      values: [actor.tenantId, buckets[0]],
+      values: [actor.tenantId, new Date(buckets[0]!)],
     })
+    const none = Object.fromEntries(columns.map((column) => [column, 0])) as Usage
     const found = new Map(rows[0]?.points?.map((point) => [point[0], point]))
     return {
       buckets,
       usageAt: (bucket) => {
-        const point = found.get(bucket.getTime())
+        const point = found.get(bucket)
         if (!point) return nothing
-        return { ...nothing, ...Object.fromEntries(columns.map((column, place) => [column, point[place + 1]!])) }
+        const usage = { ...none }
+        columns.forEach((column, place) => {
+          usage[column] = point[place + 1]!
+        })
+        return usage
       },
       held: { files: Number(rows[0]?.files ?? 0), bytes: Number(rows[0]?.bytes ?? 0) },
     }

@@ -1,8 +1,10 @@
 import { expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { DateTimeScalar } from '../../src/graphql/scalars.js'
 import { bucketsOf } from '../../src/stats/charts.js'
 
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
-  bucketsOf(period, window, new Date(now)).map((moment) => moment.toISOString())
+  bucketsOf(period, window, new Date(now)).map((moment) => new Date(moment).toISOString())
 
 test('days are UTC days, the current one last', () => {
   expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([
@@ -32,3 +34,13 @@ test('a year of days has every one of them', () => {
   const year = days('daily', 365, '2026-12-31T12:00:00.000Z')
   expect([year.length, year[0], new Set(year).size]).toEqual([365, '2026-01-01T00:00:00.000Z', 365])
 })
+
+test('whole hours are written as toISOString writes them, in any order and any year', () =>
+  fc.assert(
+    fc.property(fc.integer({ min: -2_399_999_900, max: 2_399_999_900 }), fc.integer({ min: 0, max: 48 }), (hour, later) => {
+      for (const each of [hour, hour + later, hour + 0.5]) {
+        const moment = new Date(each * 3_600_000)
+        expect(DateTimeScalar.serialize(moment)).toBe(moment.toISOString())
+      }
+    }),
+  ))

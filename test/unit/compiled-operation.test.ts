@@ -48,7 +48,15 @@ describe('a document that is compiled answers as graphql-js does', () => {
   })
 
   test('with a long list, whose items are made when they are written', async () => {
-    answerWith('things', () => Array.from({ length: 2_000 }, (_, at) => ({ id: at, size: at })))
+    answerWith('things', () =>
+      Array.from({ length: 2_000 }, (_, at) => ({
+        id: `"${at}"`,
+        size: at % 3 === 0 ? undefined : -at,
+        colour: at % 2 ? 'RED' : null,
+        tags: at % 5 === 0 ? null : ['é', '\n'],
+        inner: at % 7 === 0 ? null : { id: at, inner: at % 2 ? { size: at } : null },
+      })),
+    )
     expect(await jsonInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
   })
 
@@ -75,6 +83,9 @@ describe('it throws', () => {
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
       await expect(run(call, {})).rejects.toThrow()
+      answerWith('things', () => [...Array(1_000).fill({ id: 'a' }), wrong])
+      const all = compiled('{ data: things { id colour tags } }')!
+      await expect(all(call, {}).then(jsonInTurns)).rejects.toThrow()
     }
     answerWith('thing', () => null)
     expect(await run(call, {})).toBeNull()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { execute, parse } from 'graphql'
-import { jsonInTurns } from '../../src/body/json-in-turns.js'
+import { bytesInTurns, jsonInTurns } from '../../src/body/json-in-turns.js'
 import { hasTooManyValues, mostJsonValues } from '../../src/body/json-size.js'
 import { faultOfBreadth } from '../../src/graphql/breadth.js'
 import { sliced } from '../../src/graphql/sliced.js'
@@ -35,6 +35,7 @@ describe('JSON of an answer', () => {
     const { result, turns } = await turnsOf(() => jsonInTurns(value))
     expect(result).toBe(JSON.stringify(value))
     expect(turns).toBeGreaterThanOrEqual(4)
+    expect(Buffer.concat((await bytesInTurns(value)) as Buffer[]).toString()).toBe(result)
   })
 })
 
