@@ -7,7 +7,7 @@ const entries = 600
 beforeAll(async () => {
   books = await Books.open()
   const context = await books.context('notes')
-  const uploads = await Promise.all(Array.from({ length: entries }, () => books.upload(context, 1)))
+  const uploads = await books.uploads(context, Array(entries).fill(1))
   const ledger = books.ledger()
   await Promise.all(uploads.map((upload) => ledger.commit(upload)))
   await books.rows('CREATE TABLE sound AS SELECT * FROM journal')

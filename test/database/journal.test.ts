@@ -108,7 +108,7 @@ test('members are in the order of their names, and a long value stands as its ha
 test('four ledgers write one journal without a gap, and what is refused leaves nothing in it', async () => {
   const before = (await rows()).length
   const context = await books.context('full', 1)
-  const uploads = await Promise.all(Array.from({ length: 300 }, () => books.upload(context, 4096)))
+  const uploads = await books.uploads(context, Array(300).fill(4096))
   const ledgers = Array.from({ length: 4 }, () => books.ledger())
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
   const kept = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled').map(({ upload }) => upload!.file.fileId)

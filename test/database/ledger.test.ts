@@ -122,7 +122,7 @@ test('the quota is never overrun and never refused while there is room, with fou
   const context = await books.context('small', 1)
   const ledgers = [1, 2, 3, 4].map(() => books.ledger())
   // 16 of 65,536 bytes fill one megabyte to the last byte.
-  const uploads = await Promise.all(Array.from({ length: 50 }, () => books.upload(context, 65_536)))
+  const uploads = await books.uploads(context, Array(50).fill(65_536))
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
   expect(new Set(outcomes.map(codeOf))).toEqual(new Set(['done', 'quota_exceeded']))
@@ -157,7 +157,7 @@ test('smaller files still fit where a larger one did not', async () => {
 test('uploads, deletions and downloads of the same files from four ledgers never wait for each other in a circle', async () => {
   const context = await books.context('busy')
   const ledgers = [1, 2, 3, 4].map(() => books.ledger())
-  const uploads = await Promise.all(Array.from({ length: 40 }, () => books.upload(context, 7)))
+  const uploads = await books.uploads(context, Array(40).fill(7))
   await commitAll(ledgers[0]!, uploads)
   const { rows } = await books.database.pool.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
   const entries: Entry[] = []

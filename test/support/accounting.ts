@@ -97,12 +97,25 @@ export class Books {
     sizeBytes: number,
     actor = this.key,
   ): Promise<Entry> {
-    const fileId = newId('file')
-    const blobPath = `${this.tenantId}/${fileId}`
+    return (await this.uploads(context, [sizeBytes], actor))[0]!
+  }
+
+  /** Many of them, by one statement: so many at once would wait for connections longer than the service lets any. */
+  async uploads(
+    context: { contextId: string; contextKey: string; rulesAt: Date },
+    sizes: number[],
+    actor = this.key,
+  ): Promise<Entry[]> {
+    const entries = sizes.map((size) => this.#upload(context, size, actor))
     await this.database.pool.query(
-      `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now() + interval '1 hour')`,
-      [this.tenantId, blobPath],
+      `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, path, now() + interval '1 hour' FROM unnest($2::text[]) path`,
+      [this.tenantId, entries.map(({ upload }) => upload!.file.blobPath)],
     )
+    return entries
+  }
+
+  #upload(context: { contextId: string; contextKey: string; rulesAt: Date }, sizeBytes: number, actor: Actor): Entry {
+    const fileId = newId('file')
     const file = {
       ...context,
       fileId,
@@ -111,7 +124,7 @@ export class Books {
       contentType: 'text/plain',
       sizeBytes,
       checksum: '0'.repeat(64),
-      blobPath,
+      blobPath: `${this.tenantId}/${fileId}`,
       metadata: {},
       validation: { outcome: 'accepted' },
       rulesVersion: 1,

@@ -9,7 +9,7 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxNesting: 4,
   maxPictureBits: 2 ** 31,
   maxDepth: 256,
-  deadline: Date.now() + 20_000,
+  deadline: Date.now() + 90_000,
   ...changes,
 })
 

@@ -115,7 +115,7 @@ export async function identityWorld() {
 
 /** Waits for what will be so in a moment; gives up before the test's own time limit, so that nothing goes on after it. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + 15_000
+  const giveUpAt = Date.now() + 60_000
   while (!(await holds())) {
     if (Date.now() > giveUpAt) throw new Error(`It never came to be so: ${holds}`)
     await sleep(10)

@@ -102,11 +102,11 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
 }
 
 async function answering(daemon: ChildProcess, url: string): Promise<void> {
-  const until = Date.now() + 20_000
+  const until = Date.now() + 60_000
   while (Date.now() < until) {
     if (daemon.exitCode !== null) throw new Error(`clamd ended with status ${daemon.exitCode} while it was starting.`)
     if (await findLocalClamd([url])) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error('clamd did not answer PING within 20 s.')
+  throw new Error('clamd did not answer PING within 60 s.')
 }

@@ -5,7 +5,7 @@ import { MemorySource, type RandomAccessSource } from '../../src/formats/random-
 import { mutationsOf } from '../support/samples/mutations.js'
 import { attachingPdf, circularPdf, emptyPdf, pdf, pdfOf, protectedPdf } from '../support/samples/pdf.js'
 
-const limits = (deadline = Date.now() + 25_000): ReaderLimits => ({
+const limits = (deadline = Date.now() + 90_000): ReaderLimits => ({
   maxUnpackedBytes: 2 ** 30,
   maxRatio: 100,
   maxEntries: 10_000,

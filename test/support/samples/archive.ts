@@ -12,7 +12,7 @@ export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxNesting: 3,
   maxPictureBits: 2 ** 31,
   maxDepth: 100,
-  deadline: Date.now() + 20_000,
+  deadline: Date.now() + 90_000,
   ...changes,
 })
 
