@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
+import { learnTime, now, setTime } from '../../src/clock.js'
 import { Sweeper } from '../../src/maintenance/sweeper.js'
 import { multipart, RawClient } from '../support/raw-client.js'
 import { leftBehind, watchFaults } from '../support/residue.js'
@@ -66,6 +67,34 @@ describe('a file that is refused', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422])
     await expectWhole(tenant, 1)
   })
+})
+
+test('a file that cannot be judged leaves nothing', async () => {
+  const tenant = await newTenant()
+  await tenant.context('scanned', { scan_for_viruses: true })
+  for (let times = 0; times < 12; times++)
+    expect(await tenant.admin.upload('scanned', 'a.txt', sound)).toMatchObject({ status: 503 })
+  await expectWhole(tenant, 0)
+})
+
+test('a file that was begun in another month lies in that of its time, and nowhere else', async () => {
+  const tenant = await newTenant()
+  // From then on there are paths in stock, and the write begins before the file could be judged.
+  expect((await send(tenant)).status).toBe(201)
+  const { storage } = world.app.services
+  const { put } = storage
+  let puts = 0
+  storage.put = async (path, content, options) => {
+    if (puts++ === 0) setTime(now() + 32 * 86_400_000)
+    await put.call(storage, path, content, options)
+  }
+  try {
+    expect((await send(tenant)).status).toBe(201)
+  } finally {
+    storage.put = put
+    await learnTime(world.database.pool)
+  }
+  await expectWhole(tenant, 2)
 })
 
 test('repeated with its Idempotency-Key, it is written once', async () => {

@@ -50,3 +50,23 @@ test('where it need not be on the disk, nothing is synced', async () => {
   expect(await written(handle, 40, false)).toEqual({ sha256: 'digest' })
   expect(datasync.mock.calls.length).toBe(0)
 })
+
+test('bytes that a failed digest no longer wants stay as they are until they are written', async () => {
+  let letGo = 0
+  const slabs = { take: () => ({ bytes: Buffer.alloc(524_288), hold: () => () => letGo++ }) } as unknown as Slabs
+  let end = () => {}
+  const handle = {
+    write: async ({ length }: Buffer) => {
+      await new Promise<void>((resolve) => (end = resolve))
+      return { bytesWritten: length }
+    },
+    close: done,
+  } as unknown as FileHandle
+  const writer = new BehindWriter({ handle, slabs, digest: { ...digest, update: fails }, sync: false })
+  await writer.write(Buffer.alloc(524_288))
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(letGo).toBe(0)
+  end()
+  await expect(writer.end()).rejects.toThrow('EIO')
+  expect(letGo).toBe(1)
+})

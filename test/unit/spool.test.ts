@@ -100,6 +100,22 @@ test('more than was announced goes to a file, whole', async () => {
   await dispose()
 })
 
+test.each([1_000, 100_000, 3_000_000])(
+  '%i bytes over a limit that is known only behind the last of them are not kept',
+  async (size) => {
+    let limit = Number.POSITIVE_INFINITY
+    async function* sent() {
+      yield noise(size)
+      limit = size - 1
+    }
+    for (const expected of [0, size]) {
+      limit = Number.POSITIVE_INFINITY
+      const { content, sizeBytes } = await spool.take(Readable.from(sent(), { objectMode: false }), () => limit, { expected })
+      expect([content, sizeBytes]).toEqual([undefined, size])
+    }
+  },
+)
+
 test('what is over its limit gives its memory back', async () => {
   spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
