@@ -39,6 +39,8 @@ export class BehindWriter {
   #block: Block | undefined
   #used = 0
   #writing: Promise<void> = Promise.resolve()
+  /** Not any more where a write failed. */
+  #isIdle = true
 
   constructor({ handle, slabs, digest, sync, onWritten }: WriterParts) {
     this.#handle = handle
@@ -48,16 +50,19 @@ export class BehindWriter {
     this.#onWritten = onWritten
   }
 
-  /** To be awaited before the next. */
-  async write(chunk: Buffer): Promise<void> {
+  /** What it gives is to be awaited before the next. */
+  write(chunk: Buffer): Promise<void> | undefined {
     for (let at = 0; at < chunk.length; ) {
       this.#block ??= this.#newBlock()
       const { bytes } = this.#block
       const taken = copyShared(chunk.subarray(at), bytes, this.#used)
       at += taken
       this.#used += taken
-      if (this.#used === bytes.length) await this.#flush()
+      if (this.#used < bytes.length) break
+      if (!this.#isIdle) return this.#flush().then(() => this.write(chunk.subarray(at)))
+      this.#begin()
     }
+    return undefined
   }
 
   /** Gives the digest of all that was written. Where it is synced, not all of it is on the disk yet: that is what `synced` waits for. */
@@ -91,11 +96,20 @@ export class BehindWriter {
 
   async #flush(): Promise<void> {
     await this.#writing
+    this.#begin()
+  }
+
+  #begin(): void {
     const block = this.#block
     if (!block) return
     const bytes = block.bytes.subarray(0, this.#used)
     const written = writeWhole(this.#handle, bytes).then(() => this.#hasWritten(bytes.length))
-    this.#writing = bothOf(written, this.#digest.update(bytes)).finally(block.letGo)
+    this.#isIdle = false
+    this.#writing = bothOf(written, this.#digest.update(bytes))
+      .finally(block.letGo)
+      .then(() => {
+        this.#isIdle = true
+      })
     this.#block = undefined
     this.#used = 0
     // Thrown where it is awaited next; until then it must not count as unhandled.

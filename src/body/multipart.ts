@@ -2,8 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { AssayError } from '../errors.js'
+import { boundaryOf, contentIn, openEnd } from './boundary.js'
 import type { Follow } from './content.js'
 import { refuseEncoding, unsupported } from './json.js'
+import { PartChunks } from './part-chunks.js'
 import type { Spool, Spooled } from './spool.js'
 import { watchBody } from './watch-body.js'
 
@@ -36,7 +38,12 @@ export class Multipart {
   readonly #request: IncomingMessage
   readonly #options: MultipartOptions
   readonly #parser: busboy.Busboy
-  #file: Readable | undefined
+  /** What ends a part; undefined where only the parser knows. */
+  readonly #boundary: Buffer | undefined
+  #file: PartChunks | undefined
+  /** Whether what comes next begins no later than a boundary: the parser holds nothing that may become one. */
+  #isPlain = false
+  #isStopped = false
   #failure: unknown
   #settle: { resolve(): void; reject(error: unknown): void } | undefined
 
@@ -44,6 +51,7 @@ export class Multipart {
     this.#request = request
     this.#options = options
     this.#parser = this.#open()
+    this.#boundary = boundaryOf(request.headers['content-type'] ?? '')
   }
 
   /** Resolves when the body has been read, or was stopped; rejects where it is broken, or its client is gone. */
@@ -57,32 +65,38 @@ export class Multipart {
       this.#stopWhereThrown(() => this.#options.onField(name, value, valueTruncated)),
     )
     this.#parser.on('file', (name, stream, { filename }) => {
-      // The parser ends a file that was cut short with an error of its own, besides that of the form.
-      stream.on('error', (error) => fail(this.#toBroken(error)))
-      this.#file = stream
-      this.#stopWhereThrown(() => this.#options.onFile(this.#part(name, filename ?? '', stream)))
+      const chunks = this.#chunksOf(stream)
+      this.#file = chunks
+      this.#stopWhereThrown(() => this.#options.onFile(this.#part(name, filename ?? '', chunks)))
     })
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#stopWhereThrown(() => this.#options.onTooMany()))
     // It may come twice: of a header, and of the form that has no end.
     this.#parser.on('error', (error) => fail(this.#toBroken(error as Error)))
     this.#parser.once('close', () => this.stop())
-    this.#request.pipe(this.#parser)
+    const onData = (chunk: Buffer) => this.#read(chunk)
+    const onEnd = () => {
+      this.#parser.end()
+      // Of some forms that end early it says nothing at all.
+      setImmediate(() => this.#isStopped || fail(this.#toBroken(new Error('Unexpected end of form'))))
+    }
+    this.#request.on('data', onData).once('end', onEnd)
     try {
       await ended
     } catch (error) {
-      // A client that hangs up ends neither the parser nor the file's stream by itself.
-      this.#file?.destroy(error as Error)
+      // A client that hangs up ends neither the parser nor the file by itself.
+      this.#file?.fail(error)
       throw error
     } finally {
       unwatch()
-      this.#request.unpipe(this.#parser)
+      this.#request.off('data', onData).off('end', onEnd).pause()
       this.#parser.destroy()
     }
   }
 
   /** Nothing more is read, and `read` settles: with `error`, where there is one. */
   stop(error?: unknown): void {
+    this.#isStopped = true
     this.#failure ??= error
     if (error === undefined) this.#settle?.resolve()
     else this.#settle?.reject(error)
@@ -96,18 +110,57 @@ export class Multipart {
     }
   }
 
-  #part(name: string | undefined, filename: string, stream: Readable): FilePart {
+  /**
+   * What is content of a file for certain passes the parser by: its search takes several times as long as `indexOf`, and its streams
+   * as long as everything else that is done with a chunk.
+   */
+  #read(chunk: Buffer): void {
+    if (this.#isStopped) return
+    const boundary = this.#boundary
+    const passing = boundary && this.#isPlain && this.#file?.isOpen ? contentIn(chunk, boundary) : 0
+    if (passing > 0) this.#file!.push(passing === chunk.length ? chunk : chunk.subarray(0, passing))
+    if (passing < chunk.length) {
+      const rest = chunk.subarray(passing)
+      this.#parser.write(rest)
+      // A shorter one may go on with what the parser holds of those before it.
+      this.#isPlain = boundary !== undefined && rest.length >= boundary.length && openEnd(rest, boundary) === rest.length
+    }
+    if (this.#file && !this.#file.isReady) this.#request.pause()
+  }
+
+  /** What the parser finds of a file goes to its reader, and not through the stream that it opens for it. */
+  #chunksOf(stream: Readable): PartChunks {
+    const chunks = new PartChunks(() => void (this.#isStopped || this.#request.resume()))
+    const push = stream.push.bind(stream)
+    stream.push = (chunk: Buffer | null) => {
+      if (chunk) chunks.push(chunk)
+      else {
+        chunks.end()
+        push(null)
+        stream.resume()
+      }
+      return true
+    }
+    // The parser ends a file that was cut short with an error of its own, besides that of the form.
+    stream.on('error', (error) => {
+      this.stop(this.#toBroken(error))
+      chunks.fail(this.#failure)
+    })
+    return chunks
+  }
+
+  #part(name: string | undefined, filename: string, chunks: PartChunks): FilePart {
     return {
       name,
       filename,
       take: (limit, follow) => {
         const expected = Number(this.#request.headers['content-length'] ?? 0)
-        return this.#options.spool.take(stream, limit, { expected, follow }).catch((error) => {
-          throw error instanceof AssayError ? error : (this.#failure ?? error)
-        })
+        const intake = this.#options.spool.begin(limit, { expected, follow })
+        chunks.into(intake)
+        return intake.result
       },
-      text: () => textOf(stream, this.#options.limits.fieldSize),
-      skip: () => void stream.resume(),
+      text: () => textOf(chunks, this.#options.limits.fieldSize),
+      skip: () => chunks.into({ write: () => undefined, end: () => {}, fail: () => {} }),
     }
   }
 
@@ -136,14 +189,16 @@ export class Multipart {
   }
 }
 
-function textOf(stream: Readable, mostBytes: number): Promise<{ value: string; truncated: boolean }> {
+function textOf(part: PartChunks, mostBytes: number): Promise<{ value: string; truncated: boolean }> {
   const chunks: Buffer[] = []
   let length = 0
-  stream.on('data', (chunk: Buffer) => {
+  const write = (chunk: Buffer) => {
     length += chunk.length
     if (length <= mostBytes) chunks.push(chunk)
+    return undefined
+  }
+  return new Promise((resolve) => {
+    const end = () => resolve({ value: Buffer.concat(chunks).toString('utf8'), truncated: length > mostBytes })
+    part.into({ write, end, fail: end })
   })
-  return new Promise((resolve) =>
-    stream.once('close', () => resolve({ value: Buffer.concat(chunks).toString('utf8'), truncated: length > mostBytes })),
-  )
 }

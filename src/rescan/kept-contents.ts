@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Content } from '../body/content.js'
-import { memoryContent, type Spool } from '../body/spool.js'
+import type { Spool } from '../body/spool.js'
+import { memoryContent } from '../body/spooled-content.js'
 import { AssayError } from '../errors.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
 import { LocalStorage } from '../storage/local/local.js'

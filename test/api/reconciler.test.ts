@@ -1,6 +1,6 @@
 import { appendFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { memoryContent } from '../../src/body/spool.js'
+import { memoryContent } from '../../src/body/spooled-content.js'
 import { newId } from '../../src/ids.js'
 import { type Pace, Reconciler } from '../../src/maintenance/reconciler.js'
 import type { LocalStorage } from '../../src/storage/local/local.js'

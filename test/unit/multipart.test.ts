@@ -1,0 +1,153 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import busboy from 'busboy'
+import { type FilePart, Multipart } from '../../src/body/multipart.js'
+import { Spool } from '../../src/body/spool.js'
+import { seeded } from '../support/samples/mutations.js'
+
+let directory: string
+let spool: Spool
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'assay-multipart-'))
+  spool = await Spool.open({ directory, memoryLimit: 2000 })
+})
+afterAll(async () => {
+  await spool.close()
+  await rm(directory, { recursive: true })
+})
+
+const limits = { fields: 4, files: 4, fieldSize: 100 }
+type Seen = [kind: string, name?: string, content?: string]
+type Take = (file: FilePart) => Promise<string>
+
+const taken: Take = async (file) => {
+  await turn()
+  const { content, dispose } = await file.take(() => Number.POSITIVE_INFINITY)
+  const bytes = content!.bytes ?? (await readFile(content!.path!))
+  await dispose()
+  return bytes.toString('latin1')
+}
+
+/** What is found in a body that comes in these chunks. */
+async function read(contentType: string, chunks: readonly Buffer[], take: Take = taken): Promise<Seen[]> {
+  const request = Object.assign(Readable.from(chunks, { objectMode: false }), {
+    headers: { 'content-type': contentType },
+    socket: { bytesRead: 0 },
+    complete: false,
+  })
+  request.once('end', () => (request.complete = true))
+  const seen: (Seen | Promise<Seen>)[] = []
+  const body = new Multipart(request as unknown as IncomingMessage, {
+    spool,
+    idleMs: 60_000,
+    limits,
+    onField: (name, value, truncated) => void seen.push([truncated ? 'cut field' : 'field', name, value]),
+    onFile: (file) => {
+      const content = take(file).then((text): Seen => [`file ${file.filename}`, file.name, text])
+      content.catch(() => {})
+      seen.push(content)
+    },
+    onTooMany: () => void seen.push(['too many']),
+    broken: (why) => Object.assign(new Error(why), { name: 'Broken' }) as never,
+  })
+  const broken = await body.read().then(
+    () => [],
+    (): Seen[] => [['broken']],
+  )
+  return [...(await Promise.all(seen.map((each) => Promise.resolve(each).catch((): Seen => ['failed'])))), ...broken]
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  const parts: Buffer[] = []
+  stream.on('data', (part) => parts.push(part))
+  await once(stream, 'end')
+  return Buffer.concat(parts).toString('latin1')
+}
+
+const turns = async (count: number) => {
+  for (let each = 0; each < count; each++) await turn()
+}
+
+/** What the parser finds by itself. */
+function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]> {
+  const options = {
+    preservePath: true,
+    defParamCharset: 'utf8',
+    limits: { ...limits, parts: 8, fieldNameSize: 256, headerPairs: 32 },
+  } as const
+  const parser = busboy({ headers: { 'content-type': contentType }, ...options })
+  const seen: (Seen | Promise<Seen>)[] = []
+  parser.on('field', (name, value, { valueTruncated }) => void seen.push([valueTruncated ? 'cut field' : 'field', name, value]))
+  parser.on('file', (name, stream, { filename }) => {
+    stream.on('error', () => {})
+    const content = textOf(stream).then(
+      (text): Seen => [`file ${filename ?? ''}`, name, text],
+      (): Seen => ['failed'],
+    )
+    seen.push(content)
+  })
+  for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const) parser.on(event, () => void seen.push(['too many']))
+  return new Promise((resolve) => {
+    parser.on('error', () => resolve([['broken']]))
+    parser.on('close', async () => resolve(await Promise.all(seen)))
+    for (const chunk of chunks) parser.write(chunk)
+    parser.end()
+    // Of some forms it says nothing at all.
+    turns(10).then(() => resolve([['broken']]))
+  })
+}
+
+const oneOf = <T>(random: (below: number) => number, ...all: readonly T[]): T => all[random(all.length)]!
+const many = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)
+
+/** A form whose contents are full of what looks like its boundary; now and then it is one. */
+function form(random: (below: number) => number): { contentType: string; bytes: Buffer } {
+  const boundary = oneOf(random, 'b', '----assayForm', "a'b(c)+_,-./:=?d")
+  const line = `\r\n--${boundary}`
+  const nearly = () =>
+    oneOf(random, '\r', '\n', '\r\n', '-', `--${boundary}`, line.slice(0, random(line.length)), 'x'.repeat(random(90)))
+  const inside = () => (random(40) ? nearly() : line + oneOf(random, 'x', '-', '\r', '-x', '\rx'))
+  const part = () => {
+    const name = oneOf(random, 'file', 'context', 'ä')
+    const file = random(3) && `; filename="${oneOf(random, 'a.txt', 'ü b.pdf')}"\r\nContent-Type: text/plain`
+    const header = `Content-Disposition: form-data; name="${name}"${file || ''}`
+    return `--${boundary}\r\n${header}\r\n\r\n${many(random(12), inside).join('')}\r\n`
+  }
+  const end = random(5)
+    ? `--${boundary}--${oneOf(random, '', '\r\n', `\r\nepilogue${line}`)}`
+    : oneOf(random, '', `--${boundary}`)
+  const text = oneOf(random, '', '', '\r\n', 'preamble\r\n') + many(1 + random(5), part).join('') + end
+  const quoted = boundary.includes('(') || random(2) ? `"${boundary}"` : boundary
+  return { contentType: `multipart/form-data; boundary=${quoted}`, bytes: Buffer.from(text) }
+}
+
+function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
+  const most = oneOf(random, 1, 3, 30, 200, bytes.length)
+  const chunks: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += chunks.at(-1)!.length) chunks.push(bytes.subarray(at, at + 1 + random(most)))
+  return chunks
+}
+
+test('however a form comes, its parts are those that the parser finds by itself', async () => {
+  const random = seeded(7)
+  let whole = 0
+  for (let round = 0; round < 200; round++) {
+    const { contentType, bytes } = form(random)
+    for (let times = 0; times < 3; times++) {
+      const chunks = split(bytes, random)
+      const expected = await parsed(contentType, chunks)
+      const isBroken = expected.at(-1)?.[0] === 'broken'
+      const found = await read(contentType, chunks)
+      if (isBroken) expect(found.at(-1)).toEqual(['broken'])
+      else expect({ round, found }).toEqual({ round, found: expected })
+      if (!isBroken) whole++
+    }
+  }
+  expect(whole).toBeGreaterThan(200)
+})
