@@ -29,5 +29,5 @@ export interface Follower {
   stop(): void
 }
 
-/** Undefined where the file at `path` need not be looked at. */
-export type Follow = (path: string) => Follower | undefined
+/** Undefined where the file at `path`, of which so many bytes are expected, need not be looked at. */
+export type Follow = (path: string, size: number) => Follower | undefined

@@ -1,15 +1,18 @@
 import { badUserInput } from '../errors.js'
+import type { Follow } from './content.js'
 import type { Spooled } from './spool.js'
+
+type Receive = (limit: () => number, follow?: Follow) => Promise<Spooled>
 
 export class IncomingFile {
   readonly #name: string | Promise<string>
-  readonly #receive: (limit: () => number) => Promise<Spooled>
+  readonly #receive: Receive
   #isReceived = false
 
   /** `sizeBytes` is that of a file which has been received already. */
   constructor(
     name: string | Promise<string>,
-    receive: (limit: () => number) => Promise<Spooled>,
+    receive: Receive,
     readonly sizeBytes?: number,
   ) {
     this.#name = name
@@ -22,11 +25,11 @@ export class IncomingFile {
   }
 
   /** Streams it in, up to `limit()` bytes. The caller disposes of the result. */
-  async receive(limit: () => number): Promise<Spooled> {
+  async receive(limit: () => number, follow?: Follow): Promise<Spooled> {
     // What one field received it also disposed of.
     if (this.#isReceived) throw badUserInput([{ field: 'file', message: 'must be used by one field; send it once for each' }])
     this.#isReceived = true
-    return this.#receive(limit)
+    return this.#receive(limit, follow)
   }
 }
 

@@ -106,10 +106,11 @@ export class Intake implements ChunkSink {
   }
 
   async #toFile(chunk: Buffer, before: number): Promise<void> {
-    const { create, file, slabs, digests, syncAhead, follow } = this.#parts
+    const { create, file, slabs, digests, syncAhead, follow, expected } = this.#parts
     const handle = await create(file)
     // By then the parts before the file are known.
-    const onWritten = follow && ((bytes: number) => (this.#follower ??= follow(file))?.written(bytes))
+    const onWritten =
+      follow && ((bytes: number) => (this.#follower ??= follow(file, expected || Number.POSITIVE_INFINITY))?.written(bytes))
     const writer = new BehindWriter({ handle, slabs, digest: digests.begin(), sync: syncAhead, onWritten })
     this.#writer = writer
     // More than was announced.

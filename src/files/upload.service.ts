@@ -15,6 +15,7 @@ import { traced } from '../tracing/tracing.js'
 import { megabyte } from '../units.js'
 import type { ValidationReport, Validator } from '../validation/checks/check.js'
 import { extensionOf } from '../validation/file-under-test.js'
+import type { FollowFile } from '../validation/validator.js'
 import type { File } from './file.type.js'
 import { cleanFilename } from './filename.js'
 import { placeFor, UploadBlobs, type UploadBlobsParts } from './upload-blobs.js'
@@ -52,7 +53,7 @@ interface UploadInput {
 /** How files come in: context, spool, checks, store, one transaction (spec §4, contract §6). */
 export class UploadService {
   readonly #contexts: FileContextService
-  readonly #validator: Validator
+  readonly #validator: Validator & { follow: FollowFile }
   readonly #blobs: UploadBlobs
   readonly #ledger: Ledger
   readonly #idempotency: IdempotencyService
@@ -61,7 +62,7 @@ export class UploadService {
   constructor(
     parts: UploadBlobsParts & {
       contexts: FileContextService
-      validator: Validator
+      validator: Validator & { follow: FollowFile }
       ledger: Ledger
       idempotency: IdempotencyService
       tenantRoom: TenantRoom
@@ -157,7 +158,12 @@ export class UploadService {
     const context = remembered ?? (await this.#contextOf(attempt, input.context))
     attempt.involve({ context })
     const filename = cleanFilename(await input.file.name())
-    return { context, filename, spooled: await input.file.receive(() => context.maxFileSizeMb * megabyte) }
+    const owner = attempt.actor.tenantId
+    const spooled = await input.file.receive(
+      () => context.maxFileSizeMb * megabyte,
+      (path, size) => (context.scanForViruses ? this.#validator.follow({ path, size, owner }) : undefined),
+    )
+    return { context, filename, spooled }
   }
 
   async #keep(

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { processRequest, Upload } from 'graphql-upload-ts'
+import type { Follow } from '../body/content.js'
 import { IncomingFile, spooledWithin } from '../body/incoming-file.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../body/json-numbers.js'
 import { hasTooManyValues, mostJsonValues } from '../body/json-size.js'
@@ -45,6 +46,7 @@ class Expected {
   readonly incoming: IncomingFile
   /** Asked for with every chunk: the context's, once the resolver knows it. */
   limit: () => number
+  follow: Follow | undefined
 
   constructor(ceiling: number) {
     const most = () => ceiling
@@ -56,9 +58,10 @@ class Expected {
     const name = part.then(({ filename }) => filename)
     // A request may never ask for its file: that one failed is no fault by itself.
     name.catch(() => {})
-    this.incoming = new IncomingFile(name, async (limit) => {
+    this.incoming = new IncomingFile(name, async (limit, follow) => {
       const least = () => Math.min(ceiling, limit())
       this.limit = least
+      this.follow = follow
       return spooledWithin(await (await part).received, limit())
     })
   }
@@ -124,7 +127,10 @@ class UploadRequest {
     const expected = this.#expected.get(file.name ?? '')
     if (!expected || expected.arrived) return file.skip()
     expected.arrived = true
-    const received = file.take(() => expected.limit())
+    const received = file.take(
+      () => expected.limit(),
+      (path, size) => expected.follow?.(path, size),
+    )
     this.#received.push(received)
     received.then(
       ({ content }) => content ?? this.#body.stop(broken('another file of this request was too large')),

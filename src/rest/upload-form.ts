@@ -100,7 +100,7 @@ export class UploadForm {
   async #receive(file: FilePart): Promise<void> {
     const spooled = await file.take(
       () => this.#limit,
-      (path) => (this.#isScanned ? this.#options.follow(path) : undefined),
+      (path, size) => (this.#isScanned ? this.#options.follow(path, size) : undefined),
     )
     this.#spooled = spooled
     this.cut = !spooled.content
@@ -193,7 +193,7 @@ export async function readUpload<T>(
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
     rulesOf: (contextKey) => contextRules(actor, contextKey, bodyBytes),
-    follow: (path) => follow({ path, size: bodyBytes, owner: actor.tenantId }),
+    follow: (path, size) => follow({ path, size, owner: actor.tenantId }),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()

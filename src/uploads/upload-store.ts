@@ -175,7 +175,9 @@ export class UploadStore extends DataStore {
   async #decide(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.parts(upload)
-    return this.#judge(upload, (limit) => spool.take(assembled(storage, parts), limit, { expected: upload.offsetBytes }))
+    return this.#judge(upload, (limit, follow) =>
+      spool.take(assembled(storage, parts), limit, { expected: upload.offsetBytes, follow }),
+    )
   }
 
   /** Larger than its context allows: what an upload by one request is answered that is cut off there. */
