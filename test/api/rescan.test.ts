@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dataOf, refusal } from '../support/answers.js'
 import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
@@ -297,7 +298,7 @@ describe('a quarantined file', () => {
     clamd.forget()
     const file = await uploaded('large', 'large.txt', `${bad}${', some text'.repeat(2_000_000)}`)
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
-    const response = await fetch(url)
+    const [[, served], response] = await Promise.all([once(world.app.httpServer, 'request'), fetch(url)])
     const reader = response.body!.getReader()
     await reader.read()
     await learn()
@@ -306,7 +307,7 @@ describe('a quarantined file', () => {
     const ranged = await fetch(url, { headers: { range: 'bytes=0-9' } })
     expect(ranged.status).toBe(403)
     // It is not read on: what the service still has is more than the sockets between hold.
-    await new Promise((resolve) => setTimeout(resolve, 1000))
+    if (!served.closed) await once(served, 'close')
     const rest = async () => {
       while (!(await reader.read()).done);
     }

@@ -61,7 +61,10 @@ try {
   const watcher = watchQuotas(databaseUrl, world, state)
   const crowd = Array.from({ length: clients }, (_, index) => client(index, { url, admin, world, record, state }))
   for (let kill = 1; kill <= kills; kill++) {
+    const enough = record.calls.length + clients
     await sleep(200 + Math.random() * seconds * 1000)
+    // A machine that is busy answers few.
+    while (record.calls.length < enough) await sleep(20)
     service.kill('SIGKILL')
     await once(service, 'exit')
     await startService(env, url)

@@ -67,10 +67,11 @@ describeWith('chromium')('how the dashboard looks', () => {
 
   /** What stands in somebody's way, seriously. */
   async function barriers(page: Page, of: 'all' | 'colours' = 'all'): Promise<string[]> {
-    // Half-way through an animation no colour is what it will be.
-    await page.evaluate(
-      'Promise.all(document.getAnimations().filter(({ effect }) => effect.getTiming().iterations !== Infinity).map(({ finished }) => finished))',
-    )
+    // Half-way through an animation no colour is what it will be. One that is cut off fails, and another may follow it.
+    await page.evaluate(`(async () => {
+      const ending = ({ playState, effect }) => playState === 'running' && effect.getTiming().iterations !== Infinity
+      for (let left; (left = document.getAnimations().filter(ending)).length > 0; ) await Promise.allSettled(left.map(({ finished }) => finished))
+    })()`)
     await page.evaluate(axe)
     const options = { resultTypes: ['violations'], ...(of === 'colours' && { runOnly: colourRules }) }
     const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`)

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import { BrokenWay } from '../support/broken-way.js'
-import { openBrowser } from '../support/browser.js'
+import { openBrowser, patienceMs } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -47,6 +47,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
       response.end(`<!doctype html><meta charset="utf-8"><script>${script}</script>`)
     })
     page = await browser.newPage()
+    page.setDefaultTimeout(patienceMs)
     // A machine without any network but its own: Uppy would wait for one.
     await page.addInitScript("Object.defineProperty(Navigator.prototype, 'onLine', { get: () => true })")
     await page.goto(`${origin}/`)

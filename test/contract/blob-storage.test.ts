@@ -52,7 +52,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
     async temporaryFiles() {
       await storage.close()
       // A connection's end is seen a moment later at its other end.
-      for (let waited = 0; bucket.connections > 0 && waited < 100; waited++) await sleep(10)
+      for (let waited = 0; bucket.connections > 0 && waited < 1000; waited++) await sleep(10)
       return [
         ...Array.from({ length: bucket.connections }, () => 'connection'),
         ...Array.from({ length: bucket.busy }, () => 'request under way'),

@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
@@ -12,6 +10,7 @@ import { SharedCounts } from '../../src/auth/shared-counts.js'
 import { ProcessCounter } from '../../src/auth/window-counter.js'
 import { inOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
+import { freePort } from '../support/free-port.js'
 import { until } from '../support/identity-world.js'
 import { describeWith, partPath } from '../support/real-parts.js'
 
@@ -193,13 +192,9 @@ describeWith('redis-server')('Redis', () => {
   let url: string
   beforeAll(async () => {
     const port = await freePort()
-    server = spawn(
-      partPath('redis-server'),
-      ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
-      {
-        stdio: ['ignore', 'pipe', 'ignore'],
-      },
-    )
+    server = spawn(partPath('redis-server'), ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     for await (const line of server.stdout!) if (/Ready to accept/.test(String(line))) break
     url = `redis://127.0.0.1:${port}`
   })
@@ -236,11 +231,3 @@ describeWith('redis-server')('Redis', () => {
     expect(await outcomes(6, () => one.call(actor('key_away')))).toContain('rate_limited')
   })
 })
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
-  return port
-}

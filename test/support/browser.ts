@@ -1,13 +1,17 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { partPath } from './real-parts.js'
 
+// A machine under load is slow, and no test measures time.
+export const patienceMs = 60_000
+
 /** Debian's Chromium, driven by a test. */
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'] })
+  chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: patienceMs })
 
 /** A page that reaches nothing but one service; gives what it asked of others, and what its console complained of. */
 export async function pageOf(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
   const page = await browser.newPage()
+  page.setDefaultTimeout(patienceMs)
   const strays: string[] = []
   const complaints: string[] = []
   await page.route(

@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { Scope } from '../../src/auth/actor.js'
 import { systemActor } from '../../src/auth/actor.js'
-import { partPath } from './real-parts.js'
+import { openBrowser, patienceMs } from './browser.js'
 import type { TestTenant, World } from './world.js'
 
 const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
-
-// A machine under load is slow, and no test measures time.
-const patienceMs = 60_000
 
 /** A browser with what its pages did that no page of ours may do. */
 export class Dashboard {
@@ -21,7 +18,7 @@ export class Dashboard {
   ) {}
 
   static async open(world: World): Promise<Dashboard> {
-    const browser = await chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'] })
+    const browser = await openBrowser()
     return new Dashboard(browser, world)
   }
 

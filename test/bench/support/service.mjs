@@ -1,6 +1,6 @@
 // Starts the built service as a process of its own, on a database and folder that are its own and go with it.
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { createServer } from 'node:net'
@@ -70,12 +70,18 @@ export async function startProcess(script, args) {
   return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => child.kill('SIGTERM') }
 }
 
+/** Below those that the system gives to outgoing connections: free also while what listens there is started again. */
 export async function freePort() {
-  const probe = createServer()
-  await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  return port
+  for (;;) {
+    const port = randomInt(10_000, 32_768)
+    const probe = createServer()
+    const isFree = await new Promise((resolve) => {
+      probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    await new Promise((resolve) => probe.close(resolve))
+    return port
+  }
 }
 
 /** One request; gives status and body. `body` is a list of Buffers. */
