@@ -54,6 +54,13 @@ test('a call that comes alone is recorded by the statement that reads for it', a
   expect(written).toEqual([entry])
 })
 
+test('that statement is one and the same for all such calls, which are its values', () => {
+  const [one, other] = [listed(entry), listed({ call: { ...call, tenantId: 'ten_2', fileId: "file'); --" } })]
+  expect(other.text).toBe(one.text)
+  expect(other.values).toEqual(expect.arrayContaining(['ten_2', "file'); --", 20]))
+  expect(other.values).toHaveLength(one.values.length)
+})
+
 test('beside others it is left to be read and recorded by itself', async () => {
   const { lane, append, sent } = laneOver()
   const [rows] = await Promise.all([lane.read(entry, listed), append(), append()])
