@@ -57,6 +57,15 @@ export const notFound = (noun: string, id: string) =>
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 
+/** The answer names them in `Allow` too. */
+export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
+  new AssayError('method_not_allowed', `${method} is not allowed here; allowed: ${allowed.join(', ')}.`, { details: { allowed } })
+
+/** Handles every other method where there is only something to read. */
+export function refuseMethod({ method }: { method: string }): never {
+  throw methodNotAllowed(method, ['GET', 'HEAD'])
+}
+
 export const onHold = (fileId: string) =>
   new AssayError('on_hold', `File '${shown(fileId)}' is on hold: it cannot be deleted.`, { details: { file_id: shown(fileId) } })
 

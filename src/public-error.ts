@@ -48,10 +48,11 @@ export const graphqlError = ({ code, message, details, retryAfter }: Told, place
 })
 
 /** The headers that go with it, by either door. */
-export function errorHeaders({ code, retryAfter }: Told, authorization: string | undefined): Record<string, string> {
+export function errorHeaders({ code, details, retryAfter }: Told, authorization: string | undefined): Record<string, string> {
   const again = retryAfter ?? (httpStatus[code] === 503 ? 5 : undefined)
   return {
     ...(code === 'unauthenticated' && { 'WWW-Authenticate': authorization ? 'Bearer error="invalid_token"' : 'Bearer' }),
+    ...(code === 'method_not_allowed' && { Allow: (details.allowed as string[]).join(', ') }),
     ...(again !== undefined && { 'Retry-After': String(again) }),
   }
 }

@@ -3,7 +3,7 @@ import type { Call } from '../admission/call.js'
 import { sessionCookieHeader } from '../auth/session-cookie.js'
 import { readJson } from '../body/json.js'
 import { wantBody } from '../body/watch-body.js'
-import { AssayError, badUserInput, type FieldFault, unauthenticated } from '../errors.js'
+import { badUserInput, type FieldFault, methodNotAllowed, unauthenticated } from '../errors.js'
 import { unknownNames } from '../rest/variables.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import type { SignIn } from '../users/user.type.js'
@@ -24,10 +24,7 @@ export function sessionDoor(parts: SessionDoorParts): RequestHandler {
     const secure = parts.secure || request.secure
     if (request.method === 'POST') return begin(parts, request, response, secure)
     if (request.method === 'DELETE') return end(parts, request, response, secure)
-    response.setHeader('Allow', 'POST, DELETE')
-    throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: POST, DELETE.`, {
-      details: { allowed: ['POST', 'DELETE'] },
-    })
+    throw methodNotAllowed(request.method, ['POST', 'DELETE'])
   }
 }
 

@@ -11,7 +11,7 @@ import type { Actor } from '../auth/actor.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import { CallLogsArgs } from '../call-logs/call-log.type.js'
 import type { Database, Queries } from '../db/client.js'
-import { AssayError } from '../errors.js'
+import { refuseMethod } from '../errors.js'
 import { targetOf } from '../http/caller.js'
 import { writers } from './export-format.js'
 import { ExportList } from './export-list.js'
@@ -133,11 +133,4 @@ async function* texts<Args extends object>(
         list.columns,
       ),
     )
-}
-
-const refuseMethod: RequestHandler = (request, response) => {
-  response.setHeader('Allow', 'GET, HEAD')
-  throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, HEAD.`, {
-    details: { allowed: ['GET', 'HEAD'] },
-  })
 }

@@ -6,7 +6,7 @@ import type { SecurityTrail } from '../admission/security-trail.js'
 import type { Origin } from '../auth/actor.js'
 import type { Authentication } from '../auth/authenticate.js'
 import type { Spool } from '../body/spool.js'
-import { AssayError, badUserInput, notFound } from '../errors.js'
+import { AssayError, badUserInput, notFound, refuseMethod } from '../errors.js'
 import type { GraphqlHandler } from '../graphql/server.js'
 import type { Metrics } from '../metrics.js'
 import { publicError } from '../public-error.js'
@@ -78,17 +78,22 @@ export function createEndpoints(parts: EdgeParts, { guard, steps }: { guard: Ste
   })
   app.use(parts.resumable.describe)
   for (const step of steps) app.use(step)
-  if (parts.download) app.get('/download/:fileId', guard, parts.download.any)
-  app.get('/health/live', (_request, response) => void response.json({ status: 'live' }))
-  app.get('/health/ready', async (_request, response) => {
+  const reads = (path: string, ...handlers: RequestHandler[]) =>
+    app
+      .route(path)
+      .get(...handlers)
+      .all(refuseMethod)
+  if (parts.download) app.route('/download/:fileId').get(guard, parts.download.any).all(refuseMethod)
+  reads('/health/live', (_request, response) => void response.json({ status: 'live' }))
+  reads('/health/ready', async (_request, response) => {
     const { ready, checks } = await parts.health.ready()
     response
       .status(ready ? 200 : 503)
       .set('Cache-Control', 'no-store')
       .json({ status: ready ? 'ready' : 'not_ready', checks })
   })
-  if (!parts.metricsElsewhere) app.get('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
-  app.get(
+  if (!parts.metricsElsewhere) reads('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
+  reads(
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
   )

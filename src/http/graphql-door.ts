@@ -3,7 +3,7 @@ import type { Endpoint } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
 import { readJson } from '../body/json.js'
 import { wantBody } from '../body/watch-body.js'
-import { AssayError, badUserInput, httpStatus, notFound, type PublicError } from '../errors.js'
+import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../errors.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
 import { errorHeaders, graphqlError } from '../public-error.js'
 import { callOf, targetOf } from './caller.js'
@@ -32,12 +32,8 @@ export function graphqlDoor(parts: EdgeParts): RequestHandler {
       response.setHeader('Content-Security-Policy', sandboxPolicy)
       response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
     }
-    if (request.method !== 'GET' && request.method !== 'POST' && request.method !== 'HEAD') {
-      response.setHeader('Allow', 'GET, POST')
-      throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, POST.`, {
-        details: { allowed: ['GET', 'POST'] },
-      })
-    }
+    if (request.method !== 'GET' && request.method !== 'POST' && request.method !== 'HEAD')
+      throw methodNotAllowed(request.method, ['GET', 'POST'])
     const call = await callOf(parts, request)
     const answer = (body: unknown) => parts.graphql(request, response, call, body)
     if (request.method !== 'POST') return answer(Object.fromEntries(targetOf(request).query))

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Express, RequestHandler } from 'express'
+import type { Express } from 'express'
 import type { GraphQLSchema } from 'graphql'
-import { AssayError, notFound } from '../errors.js'
+import { notFound, refuseMethod } from '../errors.js'
 import { Compressed } from './compressed.js'
 import { apiPrefix, openApiDocument } from './openapi.js'
 
@@ -50,27 +50,27 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
       if (request.fresh) response.status(304).end()
       else return document.send(request, response.type('application/json'))
     })
-    .all(onlyGet)
+    .all(refuseMethod)
   app
     .route('/')
     .get((request, response) => {
       response.set('Content-Security-Policy', frontPolicy)
       return front.send(request, response.type('html').set('Cache-Control', 'no-cache'))
     })
-    .all(onlyGet)
+    .all(refuseMethod)
   app
     .route('/favicon.ico')
     .get((request, response) =>
       assets.get('favicon-32x32.png')!.send(request, response.type('png').set('Cache-Control', 'public, max-age=86400')),
     )
-    .all(onlyGet)
+    .all(refuseMethod)
   app
     .route('/docs')
     .get((request, response) => {
       response.set('Content-Security-Policy', pagePolicy)
       return page.send(request, response.type('html'))
     })
-    .all(onlyGet)
+    .all(refuseMethod)
   // With a slash at its end the page's relative addresses would lead elsewhere.
   app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
   app
@@ -80,12 +80,5 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
       if (asset === undefined) throw notFound('page', request.path)
       return asset.send(request, response.type(request.params.file).set('Cache-Control', 'public, max-age=3600'))
     })
-    .all(onlyGet)
-}
-
-const onlyGet: RequestHandler = (request, response) => {
-  response.setHeader('Allow', 'GET, HEAD')
-  throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, HEAD.`, {
-    details: { allowed: ['GET', 'HEAD'] },
-  })
+    .all(refuseMethod)
 }

@@ -3,7 +3,7 @@ import type { Admission } from '../admission/admission.js'
 import type { Endpoint } from '../admission/attempt.js'
 import { Call } from '../admission/call.js'
 import { suspendedTenant } from '../auth/authenticate.js'
-import { AssayError, forbidden, notFound, unauthenticated } from '../errors.js'
+import { forbidden, notFound, refuseMethod, unauthenticated } from '../errors.js'
 import { type Known, targetOf } from '../http/caller.js'
 import { readTilePath } from '../transparency/tiles.js'
 import type { LogService } from './log.service.js'
@@ -98,11 +98,4 @@ async function readersCall(parts: Parts, request: Request, token: string): Promi
 function tokenIn({ rawHeaders }: Request): string | undefined {
   const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === 'authorization')
   return values.length === 1 ? /^bearer +(log_\S+) *$/i.exec(values[0]!)?.[1] : undefined
-}
-
-const refuseMethod: RequestHandler = (request, response) => {
-  response.setHeader('Allow', 'GET, HEAD')
-  throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: GET, HEAD.`, {
-    details: { allowed: ['GET', 'HEAD'] },
-  })
 }

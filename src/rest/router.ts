@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../admission/call.js'
 import type { Spool } from '../body/spool.js'
-import { AssayError, badUserInput, notFound } from '../errors.js'
+import { badUserInput, methodNotAllowed, notFound } from '../errors.js'
 import { publicError } from '../public-error.js'
 import type { FollowFile } from '../validation/validator.js'
 import { nextPage, sendError, sendSuccess } from './envelope.js'
@@ -40,7 +40,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
 
   return async (request, response, call, target) => {
     try {
-      const { route, parameters } = routeOf(tree, request, response, target.path.slice('/api/v1'.length))
+      const { route, parameters } = routeOf(tree, request, target.path.slice('/api/v1'.length))
       const operation = operations.get(route.operation)!
       const data = await answer(parts, { request, response, call, route, operation }, parameters, target.query)
       if (response.destroyed) return
@@ -58,21 +58,13 @@ export function createRestHandler(parts: RestParts): RestHandler {
   }
 }
 
-function routeOf(
-  tree: RouteTree,
-  request: IncomingMessage,
-  response: ServerResponse,
-  path: string,
-): { route: Route; parameters: Record<string, string> } {
+function routeOf(tree: RouteTree, request: IncomingMessage, path: string): { route: Route; parameters: Record<string, string> } {
   const match = tree.find(path)
   if (!match) throw notFound('endpoint', path)
   const route = match.routes.get(request.method === 'HEAD' ? 'GET' : request.method!)
   if (route) return { route, parameters: match.parameters }
   const allowed = [...match.routes.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  response.setHeader('Allow', allowed.join(', '))
-  throw new AssayError('method_not_allowed', `${request.method} is not allowed here; allowed: ${allowed.join(', ')}.`, {
-    details: { allowed },
-  })
+  throw methodNotAllowed(request.method, allowed)
 }
 
 const setHeaders = (response: ServerResponse, call: Call): void => {
@@ -100,8 +92,13 @@ async function answer(
   if (route.body === 'json') return admission.withBody(call, operation.endpoint, async () => runWith(await readMembers(inquiry)))
   // An endpoint that takes nothing but its path has no rules of its own that would tell of a fault.
   const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
-  if (takesNothing && call.inputFaults.length > 0)
-    return admission.withBody(call, operation.endpoint, () => Promise.reject(badUserInput(call.inputFaults)))
+  const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
+  if (takesNothing && (mayHoldMembers || call.inputFaults.length > 0))
+    return admission.withBody(call, operation.endpoint, async () => {
+      if (mayHoldMembers) await readMembers(inquiry)
+      if (call.inputFaults.length > 0) throw badUserInput(call.inputFaults)
+      return runWith(asked)
+    })
   return runWith(asked)
 }
 

@@ -3,7 +3,7 @@ import { Server } from '@tus/server'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Call } from '../admission/call.js'
 import { wantBody } from '../body/watch-body.js'
-import { AssayError, badUserInput, conflict, httpStatus, type PublicError } from '../errors.js'
+import { badUserInput, conflict, httpStatus, methodNotAllowed, type PublicError } from '../errors.js'
 import { newId } from '../ids.js'
 import { publicError } from '../public-error.js'
 import { sendError, sendJson } from '../rest/envelope.js'
@@ -53,7 +53,8 @@ export function createResumableUploads(parts: Parts): RequestHandler {
     const uploadId = String(request.params.uploadId ?? '')
     response.setHeader('Tus-Resumable', tusVersion)
     const method = methodOf(request)
-    refuseMethod(response, method, uploadId ? methods.upload : methods.collection)
+    const allowed = uploadId ? methods.upload : methods.collection
+    if (!allowed.includes(method)) throw methodNotAllowed(method, allowed)
     if (method === 'OPTIONS') return void response.status(204).end()
     const turn: Turn = { request, response, call: await parts.callOf(request), method, uploadId }
     try {
@@ -85,14 +86,6 @@ export const exposedHeaders = [
   ...['Location', 'Upload-Offset', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata', 'Upload-Expires', 'Assay-File-Id'],
   ...['Tus-Resumable', 'Tus-Version', 'Tus-Extension', 'Tus-Max-Size', 'Tus-Checksum-Algorithm'],
 ]
-
-function refuseMethod(response: Response, method: string, allowed: string[]): void {
-  if (allowed.includes(method)) return
-  response.setHeader('Allow', allowed.join(', '))
-  throw new AssayError('method_not_allowed', `${method} is not allowed here; allowed: ${allowed.join(', ')}.`, {
-    details: { allowed },
-  })
-}
 
 const step = { access: 'upload', step: true } as const
 

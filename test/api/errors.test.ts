@@ -194,7 +194,31 @@ test('405 names the methods that are allowed, in the header and in the details',
   }
 })
 
+test.each([
+  '/health/live',
+  '/health/ready',
+  '/metrics',
+  '/.well-known/jwks.json',
+  '/download/x',
+  '/api/v1/openapi.json',
+  '/docs',
+])('405 at %s too, which is only read', async (path) => {
+  const answer = await tenant.admin.raw(path, { method: 'POST' })
+  expect([...refusal(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
+})
+
 describe('JSON bodies', () => {
+  test.each(routes.filter(({ method, body }) => method !== 'GET' && !body))(
+    'that $method $path has no use for are refused by the names of their members',
+    async ({ method, path }) => {
+      const place = path.replace(/\{\w+\}/g, 'x')
+      const answer = await tenant.admin.rest(method, place, { why: 'x' })
+      expect(refusal(answer)).toEqual([400, 'bad_user_input'])
+      expect(answer.body.error.details.fields).toEqual([{ field: 'why', message: 'is not a member of this request' }])
+      expect((await tenant.admin.rest(method, place, {})).status).not.toBe(400)
+    },
+  )
+
   const json = { 'content-type': 'application/json' }
   const broken: [string, string | Uint8Array][] = [
     ['not JSON', '{"name": '],
