@@ -38,6 +38,13 @@ describe('a reader and a scanner of one zip', () => {
     expect(await scannedAfter([filled(5000), infected], false)).toMatchObject({ verdict: 'clean' })
   })
 
+  test('have a large one unpacked once too, as long as there is room', async () => {
+    const large = { name: 'large.txt', data: Buffer.concat([Buffer.alloc(2 * mebibyte, 'words, '), eicar]) }
+    expect(await scannedAfter([filled(5 * mebibyte), large], true)).toMatchObject({ verdict: 'infected' })
+    expect(await scannedAfter([filled(7 * mebibyte), large], true)).toMatchObject({ verdict: 'clean' })
+    expect(await scannedAfter([large], false)).toMatchObject({ verdict: 'clean' })
+  })
+
   test('have those unpacked again that are too many to be kept', async () => {
     const before = Array.from({ length: 8 }, (_, at) => filled(mebibyte - at))
     expect(await scannedAfter([...before.slice(1), infected], true)).toMatchObject({ verdict: 'infected' })

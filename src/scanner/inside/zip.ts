@@ -90,13 +90,17 @@ async function lookAtEntry(
 /** A stream for each of thousands of small members would cost more than they do. */
 async function lookAtDeflated(look: Looker, source: RandomAccessSource, entry: ZipEntry, start: number): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
+  const kept = keptMember(source, { entry, dataStart: start })
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
-    const bytes =
-      keptMember(source, { entry, dataStart: start }) ??
-      inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
+    const bytes = kept ?? inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
     if (bytes) return look.part(new MemorySource(bytes))
   }
-  await look.stream(inflated('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
+  const packed = () => source.chunks(start, Math.min(source.size, start + compressedSize))
+  await look.stream(kept ? unpackedBefore(kept) : inflated('raw', packed()))
+}
+
+async function* unpackedBefore(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield* new MemorySource(bytes).chunks()
 }
 
 async function lookAtLocal(look: Looker, local: LocalMember, source: RandomAccessSource, again: Again): Promise<void> {

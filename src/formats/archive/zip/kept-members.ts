@@ -16,6 +16,13 @@ export function keepMember(source: RandomAccessSource, member: ZipMember, conten
   archive.members.set(placeOf(member), content)
 }
 
+/** Where a member that comes in chunks can be kept whole; undefined where it will not be. */
+export function roomToKeep(source: RandomAccessSource, { entry }: ZipMember): Buffer | undefined {
+  const archive = kept.get(source)
+  const isKept = archive && archive.bytes + entry.uncompressedSize <= mostKept
+  return isKept ? Buffer.allocUnsafeSlow(entry.uncompressedSize) : undefined
+}
+
 export const keptMember = (source: RandomAccessSource, member: ZipMember): Buffer | undefined =>
   kept.get(source)?.members.get(placeOf(member))
 

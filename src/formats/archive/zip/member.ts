@@ -5,7 +5,7 @@ import { atOnce, inflated, inflateFault, roomFor } from '../inflate.js'
 import type { ArchiveNest } from '../nest.js'
 import { PulledStream, SourceStream } from '../stream.js'
 import type { ZipEntry } from './directory.js'
-import { keepMember } from './kept-members.js'
+import { keepMember, roomToKeep } from './kept-members.js'
 import type { ZipMember } from './local.js'
 
 export interface PartSink {
@@ -113,12 +113,16 @@ class DeflatedContent {
   async *chunks(): AsyncGenerator<Buffer> {
     const { entry } = this.member
     const sum = new MemberSum(entry, this.nest)
+    const room = roomToKeep(this.source, this.member)
+    let at = 0
     try {
       for await (const chunk of this.raw()) {
         sum.add(chunk)
+        if (room) at += chunk.copy(room, at)
         yield chunk
       }
       sum.compare()
+      if (room) keepMember(this.source, this.member, room)
     } catch (error) {
       this.fault = unpackingFault(error, entry)
       throw this.fault
