@@ -105,7 +105,7 @@ async function stops(): Promise<void> {
 /** Asked until it says so: an answer is up to five seconds old. */
 async function storeBecomes(status: 'up' | 'down'): Promise<void> {
   const told = async () => (await caller.raw('/health/ready')).body.checks.storage.status
-  for (let tries = 0; (await told()) !== status && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 100))
+  for (let tries = 0; (await told()) !== status && tries < 600; tries++) await new Promise((resolve) => setTimeout(resolve, 100))
   expect(await told()).toBe(status)
 }
 

@@ -92,7 +92,7 @@ describe('what does not agree', () => {
 
     expect((await world.stranger.raw('/metrics')).body).toMatch(/^assay_storage_findings 4$/m)
     const ready = async () => (await world.stranger.raw('/health/ready')).body.checks.storage
-    for (let tries = 0; (await ready()).findings !== 4 && tries < 80; tries++) await new Promise((done) => setTimeout(done, 100))
+    for (let tries = 0; (await ready()).findings !== 4 && tries < 600; tries++) await new Promise((done) => setTimeout(done, 100))
     expect(await ready()).toMatchObject({ status: 'up', findings: 4 })
     const trail = async (id: string) =>
       (await tenant.admin.get(`/audit-logs/entity/file/${id}`)).body.data.data.filter(

@@ -29,7 +29,7 @@ const readiness = async (world: World) => {
 
 /** Asked until it says so: an answer is up to five seconds old. */
 async function readinessBecomes(world: World, wanted: Awaited<ReturnType<typeof readiness>>): Promise<void> {
-  for (let tries = 0; tries < 120; tries++) {
+  for (let tries = 0; tries < 600; tries++) {
     if (JSON.stringify(await readiness(world)) === JSON.stringify(wanted)) break
     await new Promise((resolve) => setTimeout(resolve, 100))
   }

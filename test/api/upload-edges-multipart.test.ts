@@ -181,7 +181,7 @@ describe('GraphQL uploads', () => {
     await client.send(body)
     expect(await becomes(() => uploads.spooled().length === 1)).toBe(true)
     leave(client)
-    for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 200; tries++) await sleep(20)
+    for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 })

@@ -154,7 +154,7 @@ describe('while it streams', () => {
     expect(await becomes(() => !uploads.isQuiet() && uploads.spooled().length === (inFile ? 1 : 0))).toBe(true)
     leave(client)
     expect(await becomes(uploads.isQuiet)).toBe(true)
-    for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 100; tries++) await sleep(20)
+    for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
     expect(await uploads.uploadCalls()).toBe(before + 1)
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
   })
