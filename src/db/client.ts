@@ -88,8 +88,10 @@ export function createDatabase(
   const writes = new pg.Pool(pooled('assay writes', { max: mostWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, losing an idle connection would end the process.
   // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.
+  // At the end they are not waited for: PostgreSQL may end first.
+  let isClosing = false
   const lost = ({ message, code }: Error & { code?: string }) =>
-    logger.warn({ reason: message, code }, 'A database connection was lost.')
+    isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
   for (const each of [pool, writes]) {
     each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
     renewPlans(each)
@@ -115,6 +117,7 @@ export function createDatabase(
       (replica && (await dedicatedToReplica(replica, readUrl!, applicationName).catch(() => undefined))) ??
       dedicated(applicationName),
     close: async () => {
+      isClosing = true
       await prisma.$disconnect()
       await replica?.close()
       await Promise.all([pool.end(), writes.end()])

@@ -103,6 +103,16 @@ describe('an outage', () => {
     expect(await database.prisma.tenant.count()).toBe(0)
   })
 
+  test('is no news where the service closes: PostgreSQL may be quicker', async () => {
+    const told: string[] = []
+    const ending = createDatabase(place.url, { poolSize: 2, logger: { warn: (_facts, message) => void told.push(message) } })
+    await ending.pool.query('SELECT 1')
+    const closed = ending.close()
+    ending.pool.emit('error', new Error('terminating connection due to administrator command'), undefined as never)
+    await closed
+    expect(told).toEqual([])
+  })
+
   test('of a server that takes connections and says nothing fails each call, and reads as an outage', async () => {
     // One that reads notices when its client is gone; one that does not stays open for ever.
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
