@@ -1,6 +1,6 @@
 import { badUserInput } from '../errors.js'
 import type { Follow } from './content.js'
-import type { Spooled } from './spool.js'
+import type { Spooled } from './intake.js'
 
 type Receive = (limit: () => number, follow?: Follow) => Promise<Spooled>
 

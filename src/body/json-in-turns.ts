@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { LongList } from './long-list.js'
+import { LongList, long } from './long-list.js'
 
 // Items of a list whose text is made in one turn of the event loop.
 const atOnce = 200
-const long = 500
 
 /** JSON.stringify for answers: of a list with thousands of items, such as a chart's points, so many a turn of the event loop. */
 export async function jsonInTurns(value: unknown): Promise<string> {

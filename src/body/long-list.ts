@@ -1,3 +1,6 @@
+/** From more items than these on a list is long: other calls have their turn while it is made and written. */
+export const long = 500
+
 /** A list that may be long, whose items are made when they are wanted. */
 export class LongList<From, To> {
   readonly #items: readonly From[]

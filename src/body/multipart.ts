@@ -4,9 +4,10 @@ import busboy from 'busboy'
 import { AssayError } from '../errors.js'
 import { boundaryOf, contentIn, openEnd } from './boundary.js'
 import type { Follow } from './content.js'
+import type { Spooled } from './intake.js'
 import { refuseEncoding, unsupported } from './json.js'
 import { PartChunks } from './part-chunks.js'
-import type { Spool, Spooled } from './spool.js'
+import type { Spool } from './spool.js'
 import { watchBody } from './watch-body.js'
 
 /** What a body of multipart/form-data may hold, and what is done with its parts as they come. */

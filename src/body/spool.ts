@@ -9,8 +9,6 @@ import { Slabs } from '../workers/slabs.js'
 import { chunks } from './chunks.js'
 import { Intake, type Spooled, type Taking } from './intake.js'
 
-export type { Spooled } from './intake.js'
-
 export interface SpoolOptions {
   directory: string
   /** Up to so many bytes stay in memory though their number is not announced: those that are may be as many as a slab holds. */

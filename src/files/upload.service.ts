@@ -1,7 +1,7 @@
 import type { Attempt } from '../admission/attempt.js'
 import { countedAs } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
-import type { Spooled } from '../body/spool.js'
+import type { Spooled } from '../body/intake.js'
 import { AssayError, conflict, notFound, rejected, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'

@@ -5,10 +5,11 @@ import { Readable } from 'node:stream'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import type { Follow } from '../body/content.js'
 import { IncomingFile, spooledWithin } from '../body/incoming-file.js'
+import type { Spooled } from '../body/intake.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../body/json-numbers.js'
 import { hasTooManyValues, mostJsonValues } from '../body/json-size.js'
 import { type FilePart, Multipart } from '../body/multipart.js'
-import type { Spool, Spooled } from '../body/spool.js'
+import type { Spool } from '../body/spool.js'
 import { type AssayError, badUserInput } from '../errors.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }

@@ -21,7 +21,7 @@ const text = `WITH ${parts} ${downloaded}`
 
 /**
  * One call that succeeded, value by value, which PostgreSQL takes in less time than JSON. `found`: of the one file there, to whose context the
- * call belongs; it is recorded for none.
+ * call belongs; where there is none, nothing is recorded.
  */
 function oneCall(call: CallRow, values: unknown[], found?: string): string {
   const { row, at } = callRow(call)
@@ -36,12 +36,15 @@ used AS (
   SELECT ${tenant}, ${key}, ${found ? '"contextId"' : put(call.contextId)}, ${put(hourOf(at).toISOString(), 'timestamptz')}, 1 ${found ? `FROM ${found}` : ''})`
 }
 
+// A prepared statement has one text: this one's has the counter that the call adds to.
+const nameOf = (name: string, { operation, status }: CallRow) => `recording-${name}-${operation}-${status}`
+
 /** What reads, by the statement that records its call: `text` is given the values that stand before its own. */
 export const recordingStatement =
   (name: string, text: (values: unknown[]) => string) =>
   ({ call }: Entry): Statement => {
     const values: unknown[] = []
-    return { name: `recording-${name}`, text: `WITH ${oneCall(call!, values)} ${text(values)}`, values }
+    return { name: nameOf(name, call!), text: `WITH ${oneCall(call!, values)} ${text(values)}`, values }
   }
 
 /** The same for the one file that `text` finds: its call is not recorded where it is not there, or is quarantined. */
@@ -51,7 +54,7 @@ export const recordingFound =
     const values: unknown[] = []
     const found = `found AS MATERIALIZED (${text(values)})`
     const open = '(SELECT "contextId", "contextKey" FROM found WHERE "quarantinedAt" IS NULL) found'
-    return { name: `recording-${name}`, text: `WITH ${found}, ${oneCall(call!, values, open)} SELECT * FROM found`, values }
+    return { name: nameOf(name, call!), text: `WITH ${found}, ${oneCall(call!, values, open)} SELECT * FROM found`, values }
   }
 
 /** Entries of any tenants that only add, as one statement: no lock is waited for, and one commit is shared. */

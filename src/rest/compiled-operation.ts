@@ -17,7 +17,7 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import type { Call } from '../admission/call.js'
-import { LongList } from '../body/long-list.js'
+import { LongList, long } from '../body/long-list.js'
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
 
@@ -30,8 +30,6 @@ interface Completion {
 
 /** Runs a stored document for one call: what its root field answers. Throws what the resolver throws. */
 export type CompiledOperation = (call: Call, variables: Record<string, unknown>) => Promise<unknown>
-
-const long = 500
 
 /**
  * What graphql-js does with a document of one root field, prepared once. The resolver is the schema's own, with all that stands before it; what it

@@ -28,7 +28,7 @@ function laneOver(fault?: Error) {
   const written: Entry[] = []
   const query = async ({ name }: { name: string }) => {
     sent.push(name)
-    if (fault && name === 'recording-list') throw fault
+    if (fault && name === 'recording-list-metadata-success') throw fault
     return { rows: [{ fileId: 'file_1' }] }
   }
   const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
@@ -50,7 +50,7 @@ function laneOver(fault?: Error) {
 test('a call that comes alone is recorded by the statement that reads for it', async () => {
   const { lane, sent, written } = laneOver()
   expect(await lane.read(entry, listed)).toEqual([{ fileId: 'file_1' }])
-  expect(sent).toEqual(['recording-list'])
+  expect(sent).toEqual(['recording-list-metadata-success'])
   expect(written).toEqual([entry])
 })
 
@@ -90,13 +90,13 @@ test('what PostgreSQL refuses is not written, and can be read and recorded by it
 test('where the connection is lost meanwhile it is in doubt, and not done again', async () => {
   const { lane, sent } = laneOver(new Error('Connection terminated unexpectedly'))
   await expect(lane.read(entry, listed)).rejects.toThrow('look before you repeat it')
-  expect(sent).toEqual(['recording-list'])
+  expect(sent).toEqual(['recording-list-metadata-success'])
 })
 
 test('a call whose rows show that it was not recorded is neither counted as written nor in doubt, and is to be looked up by itself', async () => {
   const { lane, sent, written } = laneOver()
   expect(await lane.read(entry, listed, () => false)).toBeUndefined()
-  expect(sent).toEqual(['recording-list'])
+  expect(sent).toEqual(['recording-list-metadata-success'])
   expect(written).toEqual([])
 })
 
