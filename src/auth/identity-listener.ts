@@ -87,7 +87,6 @@ export class IdentityListener implements Trust {
       ...this.#options.connection,
       keepAlive: true,
       connectionTimeoutMillis: connectMs,
-      query_timeout: connectMs,
       application_name: 'assay identity',
     })
     client.on('error', (error) => this.#lost(client, error))
@@ -95,7 +94,9 @@ export class IdentityListener implements Trust {
     client.on('notification', (message) => this.#heard(client, message))
     try {
       await client.connect()
-      await client.query(`listen ${identityChannel}; listen ${this.#echoChannel}`)
+      // An echo has no such limit: where this process was held up, its answer is there and only not read yet.
+      const listen = { text: `listen ${identityChannel}; listen ${this.#echoChannel}`, query_timeout: connectMs }
+      await client.query(listen)
     } catch (error) {
       client.removeAllListeners('end')
       // Not awaited: a server that froze in the middle would hold us here.

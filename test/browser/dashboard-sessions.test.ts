@@ -169,6 +169,28 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByLabel('Password').waitFor()
   })
 
+  test('who the user is, asked before the sign-out and answered after it, signs in nobody', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    const [asked, released] = [new EventEmitter(), new EventEmitter()]
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postDataJSON().operationName !== 'Me') return route.continue()
+      const response = await route.fetch()
+      asked.emit('so')
+      await once(released, 'so')
+      await route.fulfill({ response })
+    })
+    // As another tab does.
+    await Promise.all([once(asked, 'so'), page.evaluate("new BroadcastChannel('assay.session').postMessage('in')")])
+    await button(page, 'Sign out').click()
+    await page.getByLabel('Password').waitFor()
+    const late = page.waitForEvent('requestfinished')
+    released.emit('so')
+    await late
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve))')
+    expect(await page.locator('.sidebar').count()).toBe(0)
+    await page.getByLabel('Password').fill('still there')
+  })
+
   test('a session that ends elsewhere asks for the password over the page, and what was typed is still there', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/new-context' })
     await page.getByLabel('Key', { exact: true }).fill('half_typed')

@@ -54,7 +54,7 @@ describeWhere(existsSync(tools), 'their generators are not installed (npm ci --p
       status: 0,
       said: '',
     })
-  })
+  }, 300_000)
   afterAll(async () => {
     await world.close()
     await rm(folder, { recursive: true, force: true })

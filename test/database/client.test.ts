@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { createDatabase, type Database } from '../../src/db/client.js'
@@ -73,6 +74,7 @@ test('one tenant’s statements hold half of the connections at most: those of a
     wide.pool.query('SELECT $1::text AS tenant, pg_advisory_lock_shared(1), pg_advisory_unlock_shared(1)', [slow]),
   )
   const named = wide.prisma.tenant.findUnique({ where: { tenantId: slow } })
+  while ((await waitingFor('advisory'))! < 2) await sleep(10)
   for (let round = 0; round < 20; round++)
     expect((await wide.pool.query({ text: 'SELECT $1::text AS tenant', values: [other] })).rows).toEqual([{ tenant: other }])
   expect(await wide.prisma.tenant.findUnique({ where: { tenantId: other } })).toBeNull()
@@ -96,7 +98,7 @@ describe('an outage', () => {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'assay' AND datname = current_database()",
     )
     // A statement on one of them whose end the pool has not heard of yet would fail, as one that is under way does.
-    while (database.pool.totalCount > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    while (database.pool.totalCount > 0) await sleep(10)
     await other.end()
     expect(warnings).toContain('A database connection was lost.')
     expect((await database.pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])

@@ -7,6 +7,7 @@ import { repairCounters } from '../../src/maintenance/counter-repair.js'
 import { dropOldHours } from '../../src/maintenance/retention.js'
 import { Charts } from '../../src/stats/charts.js'
 import { Books, seedCalls } from '../support/accounting.js'
+import { inOneWindow } from '../support/clock.js'
 
 let books: Books
 beforeAll(async () => {
@@ -70,58 +71,60 @@ test.each([
   await books.expectExact()
 })
 
-test('after 400 days the hours of statistics are dropped: their days, totals, lists and charts stay', async () => {
-  const old = await Books.open()
-  const at = (days: number, hour: number) => new Date(Math.floor(Date.now() / 86_400_000 - days) * 86_400_000 + hour * 3_600_000)
-  const call = { apiKeyId: old.key.id, operation: 'metadata', status: 'success' } as const
-  const calls = [500, 450, 420, 399, 3].flatMap((days) => [3, 3.5, 9].map((hour) => ({ ...call, at: at(days, hour) })))
-  await seedCalls(old.url, old.tenantId, calls)
-  const log = new CallLogService({ db: old.database, horizon: () => null })
-  const lists = async () => {
-    const found = []
-    for (const [startDate, endDate] of [
-      [at(450, 3), at(3, 4)],
-      [at(500, 3.25), at(450, 3.25)],
-      [at(420, 1), at(420, 5)],
-      [null, at(420, 3.25)],
+test('after 400 days the hours of statistics are dropped: their days, totals, lists and charts stay', () =>
+  inOneWindow(3600, async () => {
+    const old = await Books.open()
+    const at = (days: number, hour: number) =>
+      new Date(Math.floor(Date.now() / 86_400_000 - days) * 86_400_000 + hour * 3_600_000)
+    const call = { apiKeyId: old.key.id, operation: 'metadata', status: 'success' } as const
+    const calls = [500, 450, 420, 399, 3].flatMap((days) => [3, 3.5, 9].map((hour) => ({ ...call, at: at(days, hour) })))
+    await seedCalls(old.url, old.tenantId, calls)
+    const log = new CallLogService({ db: old.database, horizon: () => null })
+    const lists = async () => {
+      const found = []
+      for (const [startDate, endDate] of [
+        [at(450, 3), at(3, 4)],
+        [at(500, 3.25), at(450, 3.25)],
+        [at(420, 1), at(420, 5)],
+        [null, at(420, 3.25)],
+      ])
+        for (const page of [1, 2, 3])
+          found.push(
+            await log.list(old.key, {
+              ...(startDate && { startDate: startDate.toISOString() }),
+              endDate: endDate!.toISOString(),
+              page,
+              pageSize: 2,
+            }),
+          )
+      return found
+    }
+    const charts = new Charts(old.database)
+    const drawn = async () => {
+      const [hourly, daily] = [
+        await charts.apiCalls(old.key, { period: 'hourly', days: 365 }),
+        await charts.apiCalls(old.key, { period: 'daily', days: 365 }),
+      ]
+      return Promise.all([...(await hourly.dataPoints), ...(await daily.dataPoints)])
+    }
+    const before = { lists: await lists(), charts: await drawn() }
+    expect(before.lists[0]!.pagination.totalItems).toBe(11)
+    expect(await dropOldHours(old.database.pool)).toBe(3 * 2 * 2)
+    expect(await dropOldHours(old.database.pool)).toBe(0)
+    expect({ lists: await lists(), charts: await drawn() }).toEqual(before)
+    const left = await old.rows<{ grain: string; calls: number }>(
+      `SELECT grain, sum(metadata_success)::bigint AS calls FROM usage_counters WHERE subject = '' GROUP BY grain ORDER BY grain`,
+    )
+    expect(left).toEqual([
+      { grain: 'day', calls: 15 },
+      { grain: 'hour', calls: 6 },
+      { grain: 'total', calls: 15 },
     ])
-      for (const page of [1, 2, 3])
-        found.push(
-          await log.list(old.key, {
-            ...(startDate && { startDate: startDate.toISOString() }),
-            endDate: endDate!.toISOString(),
-            page,
-            pageSize: 2,
-          }),
-        )
-    return found
-  }
-  const charts = new Charts(old.database)
-  const drawn = async () => {
-    const [hourly, daily] = [
-      await charts.apiCalls(old.key, { period: 'hourly', days: 365 }),
-      await charts.apiCalls(old.key, { period: 'daily', days: 365 }),
-    ]
-    return Promise.all([...(await hourly.dataPoints), ...(await daily.dataPoints)])
-  }
-  const before = { lists: await lists(), charts: await drawn() }
-  expect(before.lists[0]!.pagination.totalItems).toBe(11)
-  expect(await dropOldHours(old.database.pool)).toBe(3 * 2 * 2)
-  expect(await dropOldHours(old.database.pool)).toBe(0)
-  expect({ lists: await lists(), charts: await drawn() }).toEqual(before)
-  const left = await old.rows<{ grain: string; calls: number }>(
-    `SELECT grain, sum(metadata_success)::bigint AS calls FROM usage_counters WHERE subject = '' GROUP BY grain ORDER BY grain`,
-  )
-  expect(left).toEqual([
-    { grain: 'day', calls: 15 },
-    { grain: 'hour', calls: 6 },
-    { grain: 'total', calls: 15 },
-  ])
-  const client = await old.database.dedicated('test')
-  expect(await counterDrift(client, { tenantId: null, ...all })).toBe(0)
-  await client.end()
-  await old.close()
-})
+    const client = await old.database.dedicated('test')
+    expect(await counterDrift(client, { tenantId: null, ...all })).toBe(0)
+    await client.end()
+    await old.close()
+  }))
 
 test('hours of audit entries, which only tell where a page begins, are no drift, and are counted anew with the rest', async () => {
   const hours = () =>

@@ -10,12 +10,15 @@ import { dropExpired } from '../../src/maintenance/retention.js'
 import { Charts } from '../../src/stats/charts.js'
 import { StatsService } from '../../src/stats/stats.service.js'
 import { Books, seedCalls } from '../support/accounting.js'
+import { awayFromHour, awayFromMidnightMs } from '../support/clock.js'
 
 const day = 86_400_000
 const keepDays = 40
 
 let books: Books
 beforeAll(async () => {
+  // Of what is expired it is known by whole hours.
+  await awayFromHour()
   books = await Books.open()
   const calls = Array.from({ length: 1000 }, (_, index) => ({
     at: new Date(Date.now() - ((index * 130) / 1000) * day),
@@ -38,7 +41,7 @@ beforeAll(async () => {
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
-})
+}, awayFromMidnightMs)
 afterAll(() => books.close())
 
 test('expired rows leave the logs and their totals, expired months leave whole, and statistics keep them', async () => {

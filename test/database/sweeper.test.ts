@@ -46,11 +46,12 @@ test('what a sweep has taken no upload can claim, also where its connections are
   let ended: Promise<unknown> | undefined
   const { storage } = storeOf(async () => {
     ended ??= pool.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1',
+      ['sweeping'],
     )
     await ended
   })
-  const sweeping = new pg.Pool({ connectionString: database.url, max: 1 })
+  const sweeping = new pg.Pool({ connectionString: database.url, max: 1, application_name: 'sweeping' })
   sweeping.on('error', () => {})
   await new Sweeper(sweeping, storage).sweep().catch(() => {})
   await sweeping.end()

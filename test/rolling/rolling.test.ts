@@ -11,7 +11,7 @@ describeWith('nginx')('replicas that are restarted in turn under load', () => {
   test.each(['nginx', 'tcp'])(
     'fail no call behind a balancer that learns late: %s',
     async (balancer) => {
-      const args = ['--balancers', balancer, '--restarts', '2', '--callers', '2', '--delay-seconds', '2', '--poll-ms', '200']
+      const args = ['--balancers', balancer, '--restarts', '2', '--callers', '2', '--delay-seconds', '4', '--poll-ms', '200']
       const { stdout } = await promisify(execFile)(process.execPath, [program, ...args]).catch((error) => error)
       const { calls, ...rest } = JSON.parse(stdout)
       expect(rest).toEqual({ balancer, restarts: 2, failed: 0, failures: [] })

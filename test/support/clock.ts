@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const day = 86_400_000
+const hour = 3_600_000
 
 /** For files whose tests speak of "today": where the UTC day is about to end, waits for the next. Give `beforeAll` its `awayFromMidnightMs`. */
-export async function awayFromMidnight(): Promise<void> {
-  const left = day - (Date.now() % day)
+export const awayFromMidnight = (): Promise<void> => awayFromEndOf(24 * hour)
+
+/** The same for files whose tests speak of this hour. */
+export const awayFromHour = (): Promise<void> => awayFromEndOf(hour)
+
+async function awayFromEndOf(spanMs: number): Promise<void> {
+  const left = spanMs - (Date.now() % spanMs)
   if (left < testsTakeMs) await sleep(left + 100)
 }
 

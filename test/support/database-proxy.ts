@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from './free-port.js'
 
 /** Stands between the service and its PostgreSQL, and fails on demand: away, back again, or cut off around a move of the ledger. */
 export class DatabaseProxy {
@@ -29,8 +31,9 @@ export class DatabaseProxy {
 
   async up(): Promise<void> {
     const listener = createServer((client) => this.#join(client))
-    await new Promise<void>((resolve) => listener.listen(this.#port, '127.0.0.1', resolve))
-    this.#port = (listener.address() as { port: number }).port
+    // One that no other connection takes while this is down.
+    this.#port ||= Number(await freePort())
+    await once(listener.listen(this.#port, '127.0.0.1'), 'listening')
     this.#listener = listener
   }
 

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eicar } from './eicar.js'
+import { freePort } from './free-port.js'
 
 /** What the daemon does with a stream. Anything unset: what a clamd with a signature for the EICAR string does. */
 export interface Script {
@@ -49,7 +50,11 @@ const faithful = (stream: Buffer) => (stream.includes(eicar) ? found : 'stream: 
 const proof = Buffer.concat([Buffer.from([0, 0, 0, eicar.length]), eicar, Buffer.alloc(4)])
 
 /** A clamd that does as it is told, odd things above all. On `port`, where it is to take another's place. */
-export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'unix' = 'tcp', port = 0): Promise<ScriptedClamd> {
+export async function startScriptedClamd(
+  script: Script = {},
+  listen: 'tcp' | 'unix' = 'tcp',
+  port?: number,
+): Promise<ScriptedClamd> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
   const sockets = new Set<Socket>()
   const daemon: ScriptedClamd = {
@@ -81,10 +86,12 @@ export async function startScriptedClamd(script: Script = {}, listen: 'tcp' | 'u
     serve(socket, daemon)
   })
   const path = join(folder, 'clamd.sock')
+  // One that no other connection takes once this is closed.
+  const tcpPort = port ?? Number(await freePort())
   await new Promise<void>((resolve) =>
-    listen === 'unix' ? server.listen(path, resolve) : server.listen(port, '127.0.0.1', resolve),
+    listen === 'unix' ? server.listen(path, resolve) : server.listen(tcpPort, '127.0.0.1', resolve),
   )
-  daemon.url = listen === 'unix' ? `clamd://${path}` : `clamd://127.0.0.1:${(server.address() as AddressInfo).port}`
+  daemon.url = listen === 'unix' ? `clamd://${path}` : `clamd://127.0.0.1:${tcpPort}`
   return daemon
 }
 

@@ -47,7 +47,10 @@ export async function beginSession(): Promise<void> {
 }
 
 async function learnMe(): Promise<void> {
-  const { data, error } = await client.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
+  const asked = client
+  const { data, error } = await asked.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
+  // Since then a user came or went, and that is what counts.
+  if (asked !== client) return
   const fault = error && faultOf(error)
   if (fault && fault.code !== 'UNAUTHENTICATED') {
     startFault.value = fault

@@ -1,8 +1,10 @@
 import { type KeyObject } from 'node:crypto'
+import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../free-port.js'
 import { type BucketCall, type Fault, Faults } from './faults.js'
 import { Objects, Refusal, resourceOf, type StoredObject } from './objects.js'
 import { signatureProblem } from './signatures.js'
@@ -85,8 +87,9 @@ export class StandInBucket {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
     })
-    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve))
-    this.#port = (server.address() as AddressInfo).port
+    // One that no other connection takes while this is down.
+    this.#port ||= Number(await freePort())
+    await once(server.listen(this.#port, '127.0.0.1'), 'listening')
     this.#server = server
   }
 

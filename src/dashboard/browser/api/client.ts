@@ -19,13 +19,16 @@ export const generation = signal(0)
 /** Goes along with whatever the cookie is to count for. */
 export const sign = { 'X-Assay-Request': 'dashboard' }
 
-const makeClient = () =>
-  new Client({
+function makeClient(): Client {
+  const made: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    exchanges: [mapExchange({ onError: noteRefusal }), cacheExchange, fetchExchange],
+    // What an earlier session is refused says nothing of this one.
+    exchanges: [mapExchange({ onError: (error) => made === client && noteRefusal(error) }), cacheExchange, fetchExchange],
     fetchOptions: { headers: sign, credentials: 'same-origin' },
   })
+  return made
+}
 
 function noteRefusal(error: CombinedError): void {
   if (faultOf(error).code === 'UNAUTHENTICATED') refusedSession.value++
