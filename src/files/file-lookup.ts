@@ -24,12 +24,15 @@ export class FileLookup<Found extends KeptFile> {
   readonly #statement: { name: string; text: string }
   readonly #batches: TenantBatches<{ tenantId: string; fileId: string }, Found>
 
-  private constructor(database: Queries, { name, columns, joins }: { name: string; columns: string; joins: string }) {
+  private constructor(
+    database: Queries,
+    { name, columns, joins, isDownload }: { name: string; columns: string; joins: string; isDownload?: boolean },
+  ) {
     this.#database = database
     const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins} WHERE f.tenant_id =`
     this.#statement = { name, text: `${source} $1 AND f.file_id = ANY(${unseen('$2')})` }
     this.recording = (tenantId, fileId) =>
-      recordingFound(name, (values) => `${source} $${values.push(tenantId)} AND f.file_id = $${values.push(fileId)}`)
+      recordingFound(name, (values) => `${source} $${values.push(tenantId)} AND f.file_id = $${values.push(fileId)}`, isDownload)
     this.#batches = new TenantBatches(async (tenantId, asked) => {
       const found = await this.findAll(tenantId, [...new Set(asked.map(({ fileId }) => fileId))])
       return asked.map(({ fileId }) => found.get(fileId) ?? null)
@@ -40,8 +43,14 @@ export class FileLookup<Found extends KeptFile> {
   static shown = (database: Queries) =>
     new FileLookup<File & Stored>(database, { name: 'shown-files-by-id', columns: fileColumns, joins: fileJoins })
 
+  /** What is needed to hand one out, which is what is recorded of one that is found so. */
   static kept = (database: Queries) =>
-    new FileLookup<KeptFile>(database, { name: 'kept-files-by-id', columns: lastingColumns, joins: contextJoin })
+    new FileLookup<KeptFile>(database, {
+      name: 'kept-files-by-id',
+      columns: lastingColumns,
+      joins: contextJoin,
+      isDownload: true,
+    })
 
   /** Null where the tenant has no such file. */
   find(tenantId: string, fileId: string): Promise<Found | null> {

@@ -18,6 +18,7 @@ import {
   stretchOf,
 } from '../graphql/page.js'
 import { isId } from '../ids.js'
+import type { Entry } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { publicError } from '../public-error.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
@@ -63,18 +64,27 @@ export class FileService {
 
   /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
   async get(attempt: Attempt, fileId: string): Promise<File> {
-    const recorded = this.#lone.areUseful && (await this.#getRecorded(attempt, fileId))
-    return recorded || unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
+    return (
+      (await this.#getRecorded(this.#shown, attempt, fileId)) ?? unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
+    )
   }
 
   /** By the statement that records the call; undefined where that is for the two to do by themselves, a refusal too. */
-  async #getRecorded(attempt: Attempt, fileId: string): Promise<File | undefined> {
+  async #getRecorded<Found extends KeptFile>(
+    lookup: FileLookup<Found>,
+    attempt: Attempt,
+    fileId: string,
+    downloadOf?: (file: Found) => NonNullable<Entry['download']>,
+  ): Promise<Found | undefined> {
     const { tenantId, contexts } = attempt.actor
-    if (contexts || !isId('file', fileId)) return undefined
-    const isOpen = ([file]: ShownFile[]) => file !== undefined && file.quarantinedAt === null
-    const rows = await this.#lone.rows<ShownFile>(attempt, this.#shown.recording(tenantId, fileId), {
+    if (!this.#lone.areUseful || contexts || !isId('file', fileId)) return undefined
+    const rows = await this.#lone.rows<Found>(attempt, lookup.recording(tenantId, fileId), {
       fileId,
-      isRecorded: isOpen,
+      isRecorded: ([file], entry) => {
+        if (!file || file.quarantinedAt) return false
+        entry.download = downloadOf?.(file)
+        return true
+      },
     })
     return rows?.[0]
   }
@@ -209,19 +219,23 @@ export class FileService {
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind === 'gcs')
       throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
-    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
-    const downloadUrl = await this.#storage.signDownload({
-      tenantId: file.tenantId,
-      fileId,
-      by: attempt.actor.id,
-      once,
-      path: file.blobPath,
-      filename: file.originalFilename,
-      contentType: file.contentType,
-      expiresInSeconds: downloadSeconds,
-    })
-    const { tenantId, contextId, sizeBytes } = file
-    await this.#ledger.commit({ ...attempt.succeed(), download: { tenantId, fileId, contextId, sizeBytes } })
+    const { tenantId, id: by } = attempt.actor
+    const sign = (file: Pick<KeptFile, 'blobPath' | 'originalFilename' | 'contentType'>) =>
+      this.#storage.signDownload({
+        tenantId,
+        fileId,
+        by,
+        once,
+        path: file.blobPath,
+        filename: file.originalFilename,
+        contentType: file.contentType,
+        expiresInSeconds: downloadSeconds,
+      })
+    const ahead = this.#storage.kind === 'local' && this.#lone.areUseful ? await sign(unread).catch(() => undefined) : undefined
+    const recorded = ahead === undefined ? undefined : await this.#getRecorded(this.#kept, attempt, fileId, downloadOf)
+    const file = recorded ?? unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
+    const downloadUrl = recorded ? ahead! : await sign(file)
+    if (!recorded) await this.#ledger.commit({ ...attempt.succeed(), download: downloadOf(file) })
     return { fileId, downloadUrl, expiresInSeconds: downloadSeconds, originalFilename: file.originalFilename }
   }
 
@@ -265,6 +279,11 @@ function unlessQuarantined<Found extends KeptFile>(file: Found): Found {
   if (file.quarantinedAt) throw quarantined(file.fileId)
   return file
 }
+
+const downloadOf = ({ tenantId, fileId, contextId, sizeBytes }: KeptFile) => ({ tenantId, fileId, contextId, sizeBytes })
+
+// A local store's URL says nothing of the file but its id, so that it can be made before the file is looked up.
+const unread = { blobPath: '', originalFilename: '', contentType: '' }
 
 const mustBeFollowed =
   'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'

@@ -7,8 +7,8 @@ import type { Statement } from '../ledger/statement.js'
 interface Means<Row> {
   /** The file that the call is about. */
   fileId?: string | null
-  /** Whether the rows show that the call was recorded. */
-  isRecorded?: (rows: Row[]) => boolean
+  /** Whether the rows show that the call was recorded; what else was, it adds to the entry. */
+  isRecorded?: (rows: Row[], entry: Entry) => boolean
 }
 
 /** Look-ups by the statement that records their call, where calls come one at a time: one round trip and not two. */
@@ -33,7 +33,8 @@ export class LoneReads {
     { fileId = null, isRecorded }: Means<Row> = {},
   ): Promise<Row[] | undefined> {
     const { call } = attempt.succeed()
-    const rows = call && (await this.#ledger.read<Row>({ call: { ...call, fileId } }, reading, isRecorded))
+    const entry = { call: call && { ...call, fileId } }
+    const rows = call && (await this.#ledger.read<Row>(entry, reading, isRecorded && ((found) => isRecorded(found, entry))))
     if (!rows) attempt.reopen()
     return rows
   }

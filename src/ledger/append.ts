@@ -23,17 +23,19 @@ const text = `WITH ${parts} ${downloaded}`
  * One call that succeeded, value by value, which PostgreSQL takes in less time than JSON. `found`: of the one file there, to whose context the
  * call belongs; where there is none, nothing is recorded.
  */
-function oneCall(call: CallRow, values: unknown[], found?: string): string {
+function oneCall(call: CallRow, values: unknown[], found?: string, isDownload = false): string {
   const { row, at } = callRow(call)
   const put = (value: unknown, type = 'text') => `$${values.push(value)}::${type}`
-  const [tenant, key] = [put(call.tenantId), put(call.apiKeyId)]
+  const [tenant, key, moment] = [put(call.tenantId), put(call.apiKeyId), put(row.created_at, 'timestamptz')]
+  const downloads = `,
+downloaded AS (INSERT INTO download_deltas (tenant_id, file_id, times, last_at) SELECT ${tenant}, "fileId", 1, ${moment} FROM ${found})`
   return `calls AS (
   INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, ip_address, user_agent, created_at)
   SELECT ${put(row.call_id)}, tenant_id, ${key}, ${put(call.apiKeyName)}, ${put(call.operation)}, ${put(call.status)}, ${put(call.fileId)}, ${found ? '"contextKey"' : put(call.contextKey)},
-    ${put(call.ipAddress)}, ${put(call.userAgent)}, ${put(row.created_at, 'timestamptz')} FROM tenants ${found ? `CROSS JOIN ${found}` : ''} WHERE tenant_id = ${tenant}),
+    ${put(call.ipAddress)}, ${put(call.userAgent)}, ${moment} FROM tenants ${found ? `CROSS JOIN ${found}` : ''} WHERE tenant_id = ${tenant}),
 used AS (
-  INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, ${call.operation}_${call.status})
-  SELECT ${tenant}, ${key}, ${found ? '"contextId"' : put(call.contextId)}, ${put(hourOf(at).toISOString(), 'timestamptz')}, 1 ${found ? `FROM ${found}` : ''})`
+  INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, ${call.operation}_${call.status}${isDownload ? ', downloads, bytes_downloaded' : ''})
+  SELECT ${tenant}, ${key}, ${found ? '"contextId"' : put(call.contextId)}, ${put(hourOf(at).toISOString(), 'timestamptz')}, 1${isDownload ? ', 1, "sizeBytes"' : ''} ${found ? `FROM ${found}` : ''})${isDownload ? downloads : ''}`
 }
 
 // A prepared statement has one text: this one's has the counter that the call adds to.
@@ -47,14 +49,15 @@ export const recordingStatement =
     return { name: nameOf(name, call!), text: `WITH ${oneCall(call!, values)} ${text(values)}`, values }
   }
 
-/** The same for the one file that `text` finds: its call is not recorded where it is not there, or is quarantined. */
+/** The same for the one file that `text` finds: its call, and its download, is not recorded where it is not there, or is quarantined. */
 export const recordingFound =
-  (name: string, text: (values: unknown[]) => string) =>
+  (name: string, text: (values: unknown[]) => string, isDownload = false) =>
   ({ call }: Entry): Statement => {
     const values: unknown[] = []
     const found = `found AS MATERIALIZED (${text(values)})`
-    const open = '(SELECT "contextId", "contextKey" FROM found WHERE "quarantinedAt" IS NULL) found'
-    return { name: nameOf(name, call!), text: `WITH ${found}, ${oneCall(call!, values, open)} SELECT * FROM found`, values }
+    const open = '(SELECT * FROM found WHERE "quarantinedAt" IS NULL) found'
+    const recorded = oneCall(call!, values, open, isDownload)
+    return { name: nameOf(name, call!), text: `WITH ${found}, ${recorded} SELECT * FROM found`, values }
   }
 
 /** Entries of any tenants that only add, as one statement: no lock is waited for, and one commit is shared. */

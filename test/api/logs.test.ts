@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { storageUnavailable } from '../../src/errors.js'
 import { newId } from '../../src/ids.js'
+import { usageNow } from '../../src/ledger/counters.js'
 import { anId, aTime, dataOf, itemsOf, refusal } from '../support/answers.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -87,8 +88,11 @@ describe('every call is in the log, whatever its outcome', () => {
     expect(await lastCall()).toMatchObject({ operation, status: 'failure', file_id: null, error_message: answer.body.message })
   })
 
-  test('metadata that is refused is one call, and a failure, also where no other call is under way', async () => {
-    const reader = await tenant.key(['metadata'])
+  test.each([
+    ['metadata', '/metadata'],
+    ['a download URL', ''],
+  ])('%s that is refused is one call, and a failure, also where no other call is under way', async (_, path) => {
+    const reader = await tenant.key(['metadata', 'download'])
     const neighbour = await world.tenant()
     await neighbour.context('notes')
     const foreign = (await neighbour.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -102,12 +106,29 @@ describe('every call is in the log, whatever its outcome', () => {
       [infected, 403, { file_id: infected, context_key: 'notes' }],
     ]
     for (const [count, [id, status, involved]] of refused.entries()) {
-      const answer = await reader.get(`/files/${id}/metadata`)
+      const answer = await reader.get(`/files/${id}${path}`)
       expect(answer.status).toBe(status)
       const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
       expect(calls.pagination.total_items).toBe(count + 1)
       expect(calls.data[0]).toMatchObject({ status: 'failure', error_message: answer.body.message, ...involved })
     }
+  })
+
+  test('a download URL that is asked for alone is one call, of its file and context, and one download of its size', async () => {
+    const reader = await tenant.key(['download'])
+    const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
+    await reader.get(`/files/${file_id}`)
+    const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
+    expect(calls.data).toEqual([
+      expect.objectContaining({ operation: 'download', status: 'success', file_id, context_key: 'notes' }),
+    ])
+    const { body } = await tenant.admin.get(`/files/${file_id}/metadata`)
+    expect(body.data.download_count).toBe(1)
+    const { rows } = await world.database.pool.query(
+      `SELECT sum(download_success)::int AS calls, sum(downloads)::int AS downloads, sum(bytes_downloaded)::int AS bytes FROM ${usageNow} u WHERE subject = $1 AND grain = 'total'`,
+      [reader.id],
+    )
+    expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
   })
 
   test('403: the scope is missing', async () => {
