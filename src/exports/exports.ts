@@ -106,7 +106,9 @@ async function send<Args extends object>(
       'Cache-Control': 'no-store',
     })
     if (request.method === 'HEAD') return void response.end()
-    await pipeline(Readable.from(texts(list, format, first, rows), { objectMode: true, highWaterMark: 1 }), response)
+    // Ended before the answer does: who has all of it may begin the next.
+    const whole = texts(list, format, first, rows, () => connection.end())
+    await pipeline(Readable.from(whole, { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
     // Only the log can tell it; a client that went away is no fault.
@@ -122,6 +124,7 @@ async function* texts<Args extends object>(
   format: keyof typeof writers,
   first: IteratorResult<object[]>,
   rest: AsyncGenerator<object[]>,
+  end: () => Promise<void>,
 ): AsyncGenerator<Buffer> {
   const writer = writers[format]
   const head = writer.head(list.columns)
@@ -133,4 +136,5 @@ async function* texts<Args extends object>(
         list.columns,
       ),
     )
+  await end()
 }

@@ -179,13 +179,37 @@ describe('a large export', () => {
   })
 
   test('has its limit of others beside it', async () => {
-    const running = [await open(), await open()]
+    // A place that a client left is free again a moment after its connection is gone.
+    const begun = async () => {
+      let response = await open()
+      while (response.statusCode !== 200) response = await open()
+      return response
+    }
+    const running = [await begun(), await begun()]
     const refused = await large.admin.get('/stats/logs/export')
     expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([503, 'overloaded', '1'])
     // Another tenant has his own.
     expect((await tenant.admin.get('/stats/logs/export')).status).toBe(200)
     for (const response of running) response.destroy()
-    await until(async () => (await exporters()).length === 0)
-    expect((await large.admin.get('/stats/logs/export?format=csv')).status).toBe(200)
+    await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)
+  })
+
+  test('has ended when all of it has come: one after the other, none is beyond the limit', async () => {
+    const { database } = world
+    const { dedicatedReads } = database
+    database.dedicatedReads = async (name) => {
+      const connection = await dedicatedReads(name)
+      const end = connection.end.bind(connection) as () => Promise<void>
+      connection.end = (async () => {
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        await end()
+      }) as typeof connection.end
+      return connection
+    }
+    try {
+      for (let times = 0; times < 4; times++) expect((await tenant.admin.get('/stats/logs/export')).status).toBe(200)
+    } finally {
+      database.dedicatedReads = dedicatedReads
+    }
   })
 })
