@@ -30,9 +30,22 @@ describeWith('chromium')('in a browser without the internet', () => {
   test('/graphql writes a document for a field, and runs it', async () => {
     await tenant.admin.upload('notes', 'shown.txt', 'text')
     const { page, strays, complaints } = await pageOf(browser, world.url)
+    // The list of fields comes after what is looked for in it was typed.
+    let typed = () => {}
+    const isTyped = new Promise<void>((resolve) => {
+      typed = resolve
+    })
+    await page.route(
+      (asked) => asked.pathname === '/graphql',
+      async (route) => {
+        if (route.request().method() === 'POST') await isTyped
+        await route.continue()
+      },
+    )
     await page.goto(`${world.url}/graphql`)
     await page.fill('#credential', tenant.admin.credential!)
     await page.fill('#find', 'query files:')
+    typed()
     await page.click('summary:visible')
     await page.click('details:visible button')
     expect(await page.inputValue('#query')).toMatch(/^query \{\n {2}files \{\n {4}data \{/)

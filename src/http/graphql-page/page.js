@@ -119,9 +119,13 @@ async function showSchema() {
       at('schema').append(entry(name, description, fields ?? inputFields ?? enumValues ?? []))
 }
 
-at('find').addEventListener('input', () => {
+function showFound() {
   const wanted = at('find').value.trim().toLowerCase()
   for (const item of at('schema').children) item.hidden = !item.dataset.name.includes(wanted)
-})
+}
 
-showSchema().catch((error) => at('schema').append(String(error)))
+at('find').addEventListener('input', showFound)
+
+showSchema()
+  .then(showFound)
+  .catch((error) => at('schema').append(String(error)))
