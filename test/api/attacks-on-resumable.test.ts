@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { refusal } from '../support/answers.js'
+import type { RawClient } from '../support/raw-client.js'
 import { Tus, tusHeaders, uploadMetadata } from '../support/tus.js'
 import { UploadWorld } from '../support/upload-world.js'
 
@@ -17,16 +21,17 @@ const auth = () => ({ Authorization: `Bearer ${uploads.tenant.admin.credential}`
 const fileId = async (path: string) => (await tus.head(path)).headers.get('assay-file-id')
 const begun = () => tus.begin('raw', 'a.bin', 2_000_000)
 
-/** Resolves when a request has the upload's lock, and so reads its body. */
-async function held(path: string): Promise<void> {
-  for (let rows: unknown[] = []; rows.length === 0; ) {
-    const id = path.split('/').at(-1)
-    const found = await uploads.world.database.pool.query(
-      'SELECT 1 FROM resumable_uploads WHERE upload_id = $1 AND lock_token IS NOT NULL',
-      [id],
-    )
-    rows = found.rows
-  }
+/** Sends a part of the body of a PATCH, and resolves when the service has read all of it; what it reads it keeps. */
+async function sendUnended(path: string, headers: Record<string, string | number>, bytes: Buffer | string): Promise<RawClient> {
+  const client = await uploads.connect()
+  const received = once(uploads.world.app.httpServer, 'request')
+  await client.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, ...headers })
+  await client.send(bytes)
+  const [request] = (await received) as [IncomingMessage]
+  // More than a connection holds: it is read to its end only by the request that has the upload's lock.
+  while (request.socket.bytesRead < client.socket.bytesWritten || request.readableLength > 0) await nextTurn()
+  await nextTurn()
+  return client
 }
 
 describe('what is no request of the protocol', () => {
@@ -109,12 +114,14 @@ test('a POST stands for what its override says, and for nothing but PATCH and DE
 })
 
 test('of two PATCHes at once one goes on and one is told so; the file is one of them, whole', async () => {
-  for (let round = 0; round < 5; round++) {
+  for (let rounds = 0; rounds < 5; ) {
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
     const answers = await Promise.all(contents.map((content) => tus.patch(path, 0, content)))
-    const won = answers.findIndex(({ status }) => status === 204)
-    expect(won).toBeGreaterThanOrEqual(0)
+    // One that is not read within a second is taken over from, by one that then finds it further than it thought.
+    if (answers.every(({ status }) => status === 409)) continue
+    rounds++
+    expect(answers.map(({ status }) => status)).toContain(204)
     const id = await fileId(path)
     // The other one was too late by a moment, or so late that it was told the verdict.
     for (const answer of answers)
@@ -127,13 +134,9 @@ test('of two PATCHes at once one goes on and one is told so; the file is one of 
 
 test('a newer request takes an upload over from one whose connection is dead, which keeps what came', async () => {
   const path = await begun()
-  const dead = await uploads.connect()
-  await dead.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })
-  await dead.send(Buffer.alloc(1_300_000, 'x'))
   const calls = () => uploads.uploadCalls()
   const before = await calls()
-  // A HEAD that comes first would find nothing to take over.
-  await held(path)
+  const dead = await sendUnended(path, { 'Content-Length': 2_000_000 }, Buffer.alloc(1_300_000, 'x'))
   expect(await tus.offset(path)).toBe(1_300_000)
   const told = await dead.answer()
   expect([told.status, told.body.error.details]).toEqual([409, { resumable: true }])
@@ -154,10 +157,7 @@ test('a client that stops sending is answered, and what came is kept', async () 
 test('a client that hangs up leaves what came, and no call', async () => {
   const path = await begun()
   const before = await uploads.uploadCalls()
-  const gone = await uploads.connect()
-  await gone.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
-  await gone.send(`13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
-  await held(path)
+  const gone = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
   gone.destroy()
   expect(await tus.offset(path)).toBe(1_300_000)
   expect(await uploads.uploadCalls()).toBe(before)

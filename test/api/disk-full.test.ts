@@ -87,9 +87,10 @@ async function expectAgreement(root = ''): Promise<void> {
   })
   const spool = [join(root, dataDir, 'spool'), join(root, storageUrl.slice('file://'.length), '+tmp')]
   expect(await leftBehind({ spool, faults: () => service.faults })).toEqual([])
-  await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)
-  await new Sweeper(world.database.pool, storage).sweep()
-  expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
+  // More than once: a sweep of the service's own may have taken some of it, and paths are leased ahead beside the upload that wants them.
+  const { pool } = world.database
+  while ((await pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)).rowCount !== 0)
+    await new Sweeper(pool, storage).sweep()
   const health = new StorageHealth({ database: world.database, storage, horizons: world.app.services.horizons })
   expect(await health.verify({ deep: true })).toEqual(healthy)
   expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(accepted.length)
