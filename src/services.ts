@@ -150,7 +150,7 @@ function roomsOf(
       ...base,
       contexts,
       forget: forget('api_key'),
-      lastUse: (id) => identity.lastUsed.latest(id),
+      lastUse: (id, kept) => identity.lastUsed.latest(id, kept),
     }),
     signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
     welcomes: new WelcomeService({ ...base, sessions }),

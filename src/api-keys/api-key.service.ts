@@ -19,7 +19,7 @@ interface Parts {
   contexts: FileContextService
   /** Called with every change once it is committed: this process forgets at once what others forget by NOTIFY. */
   forget: (apiKeyId: string) => void
-  lastUse: (apiKeyId: string) => Date | undefined
+  lastUse: (apiKeyId: string, kept: Date | null) => Date | null
 }
 
 /** API keys (spec §2 and §3): created, disabled, enabled, revoked, rotated. */
@@ -174,7 +174,7 @@ export class ApiKeyService {
   }
 
   #toApiKey(row: Row): ApiKey {
-    const lastUsedAt = this.#parts.lastUse(row.apiKeyId) ?? row.lastUsedAt
+    const lastUsedAt = this.#parts.lastUse(row.apiKeyId, row.lastUsedAt)
     const { restricted, contextIds, metadata } = row
     return { ...row, lastUsedAt, metadata, contextIds: restricted ? contextIds : null } as ApiKey
   }

@@ -10,7 +10,8 @@ const everyMs = 5_000
 /** `last_used_at` without a write per call: the latest use of each key, written together every few seconds. */
 export class LastUsed {
   #uses = new Map<string, number>()
-  #beingWritten = new Map<string, number>()
+  /** Of the last round, until the next: what was read from the database while they were written knows nothing of them. */
+  #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
@@ -31,10 +32,10 @@ export class LastUsed {
     this.#uses.set(apiKeyId, now())
   }
 
-  /** The use that is not written yet, so that a reader on this replica sees it already. */
-  latest(apiKeyId: string): Date | undefined {
-    const at = this.#uses.get(apiKeyId) ?? this.#beingWritten.get(apiKeyId)
-    return at === undefined ? undefined : new Date(at)
+  /** Where the use that is kept is older than one of this replica, which may not be written yet, that one. */
+  latest(apiKeyId: string, kept: Date | null): Date | null {
+    const at = this.#uses.get(apiKeyId) ?? this.#written.get(apiKeyId) ?? 0
+    return at > (kept?.getTime() ?? 0) ? new Date(at) : kept
   }
 
   flush(): Promise<void> {
@@ -49,9 +50,9 @@ export class LastUsed {
 
   async #writeAll(): Promise<void> {
     const uses = this.#uses
+    this.#written = uses
     if (uses.size === 0) return
     this.#uses = new Map()
-    this.#beingWritten = uses
     try {
       // In the order of the ids, so that two replicas never wait for each other in a circle.
       const sorted = [...uses].sort(([one], [other]) => (one < other ? -1 : 1))
@@ -59,8 +60,6 @@ export class LastUsed {
     } catch (error) {
       for (const [id, at] of uses) if (!this.#uses.has(id)) this.#uses.set(id, at)
       this.#onError?.(error as Error)
-    } finally {
-      this.#beingWritten = new Map()
     }
   }
 }

@@ -319,9 +319,21 @@ describe('last use', () => {
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.apiKey(tenantId)
     for (let call = 0; call < 20; call++) await present(replica, key.secret)
-    expect(replica.lastUsed.latest(key.id)).toBeInstanceOf(Date)
+    expect(replica.lastUsed.latest(key.id, null)).toBeInstanceOf(Date)
     await replica.lastUsed.flush()
     await replica.lastUsed.flush()
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
+  })
+
+  test('is told also to who read the row before it was written, and hears of it after; a later one of another replica stands', async () => {
+    const replica = await world.replica()
+    const key = await world.apiKey(tenantId)
+    await present(replica, key.secret)
+    const used = replica.lastUsed.latest(key.id, null)!
+    await replica.lastUsed.flush()
+    for (const readBefore of [null, new Date(used.getTime() - 1)])
+      expect(replica.lastUsed.latest(key.id, readBefore)).toEqual(used)
+    const later = new Date(used.getTime() + 1)
+    expect(replica.lastUsed.latest(key.id, later)).toBe(later)
   })
 })
