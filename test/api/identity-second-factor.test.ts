@@ -33,12 +33,13 @@ const require = (tenant: TestTenant, required: boolean) =>
     required,
   })
 
-/** What an authenticator app does: a code of a step that lies so many steps ahead of now. */
-const codeOf = (secret: string, ahead = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() + ahead * 30_000 })
-// Each code is of use once, and the next step's is taken as well.
+/** What an authenticator app does, by a clock that is two seconds slow: however a step ends meanwhile, the code is one of those taken. */
+const codeOf = (secret: string, ahead = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() - 2_000 + ahead * 30_000 })
+/** Each code is of use once: this one's step comes after that of the code that set it up. */
+const nextCodeOf = (secret: string) => codeOf(secret, 1)
 async function setUp(user: Person) {
   const { secret } = data(await begin(user, user.password)).beginSecondFactor
-  const { recoveryCodes } = data(await confirm(user, codeOf(secret, -1))).confirmSecondFactor
+  const { recoveryCodes } = data(await confirm(user, codeOf(secret))).confirmSecondFactor
   return { secret, recoveryCodes: recoveryCodes as string[] }
 }
 
@@ -53,7 +54,7 @@ describe('a second factor', () => {
     expect(uri).toMatch(/^otpauth:\/\/totp\/Assay:/)
     expect(data(await signIn(user)).signIn.user.hasSecondFactor).toBe(false)
     expect(graphqlCode(await confirm(user, '000000'))).toBe('FORBIDDEN')
-    expect(data(await confirm(user, codeOf(secret, -1))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
+    expect(data(await confirm(user, codeOf(secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
 
     const without = await signIn(user)
     expect([graphqlCode(without), without.body.errors[0].extensions.details]).toEqual([
@@ -62,9 +63,9 @@ describe('a second factor', () => {
     ])
     expect(graphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
     // A wrong password is told as ever, with or without a code.
-    const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, codeOf(secret))
+    const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, nextCodeOf(secret))
     expect(wrong.body.errors[0].message).toBe('The e-mail address or the password is wrong.')
-    const { token, user: who } = data(await signIn(user, codeOf(secret))).signIn
+    const { token, user: who } = data(await signIn(user, nextCodeOf(secret))).signIn
     expect(who.hasSecondFactor).toBe(true)
     expect((await world.as(token).get('/files')).status).toBe(200)
     const [entry] = itemsOf(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))
@@ -75,7 +76,7 @@ describe('a second factor', () => {
   test('takes each code once, also where two sign in with it at once', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret } = await setUp(user)
-    const code = codeOf(secret)
+    const code = nextCodeOf(secret)
     const codes = (await Promise.all([signIn(user, code), signIn(user, code)])).map(graphqlCode)
     expect(codes.sort()).toEqual(['UNAUTHENTICATED', undefined])
     expect(graphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
@@ -95,7 +96,7 @@ describe('a second factor', () => {
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
     expect(graphqlCode(await remove(user, '000000'))).toBe('FORBIDDEN')
-    expect(data(await remove(user, codeOf(secret))).removeSecondFactor).toBe(true)
+    expect(data(await remove(user, nextCodeOf(secret))).removeSecondFactor).toBe(true)
     expect(graphqlCode(await signIn(user))).toBeUndefined()
 
     await setUp(user)
@@ -120,7 +121,7 @@ describe('a second factor', () => {
     expect(await reencryptSecrets(world.database.pool, renewed)).toBeGreaterThanOrEqual(3)
     expect(await reencryptSecrets(world.database.pool, renewed)).toBe(0)
     await reencryptSecrets(world.database.pool, new MasterKey([world.config.masterKey!, Buffer.alloc(32, 3)]))
-    expect(graphqlCode(await signIn(user, codeOf(secret)))).toBeUndefined()
+    expect(graphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
   })
 })
 
@@ -141,8 +142,8 @@ describe('where a tenant requires it', () => {
 
     const { secret } = await setUp(user)
     expect((await user.get('/files')).status).toBe(200)
-    expect(graphqlCode(await remove(user, codeOf(secret)))).toBe('FORBIDDEN')
-    expect(data(await signIn(user, codeOf(secret))).signIn.secondFactorDue).toBe(false)
+    expect(graphqlCode(await remove(user, nextCodeOf(secret)))).toBe('FORBIDDEN')
+    expect(data(await signIn(user, nextCodeOf(secret))).signIn.secondFactorDue).toBe(false)
   })
 
   test('API keys and other tenants go on as they did; lifting it lets sessions go on', async () => {

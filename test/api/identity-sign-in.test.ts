@@ -74,18 +74,17 @@ describe('signing in', () => {
       const { user: spent, system } = process.cpuUsage(before)
       return spent + system
     }
-    const median = async (email: string) => {
-      const all: number[] = []
-      for (let attempt = 0; attempt < 5; attempt++) all.push(await worked(email))
-      return all.sort((a, b) => a - b)[2]!
-    }
     await worked('warm@example.com')
-    const wrong = await median(user.email)
-    for (const email of ['nobody@example.com', 'outside@example.com', 'many@example.com']) {
+    const emails = [user.email, 'nobody@example.com', 'outside@example.com', 'many@example.com']
+    // The least of each, in turn: whatever else the process and the machine do only adds to it.
+    const least = emails.map(() => Number.POSITIVE_INFINITY)
+    for (let round = 0; round < 5; round++)
+      for (const [at, email] of emails.entries()) least[at] = Math.min(least[at]!, await worked(email))
+    const [wrong, ...others] = least
+    for (const other of others) {
       // argon2id is nearly all of it: without it an answer would cost less than a tenth.
-      const other = await median(email)
-      expect(other).toBeGreaterThan(wrong / 3)
-      expect(other).toBeLessThan(wrong * 3)
+      expect(other).toBeGreaterThan(wrong! / 3)
+      expect(other).toBeLessThan(wrong! * 3)
     }
   })
 

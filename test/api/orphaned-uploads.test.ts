@@ -53,8 +53,11 @@ const held = async () => (await tenant.admin.get('/files')).body.data.pagination
 const openTransactions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`
 
 /** Another replica, by way of the proxy, that fails as `work` says and is then stopped, which is when it settles its accounts at the latest. */
-async function replica(work: (upload: () => Promise<number>, replica: World) => Promise<void>): Promise<void> {
-  const other = await World.open({ ...env(), DATABASE_URL: proxy.url, STORAGE_DEADLINE_SECONDS: '1' }, world)
+async function replica(
+  work: (upload: () => Promise<number>, replica: World) => Promise<void>,
+  more: Record<string, string> = {},
+): Promise<void> {
+  const other = await World.open({ ...env(), DATABASE_URL: proxy.url, STORAGE_DEADLINE_SECONDS: '10', ...more }, world)
   try {
     const caller = other.as(tenant.admin.credential)
     await work(async () => (await caller.upload('notes', 'a.txt', 'some text')).status, other)
@@ -89,13 +92,14 @@ async function expectSwept(path: string): Promise<void> {
 }
 
 test('a put whose every answer is lost: its blob is due soon, but not while its upload may still arrive', async () => {
-  await replica(async (upload) => {
+  const lostUpload = async (upload: () => Promise<number>) => {
     // The object is there, and neither the upload nor the question what became of it is answered.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
     bucketWorld.bucket.faults.plan('metadata', { kind: 'silent' }, 50)
     expect(await upload()).toBe(503)
     bucketWorld.bucket.faults.clear()
-  })
+  }
+  await replica(lostUpload, { STORAGE_DEADLINE_SECONDS: '1' })
   await expectSwept(await expectOneOrphan())
 })
 

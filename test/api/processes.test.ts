@@ -140,7 +140,7 @@ jest.setTimeout(300_000)
 describe('two processes behind one port', () => {
   let service: Service
   beforeAll(async () => {
-    service = await Service.start(await environment({ LOG_LEVEL: 'error', SHUTDOWN_DELAY_SECONDS: '1' }))
+    service = await Service.start(await environment({ LOG_LEVEL: 'error', SHUTDOWN_DELAY_SECONDS: '2' }))
   })
   afterAll(() => service?.stop('SIGKILL'))
 
@@ -164,6 +164,10 @@ describe('two processes behind one port', () => {
     const callers = Array.from({ length: 6 }, () => caller(service))
     await until(async () => callers.every(({ seen }) => seen.answered > 5))
     const [victim, other] = serving(service)
+    // Stopped first, until the others have gone on for a while: then each of its connections has a call on it, which is lost.
+    process.kill(victim!, 'SIGSTOP')
+    const stopped = callers.map(({ seen }) => seen.answered)
+    await until(async () => callers.some(({ seen }, at) => seen.answered > stopped[at]! + 20))
     process.kill(victim!, 'SIGKILL')
     await replaced(service, was + 1)
     const before = callers.map(({ seen }) => seen.lost)
@@ -177,6 +181,7 @@ describe('two processes behind one port', () => {
     expect(seen.map(({ lost }) => lost)).toEqual(before)
     expect(serving(service)).toContain(other)
     expect(serving(service)).not.toContain(victim)
+    await service.says('A process ended by itself')
     const line = service.stdout.split('\n').find((each) => each.includes('A process ended by itself'))!
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
@@ -219,7 +224,8 @@ describe('two processes behind one port', () => {
     await until(async () => callers.every(({ seen }) => seen.answered > 5))
     const ended = service.stop('SIGTERM')
     await until(async () => (await fetch(`${service.url}/health/ready`)).status === 503)
-    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
+    // All at once, before the door is shut.
+    for (const seen of await Promise.all(callers.map((each) => each.stop()))) expect(seen).toMatchObject({ refused: [], lost: 0 })
     await until(() =>
       fetch(service.url).then(
         () => false,
