@@ -30,10 +30,12 @@ const namesIn = ({ body }: Answer) => body.data.data.map((file: { original_filen
 const age = ({ headers }: Answer) => headers.get('age')
 const replicaCheck = async (of = world) => (await new Caller(of.url, undefined).raw('/health/ready')).body.checks.replica
 
-/** A server with all of its connections. */
-function freeze(pid: number): () => void {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
-  for (const each of [pid, ...children]) process.kill(each, 'SIGSTOP')
+/** A server with all of its connections: itself first, so that none is begun meanwhile, nor its number forgotten where one ends. */
+async function freeze(pid: number): Promise<() => void> {
+  process.kill(pid, 'SIGSTOP')
+  await until(async () => /^State:\tT/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')))
+  const children = (readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? []).map(Number)
+  for (const each of children) process.kill(each, 'SIGSTOP')
   return () => [...children, pid].forEach((each) => void process.kill(each, 'SIGCONT'))
 }
 
@@ -90,13 +92,13 @@ describe('what is read from a replica', () => {
 describe('what was written is read back', () => {
   test('by whom and on whichever replica of the service it is read', async () => {
     let served = 0
-    for (let count = 0; count < 30; count++) {
+    // One that is behind is not asked again for a second.
+    for (let count = 0; count < 30 || served === 0; count++) {
       await tenant.admin.upload('notes', `back-${count}.txt`, 'text')
       const answer = await elsewhere(tenant.admin).get('/files?page_size=1')
       expect(namesIn(answer)).toEqual([`back-${count}.txt`])
       if (age(answer) !== null) served++
     }
-    expect(served).toBeGreaterThan(0)
   })
 
   test('also while the replica learns nothing: the primary serves it', async () => {
@@ -126,10 +128,10 @@ describe('what may be old', () => {
     await tenant.admin.upload('notes', 'before.txt', 'text')
     await until(async () => (await world.database.replica!.behindMs()) === 0)
     await databases.pause()
-    const paused = performance.now()
     await tenant.admin.upload('notes', 'after.txt', 'text')
+    const written = performance.now()
     // By then it is more than a second old.
-    await until(async () => performance.now() - paused > 1100)
+    await until(async () => performance.now() - written > 1100)
     const old = await tenant.admin.get('/files?page_size=1', { 'cache-control': 'max-age=60' })
     expect(namesIn(old)).toEqual(['before.txt'])
     const seconds = Number(age(old))
@@ -160,7 +162,7 @@ describe('a replica that does not serve', () => {
 
   test('holds no request for long where it is frozen', async () => {
     await fromReplica('/files')
-    const thaw = freeze(databases.replica.pid)
+    const thaw = await freeze(databases.replica.pid)
     try {
       const answers = await Promise.all(Array.from({ length: 8 }, () => tenant.admin.get('/files?page_size=1')))
       for (const answer of answers) expect([answer.status, age(answer)]).toEqual([200, null])

@@ -39,11 +39,30 @@ async function reports(): Promise<number[]> {
   return [...new Set(rows.map((row) => row.reports))]
 }
 
+/** Neither replica reads a file before both have some: else the first might be through with all of them. */
+async function together(work: () => Promise<number[]>): Promise<number[]> {
+  const stores = [world, second].map(({ app }) => app.services.storage)
+  const open = stores.map((storage) => storage.open)
+  const have: Promise<void>[] = stores.map(
+    (storage, n) =>
+      new Promise((resolve) => {
+        storage.open = async (...given) => {
+          resolve()
+          await Promise.all(have)
+          return open[n]!.apply(storage, given)
+        }
+      }),
+  )
+  return work().finally(() => {
+    for (const [n, storage] of stores.entries()) storage.open = open[n]!
+  })
+}
+
 test('two replicas share the files of one context, and scan none twice', async () => {
   await upload('shared', 100)
   await clamd.learn(world, second)
   const { asked } = clamd.daemon
-  const batches = await Promise.all([rescanAll(world), rescanAll(second)])
+  const batches = await together(() => Promise.all([rescanAll(world), rescanAll(second)]))
   expect(Math.min(...batches)).toBeGreaterThan(0)
   expect(clamd.daemon.asked - asked).toBe(100)
   expect(await reports()).toEqual([2])

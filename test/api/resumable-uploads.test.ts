@@ -8,7 +8,7 @@ let world: World
 let tenant: TestTenant
 let tus: Tus
 beforeAll(async () => {
-  world = await World.open({ MAX_UPLOAD_MB: '64', UPLOAD_IDLE_SECONDS: '2' })
+  world = await World.open({ MAX_UPLOAD_MB: '64' })
   tenant = await newTenant()
   tus = new Tus(tenant.admin)
 })

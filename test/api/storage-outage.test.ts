@@ -224,7 +224,7 @@ describe('the database', () => {
 
   test('every connection ended by PostgreSQL: at most one call fails, and the next is well', async () => {
     await world.database.pool.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      'SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     )
     const first = await tenant.admin.get('/files')
     if (first.status !== 200) expectOutage(first, 'database_unavailable')

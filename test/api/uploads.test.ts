@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { multipart, type Part } from '../support/multipart.js'
 import { gif, pdf, png } from '../support/samples/basic.js'
@@ -10,11 +11,12 @@ let world: World
 let tenant: TestTenant
 let key: Caller
 beforeAll(async () => {
+  await awayFromMidnight()
   world = await World.open({ MAX_UPLOAD_MB: '6' })
   tenant = await world.tenant()
   await tenant.context('notes', { max_file_size_mb: 1 })
   key = await tenant.key(['upload', 'metadata'])
-})
+}, awayFromMidnightMs)
 afterAll(() => world.close())
 
 const uploaded = { status: 201, message: true, timestamp: false }

@@ -121,8 +121,9 @@ describe('an attempt that fails', () => {
       ])
       await world.database.pool.query('UPDATE webhook_queue.job SET start_after = now()')
     }
+    // From the beginning of the attempt, which takes its time where the machine is busy.
     for (const [at, seconds] of [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400].entries())
-      expect([at, Math.abs(waits[at]! - seconds) <= 2]).toEqual([at, true])
+      expect([at, waits[at]! >= seconds - 1 && waits[at]! <= seconds + 15]).toEqual([at, true])
     await until(
       () => deliveries(id),
       ([delivery]) => delivery.status === 'failed',
@@ -257,8 +258,15 @@ describe('several replicas', () => {
 
   test('nothing is sent for a tenant that is suspended, and all of it afterwards', async () => {
     sender()
-    await hook()
+    const id = await hook()
     const { tenants } = world.app.services
+    // Through with the event of its own making: what is sent was taken on after the suspension.
+    const written = `SELECT journal_length AS last FROM tenant_heads WHERE tenant_id = $1`
+    const { last } = (await world.database.pool.query<{ last: number }>(written, [tenant.tenantId])).rows[0]!
+    await until(
+      () => webhook(id),
+      ({ last_sequence }) => last_sequence === last,
+    )
     await tenants.suspend(tenant.tenantId)
     await events({}, {})
     const other = await world.tenant()

@@ -241,9 +241,10 @@ describe('what is sent', () => {
       [id],
     )
     await tenant.admin.post(`/webhooks/${id}/replay`, { from_sequence: first.body.data.sequence })
-    const second = (await receiver.atLeast(sent + 1))[sent]!
+    // And so does one that was under way at the end of the old one.
+    const all = await receiver.until((received) => received.slice(sent).some((each) => !isSignedBy(before, each)))
+    const second = all.slice(sent).find((each) => !isSignedBy(before, each))!
     expect(WebhookReceiver.verify(after, second)).toEqual(second.body)
-    expect(isSignedBy(before, second)).toBe(false)
     expect((await tenant.admin.get(`/webhooks/${id}`)).body.data.previous_secret_expires_at).toBeNull()
   })
 

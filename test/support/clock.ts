@@ -20,7 +20,7 @@ export const awayFromMidnightMs = testsTakeMs + 60_000
 /** The service counts by the database's clock, as it estimates it. */
 const estimatedToMs = 1_000
 
-/** Does `work`, which is about one window of a rate limit; where a window ended meanwhile and it failed, once more. */
+/** Does `work`, which is about one window (of a rate limit, an hour of a chart); where a window ended meanwhile and it failed, once more. */
 export async function inOneWindow<T>(seconds: number, work: () => Promise<T>): Promise<T> {
   const window = (at: number) => Math.floor(at / 1000 / seconds)
   for (;;) {

@@ -4,12 +4,15 @@ import { connect, type Socket } from 'node:net'
 /** HTTP by hand, for what no client would send. */
 export class RawHttp {
   private text = ''
+  /** Resolves also where the connection was reset: what came before is the answer. */
+  readonly #closed: Promise<unknown>
 
   private constructor(private readonly socket: Socket) {
     socket.setEncoding('latin1').on('data', (chunk) => {
       this.text += chunk
     })
     socket.on('error', () => {})
+    this.#closed = new Promise((resolve) => socket.once('close', resolve))
   }
 
   static async open(url: string): Promise<RawHttp> {
@@ -25,14 +28,14 @@ export class RawHttp {
 
   /** Resolves when the server has said `words`, or has closed the connection; gives all that it said. */
   async says(words: string): Promise<string> {
-    const ended = once(this.socket, 'close')
-    while (!this.text.includes(words) && !this.socket.closed) await Promise.race([once(this.socket, 'data'), ended])
+    while (!this.text.includes(words) && !this.socket.closed)
+      await Promise.race([once(this.socket, 'data').catch(() => {}), this.#closed])
     return this.text
   }
 
   /** Everything until the server closes the connection. */
   async whole(): Promise<string> {
-    if (!this.socket.closed) await once(this.socket, 'close')
+    await this.#closed
     return this.text
   }
 

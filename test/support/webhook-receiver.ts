@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
+import { freePort } from './free-port.js'
 import type { World } from './world.js'
 
 /** What a receiver was sent. */
@@ -35,7 +36,8 @@ export class WebhookReceiver {
   static async open(): Promise<WebhookReceiver> {
     const server = createServer((request, response) => void receiver.#take(request, response))
     const receiver = new WebhookReceiver(server)
-    await once(server.listen(0, '127.0.0.1'), 'listening')
+    // No earlier receiver's: what was not delivered there is still tried.
+    await once(server.listen(Number(await freePort()), '127.0.0.1'), 'listening')
     return receiver
   }
 
