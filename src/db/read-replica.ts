@@ -128,8 +128,10 @@ export class ReadReplica implements Queries {
       if (lookMs > 0) await sleep(lookMs)
       const position = positionOf(await client.query<Standing>(standingStatement))
       if (position < wanted.lsn) continue
-      const sinceItCame = performance.now() - (reading?.cameAt ?? 0)
-      reading?.served(Math.max(0, this.#positions.ageOf(position) - sinceItCame))
+      const now = performance.now()
+      // What was known between may be forgotten by now: it has all that was committed before the wanted position.
+      const age = Math.min(this.#positions.ageOf(position, now), now - wanted.at)
+      reading?.served(Math.max(0, age - (now - (reading?.cameAt ?? 0))))
       return true
     }
     if (!reading?.mostAgeMs) this.#behindUntil = performance.now() + restMs

@@ -1,0 +1,47 @@
+import { expect, test } from '@jest/globals'
+import type pg from 'pg'
+import { ReadReplica } from '../../src/db/read-replica.js'
+import { readings } from '../../src/db/reading.js'
+
+/** A primary whose log stands where the test says, and a replica of it. */
+function databases() {
+  const standing = { primary: '0/10', replica: '0/10' }
+  /** Called before the replica says how far it is. */
+  let asked = async () => {}
+  const client = {
+    query: async () => {
+      await asked()
+      return { rows: [{ replays: true, position: standing.replica }] }
+    },
+    release: () => {},
+  }
+  const replica = new ReadReplica({
+    primary: { query: async () => ({ rows: [{ lsn: standing.primary }] }) } as unknown as pg.Pool,
+    pool: () => ({ query: client.query, connect: async () => client, end: async () => {} }) as unknown as pg.Pool,
+    logger: { warn: () => {} },
+  })
+  return {
+    standing,
+    replica,
+    whenAsked: (work: () => Promise<void>) => {
+      asked = work
+    },
+  }
+}
+
+test('what a replica has of all that was committed before a request came is of no age, whatever is learnt of the primary meanwhile', async () => {
+  const { standing, replica, whenAsked } = databases()
+  await replica.behindMs()
+  const ages: number[] = []
+  const reading = { cameAt: performance.now() + 1, mostAgeMs: 0, served: (age: number) => ages.push(age) }
+  while (performance.now() < reading.cameAt);
+  standing.primary = standing.replica = '0/20'
+  whenAsked(async () => {
+    whenAsked(async () => {})
+    standing.primary = '0/30'
+    await replica.behindMs()
+  })
+  await readings.run(reading, () => replica.query('SELECT 1', []))
+  expect(ages).toEqual([0])
+  await replica.close()
+})
