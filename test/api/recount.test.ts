@@ -26,4 +26,4 @@ test('killed with -9 again and again: every answered call is in the log once, ev
   const told = JSON.parse(said)
   expect(told).toMatchObject({ kills: 3, faults: [] })
   expect(told.answers).toBeGreaterThan(20)
-})
+}, 300_000)

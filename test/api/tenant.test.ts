@@ -70,7 +70,7 @@ test('a suspended tenant’s credentials get a 403, by key and by session, and i
 
 // Suspending is announced to this process as to every replica: by NOTIFY, which takes a moment.
 async function expectEventually(holds: () => Promise<boolean>) {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (let attempt = 0; attempt < 2000; attempt++) {
     if (await holds()) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
