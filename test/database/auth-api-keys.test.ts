@@ -187,12 +187,14 @@ describe('two replicas', () => {
         ...given: unknown[]
       ) {
         const answer = query.apply(this, given)
-        if (typeof given[0] !== 'string') listening ??= this
-        if (this === listening && given[0] === echo && ++held <= 2) hold()
+        const [first] = given as [string | { text: string }]
+        const text = typeof first === 'string' ? first : first.text
+        if (text.startsWith('listen ')) listening ??= this
+        if (this === listening && text === echo && ++held <= 2) hold()
         return answer
       } as never)
       const there = await world.replica({ onError })
-      await until(() => held > 2 && there.listener.trusted())
+      await until(() => lost.length > 0 || (held > 2 && there.listener.trusted()))
       watched.mockRestore()
       expect(lost).toEqual([])
     })

@@ -1,8 +1,9 @@
 // Stands in for libvips in the process that decodes images, and goes wrong as native code can: loaded there through
 // `decoderModule`. What it does is the last word of the file, behind a whole TIFF.
 import { pbkdf2 } from 'node:crypto'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { decodeImage as decodeForReal } from '../../dist/formats/image/libvips.js'
 
 const crash = () => process.kill(process.pid, 'SIGSEGV')
@@ -30,9 +31,12 @@ const deeds = {
     }
     return spin()
   },
-  hold: async (image, task, megabytes) => {
+  // Two at once: one that begins late is waited for.
+  hold: async (image, task, megabytes, meeting) => {
+    writeFileSync(join(meeting, String(process.pid)), '')
+    while (readdirSync(meeting).length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
     const held = Buffer.alloc(Number(megabytes) * 1024 * 1024, 1)
-    await new Promise((resolve) => setTimeout(resolve, 1000))
+    await new Promise((resolve) => setTimeout(resolve, 1500))
     return held.length > 0 ? decodeForReal(image, task) : undefined
   },
   tell: () => ({ outcome: 'refused', message: JSON.stringify({ env: Object.keys(process.env), options: process.execArgv }) }),
@@ -45,6 +49,6 @@ const deeds = {
 
 export async function decodeImage(image, task) {
   const bytes = typeof image === 'string' ? await readFile(image) : image
-  const [deed, mark] = bytes.subarray(-300).toString('latin1').split('do:').at(-1).split(' ')
-  return (deeds[deed] ?? decodeForReal)(image, task, mark)
+  const [deed, ...given] = bytes.subarray(-300).toString('latin1').split('do:').at(-1).split(' ')
+  return (deeds[deed] ?? decodeForReal)(image, task, ...given)
 }

@@ -148,9 +148,10 @@ describe('the processes', () => {
   const onLinux = process.platform === 'linux' ? test : test.skip
   onLinux('hold no more than they may together: of two images that are too much at once, one is tried again alone', async () => {
     const validator = start({ processMemoryMb: 600 })
+    const held = image(`hold 350 ${await mkdtemp(join(folder, 'meeting-'))}`)
     const alive: number[] = []
     const look = setInterval(() => alive.push(validator.pool.processes.length), 5)
-    const reports = await Promise.all([validator.validate(image('hold 350')), validator.validate(image('hold 350'))])
+    const reports = await Promise.all([validator.validate(held), validator.validate(held)])
     clearInterval(look)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
     // One of the two was ended.

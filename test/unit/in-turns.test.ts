@@ -23,7 +23,10 @@ async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: n
 
 describe('JSON of an answer', () => {
   test('reads as JSON.stringify writes it', () =>
-    fc.assert(fc.asyncProperty(fc.jsonValue(), async (value) => expect(await jsonInTurns(value)).toBe(JSON.stringify(value)))))
+    fc.assert(
+      fc.asyncProperty(fc.jsonValue(), async (value) => expect(await jsonInTurns(value)).toBe(JSON.stringify(value))),
+      { seed: 20_261_123 },
+    ))
 
   test('long lists, dates, what is undefined and what has a toJSON among them', async () => {
     const value = {

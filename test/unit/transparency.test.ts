@@ -69,6 +69,7 @@ describe('the tree', () => {
         }
         expect(reached).toBe(to)
       }),
+      { seed: 20_261_123 },
     )
   })
 })

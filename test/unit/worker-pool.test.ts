@@ -53,7 +53,8 @@ describe('the files of different owners take turns', () => {
       }
       const many = Array.from({ length: 8 }, () => run('many'))
       await run('few')
-      expect(done.length).toBeLessThanOrEqual(2 * workers)
+      // With two, the other goes on with as many as it can meanwhile.
+      expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
       await Promise.all(many)
       expect(done).toHaveLength(9)
     },

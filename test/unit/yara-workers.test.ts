@@ -102,17 +102,18 @@ describe('workers', () => {
       ),
       deadlineOf: () => 100,
     })
-    const scan = () => scanner.scan(inMemory(archive), never())
-    await expect(scan()).rejects.toMatchObject({ message: expect.stringContaining('100 ms') })
-    const refused = { ...unavailable, message: expect.stringContaining('1 workers hang and cannot be ended') }
-    await expect(scan()).rejects.toMatchObject(refused)
-    let last = ''
-    while (!last.includes('100 ms')) {
-      // A refusal comes at once: without a pause nothing else would.
-      await new Promise((resolve) => setTimeout(resolve, 50))
-      await scan().catch(({ message }) => (last = message))
-    }
-  }, 30_000)
+    const refusal = () => scanner.scan(inMemory(archive), never()).catch((error) => error)
+    expect(await refusal()).toMatchObject({ message: expect.stringContaining('100 ms') })
+    // A thread that had not come to the native code yet is ended at once, and another follows it.
+    for (const words of ['1 workers hang and cannot be ended', '100 ms'])
+      for (let message = ''; !message.includes(words); ) {
+        // A refusal comes at once: without a pause nothing else would.
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        const error = await refusal()
+        expect(error).toMatchObject(unavailable)
+        ;({ message } = error)
+      }
+  })
 })
 
 // YARA-X knows no end of it: 10^19 turns of a loop.
@@ -136,7 +137,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])("an
     expect((await processesOf(process.pid)).length).toBeLessThanOrEqual(2)
     await scanner.close()
     await untilNoProcess()
-  }, 60_000)
+  })
 
   test('a client that leaves takes its worker along, long before the deadline', async () => {
     const scanner = await open({ kind, operators })
@@ -145,7 +146,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])("an
     setTimeout(() => controller.abort(new Error('gone')), 300)
     await left
     expect(await scanner.scan(inMemory(text), never())).toEqual(clean)
-  }, 30_000)
+  })
 
   test('does not keep the scanner from closing', async () => {
     const scanner = await open({ kind, operators })
