@@ -1,11 +1,18 @@
 import { beforeAll, expect, test } from '@jest/globals'
 import { type Attacked, attack } from '../support/attack.mjs'
+import { freePort } from '../support/free-port.js'
 
 // The short form of `npm run attack`: what a loaded machine cannot change is asserted, its times are not.
 let attacked: Attacked
 beforeAll(async () => {
   const counts = { stalled: 60, drips: 80, chunks: 6, idle: 100 }
-  attacked = await attack({ counts, seed: 7, calls: 20, notes: { stalled: 60, drips: 16, chunks: 6 } })
+  attacked = await attack({
+    counts,
+    seed: 7,
+    calls: 20,
+    notes: { stalled: 60, drips: 16, chunks: 6 },
+    port: Number(await freePort()),
+  })
 })
 
 test('beside stalled downloads, dripping uploads, one-byte chunks and idle sockets every good call is answered', () => {

@@ -21,4 +21,6 @@ export function attack(options: {
   calls: number
   /** How many of each kind must be answered or cut off before it is told what became of them. */
   notes?: Partial<Record<Kind, number>>
+  /** Where the service listens: one that stays free until it does, where much else runs on the machine. */
+  port?: number
 }): Promise<Attacked>

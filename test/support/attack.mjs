@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { startWatched } from './watched-service.mjs'
 
 /** Resolves to what the good client saw, what the service took, and what became of the attackers once so many of each kind had an answer or were cut off. */
-export async function attack({ counts, seed, calls, notes = {} }) {
+export async function attack({ counts, seed, calls, notes = {}, port }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`
-  const port = await freePort()
+  port ??= await freePort()
   const service = await startWatched({ DATA_DIR: dataDir, PORT: String(port), BOOTSTRAP_API_KEY: key })
   const attackers = fork(new URL('./attackers.mjs', import.meta.url))
   const answered = (name) =>

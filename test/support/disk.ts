@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { rm, stat, statfs, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -13,8 +12,7 @@ export const onSmallDisk = (place: string, bytes: number): string[] => [
 export async function canMount(place: string): Promise<boolean> {
   const [command, ...args] = [...onSmallDisk(place, 1_048_576), 'true']
   const child = spawn(command!, args, { stdio: 'ignore' })
-  const [status] = await Promise.race([once(child, 'close'), once(child, 'error').then(() => [1])])
-  return status === 0
+  return new Promise((resolve) => child.once('error', () => resolve(false)).once('close', (status) => resolve(status === 0)))
 }
 
 /** That disk, which only its own process sees: from outside by way of /proc. */
