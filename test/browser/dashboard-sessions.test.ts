@@ -191,6 +191,20 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByLabel('Password').fill('still there')
   })
 
+  test('where another user signs in, no tab shows what the one before was shown', async () => {
+    const page = await dashboard.signedIn(tenant)
+    await page.locator('.tile').first().waitFor()
+    const { email, password } = await dashboard.user(await world.tenant(), ['admin'])
+    await page.context().request.post('/session', { data: { email, password } })
+    // What there is for this one is not answered yet.
+    await page.route('**/graphql', (route) => {
+      if (route.request().postDataJSON().operationName === 'Me') return route.continue()
+    })
+    await page.evaluate("new BroadcastChannel('assay.session').postMessage('in')")
+    await page.getByText(email).waitFor()
+    expect(await page.locator('.tile').count()).toBe(0)
+  })
+
   test('a session that ends elsewhere asks for the password over the page, and what was typed is still there', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/new-context' })
     await page.getByLabel('Key', { exact: true }).fill('half_typed')

@@ -23,7 +23,8 @@ export function App() {
     ) : null
   if (who === null) return <SignInPage />
   if (who.secondFactorDue) return <SecondFactorFirst />
-  return <Shell shown={viewOf(path.value)} />
+  // Nothing that was shown to one user stays for another.
+  return <Shell key={who.id} shown={viewOf(path.value)} />
 }
 
 function Shell({ shown }: { shown: ReturnType<typeof viewOf> }) {

@@ -62,7 +62,10 @@ async function learnMe(): Promise<void> {
   else {
     hasEnded.value = false
     me.value = now
-    if (before && now && before.id !== now.id) go('/')
+    if (before && now && before.id !== now.id) {
+      forgetAnswers()
+      go('/')
+    }
   }
   if (now) startFault.value = undefined
 }
