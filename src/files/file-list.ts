@@ -2,9 +2,7 @@ import type { Queries } from '../db/client.js'
 import { ReadTogether } from '../db/read-together.js'
 import { unseen } from '../db/unseen.js'
 import { type Page, type PagePlace, pageOf } from '../graphql/page.js'
-import { recordingStatement } from '../ledger/append.js'
-import type { Entry } from '../ledger/entry.js'
-import type { Statement } from '../ledger/statement.js'
+import { type Reading, recordingStatement } from '../ledger/append.js'
 import type { File } from './file.type.js'
 
 /** What never changes of a file, of `files f` with `contextJoin`. */
@@ -30,7 +28,7 @@ export interface FileFilter {
 }
 
 type FirstRow = File & { total: number }
-type Recorded = <Row extends object>(reading: (entry: Entry) => Statement) => Promise<Row[] | undefined>
+type Recorded = <Row extends object>(reading: Reading) => Promise<Row[] | undefined>
 
 const unrecorded: Recorded = () => Promise.resolve(undefined)
 
@@ -77,9 +75,10 @@ export class FileList {
     const name = `first-${shapeOf(filter)}`
     const text = (values: unknown[]) =>
       `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`
+    const key = JSON.stringify([filter.tenantId, filter.contextIds, filter.uploadedBy, place.pageSize])
     const values: unknown[] = []
     const rows =
-      (await recorded<FirstRow>(recordingStatement(`files-${name}`, text))) ??
+      (await recorded<FirstRow>(recordingStatement(`files-${name}`, text, key))) ??
       (await this.#select<FirstRow>(name, text(values), values))
     return pageOf<File>(rows, rows[0]?.total ?? 0, place)
   }

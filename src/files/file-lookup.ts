@@ -1,9 +1,7 @@
 import type { Queries } from '../db/client.js'
 import { TenantBatches } from '../db/tenant-batches.js'
 import { unseen } from '../db/unseen.js'
-import { recordingFound } from '../ledger/append.js'
-import type { Entry } from '../ledger/entry.js'
-import type { Statement } from '../ledger/statement.js'
+import { type Reading, recordingFound } from '../ledger/append.js'
 import type { File } from './file.type.js'
 import { contextJoin, fileColumns, fileJoins, lastingColumns } from './file-list.js'
 
@@ -19,7 +17,7 @@ export type KeptFile = Stored &
 /** Files by id. */
 export class FileLookup<Found extends KeptFile> {
   /** One file by the statement that records its call. */
-  readonly recording: (tenantId: string, fileId: string) => (entry: Entry) => Statement
+  readonly recording: (tenantId: string, fileId: string) => Reading
   readonly #database: Queries
   readonly #statement: { name: string; text: string }
   readonly #batches: TenantBatches<{ tenantId: string; fileId: string }, Found>

@@ -157,7 +157,7 @@ export class FileService {
     if (!search || isPlain(search)) {
       const place = placeOf('file', { page, pageSize, after })
       if (!search) return pageOf<File>([], 0, place)
-      return this.#list.page(search, place, this.#lone.areUseful ? (reading) => this.#lone.rows(attempt, reading) : undefined)
+      return this.#list.page(search, place, (reading) => this.#lone.rows(attempt, reading))
     }
     const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])

@@ -1,8 +1,8 @@
 import type { Attempt } from '../admission/attempt.js'
 import type { Database } from '../db/client.js'
+import type { Reading } from '../ledger/append.js'
 import type { Entry } from '../ledger/entry.js'
 import type { Ledger } from '../ledger/ledger.js'
-import type { Statement } from '../ledger/statement.js'
 
 interface Means<Row> {
   /** The file that the call is about. */
@@ -11,7 +11,7 @@ interface Means<Row> {
   isRecorded?: (rows: Row[], entry: Entry) => boolean
 }
 
-/** Look-ups by the statement that records their call, where calls come one at a time: one round trip and not two. */
+/** Look-ups by the statement that records their call, where calls come one at a time or read the same: one round trip and not two. */
 export class LoneReads {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -21,17 +21,18 @@ export class LoneReads {
     this.#ledger = ledger
   }
 
-  /** Whether it is worth the attempt. A replica records nothing. */
+  /** Whether it is worth the attempt for what no other call reads. */
   get areUseful(): boolean {
-    return this.#ledger.isAlone && !this.#db.replica
+    return this.#ledger.isAlone
   }
 
-  /** What is read; undefined where the call was not recorded, so that both are still to be done. */
+  /** What is read; undefined where the call was not recorded, so that both are still to be done. A replica records nothing. */
   async rows<Row extends object>(
     attempt: Attempt,
-    reading: (entry: Entry) => Statement,
+    reading: Reading,
     { fileId = null, isRecorded }: Means<Row> = {},
   ): Promise<Row[] | undefined> {
+    if (this.#db.replica) return undefined
     const { call } = attempt.succeed()
     const entry = { call: call && { ...call, fileId } }
     const rows = call && (await this.#ledger.read<Row>(entry, reading, isRecorded && ((found) => isRecorded(found, entry))))

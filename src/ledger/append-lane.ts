@@ -1,13 +1,15 @@
 import type { Pool, PoolClient } from 'pg'
 import { overloaded } from '../errors.js'
-import { appendStatement } from './append.js'
-import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
+import { appendStatement, type Reading } from './append.js'
+import { commitGroup, inDoubt, isRefusal, LockedOut, unavailable, type Waiting } from './commit-group.js'
 import type { Entry } from './entry.js'
 import type { Statement } from './statement.js'
 import { slowCommitMs, Turns } from './turns.js'
 
 const mostLocked = 10
 const mostAtOnce = 2
+/** After so many calls that read the same, the next is taken for one of them. */
+const manyAlike = 16
 
 /** Entries that only add, of any tenants: one statement, one commit, no lock. Those that arrive meanwhile go in the next group. */
 export class AppendLane {
@@ -19,6 +21,11 @@ export class AppendLane {
   #waiting: Waiting[] = []
   /** How many came together of late: as many as in the largest group, one less with each since. */
   #together = 0
+  /** Of what was asked for last: its key, and how many before it had the same, one after the other. */
+  #lastKey: string | undefined
+  #alike = 0
+  /** What those that wait read. */
+  #reads: Reading | undefined
 
   constructor(parts: {
     pool: Pool
@@ -51,22 +58,28 @@ export class AppendLane {
   }
 
   /**
-   * Records the entry by the statement that reads, where calls come one at a time: one round trip and not two. Undefined where they do
-   * not, since a group of calls is cheaper, or where nothing was recorded: it failed, or `isRecorded` says so of the rows.
+   * Records the entry by the statement that reads: one round trip and not two. Undefined where it was not: others come that do not read
+   * the same, it failed, or `isRecorded` says so of the rows.
    */
-  read(
-    entry: Entry,
-    statement: (entry: Entry) => Statement,
-    isRecorded: (rows: object[]) => boolean = () => true,
-  ): Promise<object[] | undefined> {
-    if (!this.isAlone) return Promise.resolve(undefined)
-    let rows: object[] | undefined
-    const reading = async (client: PoolClient) => {
-      const found = (await client.query<object>(statement(entry))).rows
-      if (isRecorded(found)) rows = found
-      return rows !== undefined
-    }
-    return new Promise((resolve, reject) => this.push({ entry, reading, resolve: () => resolve(rows), reject }))
+  read(entry: Entry, reading: Reading, isRecorded: (rows: object[]) => boolean = () => true): Promise<object[] | undefined> {
+    const isOne = this.#isOneOfMany(reading.shared?.key)
+    if (!isOne && !this.isAlone) return Promise.resolve(undefined)
+    const asked: NonNullable<Waiting['reading']> = { ...reading, isRecorded }
+    this.#reads ??= asked
+    return new Promise((resolve, reject) => this.push({ entry, reading: asked, resolve: () => resolve(asked.rows), reject }))
+  }
+
+  /** Whether all that comes reads the same: those that read this and that share a group when they have read. */
+  #isOneOfMany(key: string | undefined): boolean {
+    this.#alike = key !== undefined && key === this.#lastKey ? this.#alike + 1 : 0
+    this.#lastKey = key
+    return this.#alike >= manyAlike && (!this.#reads || this.#reads.shared?.key === key)
+  }
+
+  /** Work that reads by itself, and that an entry comes right behind. */
+  before<T>(work: Promise<T>): Promise<T> {
+    this.#alike = 0
+    return this.turns.before(work)
   }
 
   push(waiting: Waiting): void {
@@ -75,13 +88,15 @@ export class AppendLane {
     this.turns.wake()
   }
 
-  /** A reading that others have come to gives way. */
+  /** A reading that others have come to gives way, unless it can be read with them. */
   #nextGroup(): Waiting[] {
     const group = this.#waiting.splice(0, this.#maxGroup)
     this.#together = Math.max(group.length, this.#together - 1)
+    if (this.#waiting.length === 0) this.#reads = undefined
     if (group.length === 1) return group
-    for (const { reading, resolve } of group) if (reading) resolve()
-    return group.filter(({ reading }) => !reading)
+    const key = group.find(({ reading }) => reading)?.reading?.shared?.key
+    for (const waiting of group) if (waiting.reading && (!key || waiting.reading.shared?.key !== key)) leave(waiting)
+    return group
   }
 
   async #commit(group: Waiting[]): Promise<void> {
@@ -110,16 +125,45 @@ export class AppendLane {
     for (let attempt = 1; ; attempt++)
       try {
         await commitGroup(client, group.map(undoneWhereRefused), async (on, part) => {
-          const [{ reading, resolve }] = part as [Waiting]
-          if (!reading) await on.query(appendStatement(part.map(({ entry }) => entry)))
-          else if (!(await reading(on))) return resolve()
-          answered.push(this.#onWritten(part))
+          const written = await record(on, part)
+          if (written.length > 0) answered.push(this.#onWritten(written))
         })
         return answered
       } catch (error) {
         if (!(error instanceof LockedOut) || attempt === mostLocked) throw error
       }
   }
+}
+
+/** It is then read, and its call recorded, by themselves. */
+function leave({ reading, resolve }: Waiting): void {
+  reading!.isLeft = true
+  resolve()
+}
+
+/** By one statement; gives those that it recorded. */
+async function record(client: PoolClient, all: Waiting[]): Promise<Waiting[]> {
+  const group = all.filter(({ reading }) => !reading?.isLeft)
+  if (group.length === 0) return []
+  const readers = group.filter(({ reading }) => reading)
+  try {
+    const { rows } = await client.query<object>(statementOf(group, readers[0]?.reading))
+    for (const { reading, resolve } of readers)
+      if (reading!.isRecorded(rows)) reading!.rows = rows
+      else resolve()
+    return group.filter(({ reading }) => !reading || reading.rows)
+  } catch (error) {
+    if (readers.length === 0 || group.length === 1 || !isRefusal(error)) throw error
+    // What only records does not suffer by what reads.
+    readers.forEach(leave)
+    return record(client, group)
+  }
+}
+
+function statementOf(group: Waiting[], reading: Reading | undefined): Statement {
+  const entries = group.map(({ entry }) => entry)
+  if (!reading) return appendStatement(entries)
+  return group.length === 1 ? reading.alone(entries[0]!) : reading.shared!.together(entries)
 }
 
 /** Refused, it is not written: what it reads is then read, and its call recorded, by themselves. */

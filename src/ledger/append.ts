@@ -41,24 +41,39 @@ used AS (
 // A prepared statement has one text: this one's has the counter that the call adds to.
 const nameOf = (name: string, { operation, status }: CallRow) => `recording-${name}-${operation}-${status}`
 
-/** What reads, by the statement that records its call: `text` is given the values that stand before its own. */
-export const recordingStatement =
-  (name: string, text: (values: unknown[]) => string) =>
-  ({ call }: Entry): Statement => {
+/** What a call reads by the statement that records it: both are there, or neither. */
+export interface Reading {
+  /** The statement where the call is the only one. */
+  alone(entry: Entry): Statement
+  /** Those with the same key may be read at once, by the statement that records them and others; without one it is read alone or not at all. */
+  shared?: { key: string; together(entries: Entry[]): Statement }
+}
+
+/** Rows that are the same for each call of the key: `text` is given the values that stand before its own. */
+export const recordingStatement = (name: string, text: (values: unknown[]) => string, key: string): Reading => ({
+  alone: ({ call }) => {
     const values: unknown[] = []
     return { name: nameOf(name, call!), text: `WITH ${oneCall(call!, values)} ${text(values)}`, values }
-  }
+  },
+  shared: {
+    key: `${name} ${key}`,
+    together: (entries) => {
+      const { values } = appendStatement(entries)
+      return { name: `recording-all-${name}`, text: `WITH ${parts}, downloaded AS (${downloaded}) ${text(values)}`, values }
+    },
+  },
+})
 
-/** The same for the one file that `text` finds: its call, and its download, is not recorded where it is not there, or is quarantined. */
-export const recordingFound =
-  (name: string, text: (values: unknown[]) => string, isDownload = false) =>
-  ({ call }: Entry): Statement => {
+/** The one file that `text` finds: its call, and its download, is not recorded where it is not there, or is quarantined. */
+export const recordingFound = (name: string, text: (values: unknown[]) => string, isDownload = false): Reading => ({
+  alone: ({ call }) => {
     const values: unknown[] = []
     const found = `found AS MATERIALIZED (${text(values)})`
     const open = '(SELECT * FROM found WHERE "quarantinedAt" IS NULL) found'
     const recorded = oneCall(call!, values, open, isDownload)
     return { name: nameOf(name, call!), text: `WITH ${found}, ${recorded} SELECT * FROM found`, values }
-  }
+  },
+})
 
 /** Entries of any tenants that only add, as one statement: no lock is waited for, and one commit is shared. */
 export function appendStatement(entries: Entry[]): Statement {

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { sqlFault } from '../db/sql-errors.js'
 import { AssayError, databaseUnavailable } from '../errors.js'
+import type { Reading } from './append.js'
 import type { Entry } from './entry.js'
 import { ensurePartitionsOn } from './partitions.js'
 import { Unwritable } from './statement.js'
@@ -8,8 +9,8 @@ import { Unwritable } from './statement.js'
 /** An entry and the call that waits for it. */
 export interface Waiting {
   entry: Entry
-  /** Records it, if it should be, by the statement that reads for its call, where nothing else is recorded at the time. */
-  reading?: (client: PoolClient) => Promise<boolean>
+  /** What its call reads by the statement that records it. Resolved without rows, it is not recorded: `isLeft` says so before. */
+  reading?: Reading & { isRecorded: (rows: object[]) => boolean; rows?: object[]; isLeft?: boolean }
   resolve: () => void
   reject: (error: unknown) => void
 }
@@ -61,7 +62,7 @@ export async function commitGroup(
 }
 
 /** PostgreSQL answered and goes on living, or the entry never reached it. A dying server's FATAL is no answer. */
-function isRefusal(error: unknown): boolean {
+export function isRefusal(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   return error instanceof Unwritable || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))
 }

@@ -2,6 +2,7 @@ import type { Database } from '../db/client.js'
 import type { Prisma } from '../db/generated/client.js'
 import { sqlFault } from '../db/sql-errors.js'
 import { traced } from '../tracing/tracing.js'
+import type { Reading } from './append.js'
 import { AppendLane } from './append-lane.js'
 import type { Waiting } from './commit-group.js'
 import { type Entry, failed, movedTenant } from './entry.js'
@@ -9,7 +10,6 @@ import type { Fold } from './fold.js'
 import { moveStatement } from './move.js'
 import { MoveLanes } from './move-lanes.js'
 import { Outrun, type Refusal, refusalOf } from './refusals.js'
-import type { Statement } from './statement.js'
 
 export type Transaction = Prisma.TransactionClient
 
@@ -84,17 +84,13 @@ export class Ledger {
    * What the entry's call reads, by the statement that records it: it is durable when the rows are there. Undefined where both are better
    * done by themselves, and were not done; rejects where it is in doubt.
    */
-  read<Row extends object>(
-    entry: Entry,
-    statement: (entry: Entry) => Statement,
-    isRecorded?: (rows: Row[]) => boolean,
-  ): Promise<Row[] | undefined> {
-    return traced('ledger wait', () => this.#appends.read(entry, statement, isRecorded as never) as Promise<Row[] | undefined>)
+  read<Row extends object>(entry: Entry, reading: Reading, isRecorded?: (rows: Row[]) => boolean): Promise<Row[] | undefined> {
+    return traced('ledger wait', () => this.#appends.read(entry, reading, isRecorded as never) as Promise<Row[] | undefined>)
   }
 
   /** Work that an entry comes right behind, which moves a file or only adds: the group that forms meanwhile waits for it, a moment at most. */
   before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
-    return (kind === 'move' ? this.#moves : this.#appends).turns.before(work)
+    return (kind === 'move' ? this.#moves.turns : this.#appends).before(work)
   }
 
   #commit(entry: Entry): Promise<void> {

@@ -131,6 +131,22 @@ describe('every call is in the log, whatever its outcome', () => {
     expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
   })
 
+  test('lists that are asked for again and again, and then by several at once, are one call each and the same page', async () => {
+    const reader = await tenant.key(['metadata'])
+    const list = async () => dataOf(await reader.get('/files')).data
+    const page = await list()
+    expect(page.length).toBeGreaterThan(0)
+    for (let time = 0; time < 20; time++) await list()
+    expect(await Promise.all(Array.from({ length: 8 }, list))).toEqual(Array.from({ length: 8 }, () => page))
+    const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
+    expect(calls.pagination.total_items).toBe(29)
+    const { rows } = await world.database.pool.query(
+      `SELECT sum(metadata_success)::int AS calls FROM ${usageNow} u WHERE subject = $1 AND grain = 'total'`,
+      [reader.id],
+    )
+    expect(rows).toEqual([{ calls: 29 }])
+  })
+
   test('403: the scope is missing', async () => {
     const poor = await tenant.key([...(['upload'] as const)])
     for (const [operation, act] of [
