@@ -228,11 +228,13 @@ describe('names and headers', () => {
 
   test('a request that is cut in two is not two requests', async () => {
     const raw = await RawHttp.open(world.url)
+    const body = 'GET /api/v1/contexts HTTP/1.1\r\nHost: x\r\n\r\n'
     raw.write(
-      `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\nGET /api/v1/contexts HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
-    const said = await raw.says('unauthenticated')
-    raw.close()
-    expect(said.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+    await raw.says('unauthenticated')
+    // Answered after whatever else that was taken for a request.
+    raw.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect((await raw.whole()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
   })
 })
