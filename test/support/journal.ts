@@ -1,9 +1,24 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { leafHash, rootOfComplete, storedHashesOf } from '../../src/transparency/merkle.js'
 
 /** Adds events to a tenant's journal until it has so many, without the calls that would make them. */
 export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {
-  const { rows } = await pool.query<{ leaf: Buffer }>('SELECT leaf FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN')
+    // What was refused before is written behind its answer.
+    await client.query('SELECT FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
+    await grow(client, tenantId, length)
+    await client.query('COMMIT')
+    client.release()
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+async function grow(client: PoolClient, tenantId: string, length: number): Promise<void> {
+  const { rows } = await client.query<{ leaf: Buffer }>('SELECT leaf FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
     tenantId,
   ])
   const leaves = rows.map(({ leaf }) => leaf)
@@ -30,7 +45,7 @@ export async function growJournal(pool: Pool, tenantId: string, length: number):
   const frontier = storedHashesOf({ from: 0, to: length }).map(({ level, place, count }) =>
     rootOfComplete(levels[level]!.slice(place, place + count)),
   )
-  await pool.query(
+  await client.query(
     `INSERT INTO journal (tenant_id, sequence, event_id, type, subject, occurred_at, entry, leaf)
      SELECT $1, $2 - 1 + n, entry::jsonb->>'event_id', 'tenant.updated', $1, $5::timestamptz, entry, leaf
      FROM unnest($3::text[], $4::bytea[]) WITH ORDINALITY AS e(entry, leaf, n)`,
@@ -38,12 +53,12 @@ export async function growJournal(pool: Pool, tenantId: string, length: number):
   )
   for (const [level, hashes] of levels.entries())
     if (level > 0)
-      await pool.query(
+      await client.query(
         `INSERT INTO journal_nodes (tenant_id, level, place, hash) SELECT $1, $2, n - 1, hash
          FROM unnest($3::bytea[]) WITH ORDINALITY AS h(hash, n) ON CONFLICT DO NOTHING`,
         [tenantId, level, hashes],
       )
-  await pool.query('UPDATE tenant_heads SET journal_length = $2, journal_frontier = $3::bytea[] WHERE tenant_id = $1', [
+  await client.query('UPDATE tenant_heads SET journal_length = $2, journal_frontier = $3::bytea[] WHERE tenant_id = $1', [
     tenantId,
     length,
     frontier,
