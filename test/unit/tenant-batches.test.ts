@@ -1,0 +1,31 @@
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from '@jest/globals'
+import { TenantBatches } from '../../src/db/tenant-batches.js'
+
+describe('look-ups of one turn', () => {
+  const ofTenants = (load: (tenantId: string, asked: readonly { id: number }[]) => Promise<(string | null)[]>) =>
+    new TenantBatches<{ tenantId: string; id: number }, string>(load)
+
+  test('are one for each tenant, and give each what it asked for', async () => {
+    const loads: string[] = []
+    const batches = ofTenants(async (tenantId, asked) => {
+      loads.push(tenantId)
+      return asked.map(({ id }) => (id === 2 ? null : `${tenantId}${id}`))
+    })
+    const asked = ['a', 'b'].flatMap((tenantId) => [1, 2, 3].map((id) => batches.find({ tenantId, id })))
+    expect(await Promise.all(asked)).toEqual(['a1', null, 'a3', 'b1', null, 'b3'])
+    expect(loads).toEqual(['a', 'b'])
+  })
+
+  test('fail with whatever their tenant’s failed with, and with nobody else’s', async () => {
+    for (const thrown of [new Error('gone'), runInNewContext('new Error("gone")'), 'gone', undefined]) {
+      const batches = ofTenants(async (tenantId, asked) => {
+        if (tenantId === 'a') throw thrown
+        return asked.map(() => 'found')
+      })
+      const [ofA, ofB] = [batches.find({ tenantId: 'a', id: 1 }), batches.find({ tenantId: 'b', id: 1 })]
+      await expect(ofA).rejects.toBe(thrown)
+      expect(await ofB).toBe('found')
+    }
+  })
+})
