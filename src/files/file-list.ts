@@ -75,10 +75,9 @@ export class FileList {
     const name = `first-${shapeOf(filter)}`
     const text = (values: unknown[]) =>
       `SELECT ${fileColumns}, (${totalOf(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`
-    const key = JSON.stringify([filter.tenantId, filter.contextIds, filter.uploadedBy, place.pageSize])
     const values: unknown[] = []
     const rows =
-      (await recorded<FirstRow>(recordingStatement(`files-${name}`, text, key))) ??
+      (await recorded<FirstRow>(recordingStatement(`files-${name}`, text))) ??
       (await this.#select<FirstRow>(name, text(values), values))
     return pageOf<File>(rows, rows[0]?.total ?? 0, place)
   }

@@ -50,19 +50,24 @@ export interface Reading {
 }
 
 /** Rows that are the same for each call of the key: `text` is given the values that stand before its own. */
-export const recordingStatement = (name: string, text: (values: unknown[]) => string, key: string): Reading => ({
-  alone: ({ call }) => {
-    const values: unknown[] = []
-    return { name: nameOf(name, call!), text: `WITH ${oneCall(call!, values)} ${text(values)}`, values }
-  },
-  shared: {
-    key: `${name} ${key}`,
-    together: (entries) => {
-      const { values } = appendStatement(entries)
-      return { name: `recording-all-${name}`, text: `WITH ${parts}, downloaded AS (${downloaded}) ${text(values)}`, values }
+export function recordingStatement(name: string, text: (values: unknown[]) => string): Reading {
+  const own: unknown[] = []
+  text(own)
+  return {
+    alone: ({ call }) => {
+      const values: unknown[] = []
+      return { name: nameOf(name, call!), text: `WITH ${oneCall(call!, values)} ${text(values)}`, values }
     },
-  },
-})
+    shared: {
+      // All that it asks by, so that a group never gives one tenant the rows of another.
+      key: `${name} ${JSON.stringify(own)}`,
+      together: (entries) => {
+        const { values } = appendStatement(entries)
+        return { name: `recording-all-${name}`, text: `WITH ${parts}, downloaded AS (${downloaded}) ${text(values)}`, values }
+      },
+    },
+  }
+}
 
 /** The one file that `text` finds: its call, and its download, is not recorded where it is not there, or is quarantined. */
 export const recordingFound = (name: string, text: (values: unknown[]) => string, isDownload = false): Reading => ({

@@ -147,6 +147,31 @@ describe('every call is in the log, whatever its outcome', () => {
     expect(rows).toEqual([{ calls: 29 }])
   })
 
+  test('lists of another tenant, key, context or size that come with them are each their own', async () => {
+    const other = await world.tenant()
+    await other.context('notes')
+    await tenant.context('drafts')
+    await tenant.admin.upload('drafts', 'b.txt', 'a draft')
+    await other.admin.upload('notes', 'c.txt', 'theirs')
+    const reader = await tenant.key(['metadata'])
+    const asked: [Caller, string][] = [
+      [reader, '/files'],
+      [other.admin, '/files'],
+      [await tenant.key(['metadata'], { contexts: ['drafts'] }), '/files'],
+      [reader, '/files?context=notes'],
+      [reader, '/files?page_size=1'],
+      [tenant.admin, '/files'],
+    ]
+    const alone: unknown[] = []
+    for (const [caller, path] of asked) alone.push(dataOf(await caller.get(path)))
+    expect(new Set(alone.map((page) => JSON.stringify(page))).size).toBe(asked.length - 1)
+    for (let round = 0; round < 5; round++) {
+      for (let time = 0; time < 20; time++) await reader.get('/files')
+      const together = [...asked, ...asked, ...asked].map(async ([caller, path]) => dataOf(await caller.get(path)))
+      expect(await Promise.all(together)).toEqual([...alone, ...alone, ...alone])
+    }
+  })
+
   test('403: the scope is missing', async () => {
     const poor = await tenant.key([...(['upload'] as const)])
     for (const [operation, act] of [

@@ -20,8 +20,8 @@ const call: CallRow = {
   userAgent: 'test',
 }
 const entry: Entry = { call }
-const listed = recordingStatement('list', (values) => `SELECT $${values.push(20)}`, 'first')
-const otherwise = recordingStatement('list', (values) => `SELECT $${values.push(50)}`, 'second')
+const listed = recordingStatement('list', (values) => `SELECT $${values.push(20)}`)
+const otherwise = recordingStatement('list', (values) => `SELECT $${values.push(50)}`)
 const found = recordingFound('file', () => 'SELECT')
 
 /** Names the statements that a database was sent, which answers `fault` to those that read, and `others` to the first that do not. */
