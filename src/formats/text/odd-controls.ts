@@ -1,5 +1,3 @@
-import { vectorCode } from '../vector-code.js'
-
 // BEL, BS, TAB, LF, VT, FF, CR, SO, SI and ESC (terminal colours, ISO-2022), SUB (end of a DOS file): text has them.
 const textControls = new Set([7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27])
 const oddControl = new Uint8Array(256)
@@ -8,65 +6,43 @@ oddControl[127] = 1
 
 export const isOddControl = (code: number): boolean => oddControl[code] === 1
 
-const chunkBytes = 64 * 1024
-const lanes = 16
-/** What a `swizzle` gives for each of 16 codes; for what is beyond them it gives 0. */
-const oddFrom = (first: number) => [...oddControl.subarray(first, first + lanes)].map((odd) => odd * 255).join(' ')
-const all = (value: number) => Array(lanes).fill(value).join(' ')
-
-// Locals: 1 where it is, 2 how many, 3 sixteen bytes.
-const counter = vectorCode({
-  i32: 2,
-  v128: 1,
-  bytes: chunkBytes,
-  code: `block
-    loop
-    local.get 1
-    local.get 0
-    i32.ge_u
-    br_if 1
-    v128.const ${oddFrom(0)}
-    local.get 1
-    v128.load 0
-    local.tee 3
-    i8x16.swizzle
-    v128.const ${oddFrom(16)}
-    local.get 3
-    v128.const ${all(16)}
-    i8x16.sub
-    i8x16.swizzle
-    v128.or
-    local.get 3
-    v128.const ${all(127)}
-    i8x16.eq
-    v128.or
-    i8x16.bitmask
-    i32.popcnt
-    local.get 2
-    i32.add
-    local.set 2
-    local.get 1
-    i32.const ${lanes}
-    i32.add
-    local.set 1
-    br 0
-    end
-    end
-    local.get 2`,
-})
-
-/** How many bytes are controls that no text has: it is asked of every byte of a text. */
+/** How many bytes are controls that no text has. Four at a time, several times as fast as one by one: it is asked of every byte of a text. */
 export function oddControls(bytes: Buffer): number {
-  if (!counter || bytes.length < lanes) return countIn(bytes, 0)
-  let odd = 0
-  const whole = bytes.length - (bytes.length % lanes)
-  for (let at = 0; at < whole; at += chunkBytes)
-    odd += counter.run(bytes.copy(counter.memory, 0, at, Math.min(at + chunkBytes, whole)))
-  return odd + countIn(bytes, whole)
+  if (bytes.length < 8) return countIn(bytes, 0, bytes.length)
+  const start = -bytes.byteOffset & 3
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, (bytes.length - start) >> 2)
+  let odd = countIn(bytes, 0, start) + countIn(bytes, start + words.length * 4, bytes.length)
+  const turns = words.length & ~3
+  for (let at = 0; at < turns; at += 4) {
+    const either = controlOf(words[at]!) | controlOf(words[at + 1]!) | controlOf(words[at + 2]!) | controlOf(words[at + 3]!)
+    if ((either & 0x80808080) !== 0) for (let each = at; each < at + 4; each++) odd += oddIn(words[each]!)
+  }
+  for (let at = turns; at < words.length; at++) odd += oddIn(words[at]!)
+  return odd
 }
 
-function countIn(bytes: Buffer, start: number): number {
+/** Has one of these top bits where a byte is below 32 or is 127, and sometimes beside such a one: most text has them at the ends of lines. */
+const controlOf = (word: number): number => ((word - 0x20202020) | (word + 0x01010101)) & ~word
+
+function oddIn(word: number): number {
+  if (!mayHoldOdd(word)) return 0
+  return oddControl[word & 255]! + oddControl[(word >> 8) & 255]! + oddControl[(word >> 16) & 255]! + oddControl[word >>> 24]!
+}
+
+/**
+ * Whether one of a word's four bytes is below 32, but not from 8 to 15, or is 127. Each is judged by the top bit that adding to its other
+ * seven bits sets: none carries into the next.
+ */
+function mayHoldOdd(word: number): boolean {
+  const low = word & 0x7f7f7f7f
+  const below32 = ~(low + 0x60606060)
+  const not8To15 = (low ^ 0x08080808) + 0x78787878
+  const is127 = low + 0x01010101
+  return (~word & ((below32 & not8To15) | is127) & 0x80808080) !== 0
+}
+
+function countIn(bytes: Buffer, start: number, end: number): number {
   let odd = 0
-  for (let at = start; at < bytes.length; at++) odd += oddControl[bytes[at] as number] as number
+  for (let at = start; at < end; at++) odd += oddControl[bytes[at] as number] as number
   return odd
 }

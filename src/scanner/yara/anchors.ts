@@ -1,5 +1,3 @@
-import { vectorCode } from '../../formats/vector-code.js'
-
 /** A string that shows at little cost where a dearer search is worth its while. */
 export interface Anchor {
   text: string
@@ -28,77 +26,10 @@ const shortestWithWord = 7
 const wordBytes = 4
 /** Sets the one bit in which upper and lower case differ; what else it makes equal is told apart afterwards. */
 const fold = 0x20202020
-const filterBits = 16
-const filterBytes = 1 << filterBits
+const filterBits = 14
 /** In bytes without order two of them stand together every 64 KiB; beyond so many, one look at all the rest costs less. */
 const mostLooks = 64
 const spread = 0x9e3779b1
-const lookedAtBytes = 16
-const chunkBytes = 64 * 1024
-const hitsAt = chunkBytes + filterBytes
-
-// Locals: 1 where it is, 2 where the next hit goes, 3 the slots of four words.
-const openFilter = () =>
-  vectorCode({
-    i32: 2,
-    v128: 1,
-    bytes: hitsAt + chunkBytes / wordBytes,
-    code: `i32.const ${hitsAt}
-      local.set 2
-      block
-      loop
-      local.get 1
-      local.get 0
-      i32.ge_u
-      br_if 1
-      local.get 1
-      v128.load 0
-      v128.const ${alike(fold)}
-      v128.or
-      v128.const ${alike(spread)}
-      i32x4.mul
-      i32.const ${32 - filterBits}
-      i32x4.shr_u
-      local.tee 3
-      i32x4.extract_lane 0
-      i32.load8_u ${chunkBytes}
-      local.get 3
-      i32x4.extract_lane 1
-      i32.load8_u ${chunkBytes}
-      i32.or
-      local.get 3
-      i32x4.extract_lane 2
-      i32.load8_u ${chunkBytes}
-      i32.or
-      local.get 3
-      i32x4.extract_lane 3
-      i32.load8_u ${chunkBytes}
-      i32.or
-      if
-      local.get 2
-      local.get 1
-      i32.store 0
-      local.get 2
-      i32.const ${wordBytes}
-      i32.add
-      local.set 2
-      end
-      local.get 1
-      i32.const ${lookedAtBytes}
-      i32.add
-      local.set 1
-      br 0
-      end
-      end
-      local.get 2`,
-  })
-
-/** The bytes of four times the same word. */
-const alike = (word: number) =>
-  Array(4)
-    .fill([0, 8, 16, 24].map((by) => (word >>> by) & 255))
-    .flat()
-    .join(' ')
 
 /**
  * Searches for all strings at once, in any case, at some GB/s: a word at a time where a string is long enough for that, and by
@@ -106,13 +37,11 @@ const alike = (word: number) =>
  * all of them are told.
  */
 export class AnchorSearch {
-  readonly #filter: Uint8Array
-  readonly #quick = openFilter()
+  readonly #filter = new Uint8Array(1 << filterBits)
   readonly #words = new Map<number, { sought: Sought; offset: number }[]>()
   readonly #short: Short[]
 
   constructor(anchors: Anchor[]) {
-    this.#filter = this.#quick?.memory.subarray(chunkBytes, chunkBytes + filterBytes) ?? new Uint8Array(filterBytes)
     const isLong = ({ text }: Anchor) => text.length >= shortestWithWord
     for (const anchor of anchors.filter(isLong)) this.#addWords(soughtOf(anchor))
     this.#short = shortOf(anchors.filter((anchor) => !isLong(anchor)))
@@ -127,37 +56,37 @@ export class AnchorSearch {
 
   #addWords(sought: Sought): void {
     for (let offset = 0; offset < wordBytes; offset++) {
-      const word = wordAt(sought.lower, offset) | fold
+      // As the processor has it, like those that it is compared with.
+      const word = (new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)[0] as number) | fold
       this.#filter[slotOf(word)] = 1
       this.#words.set(word, [...(this.#words.get(word) ?? []), { sought, offset }])
     }
   }
 
-  /** Four words a turn: nearly all of them are in no string, which one test tells. */
+  /** Four words a turn: nearly all of them are in no string, and one test tells. */
   #searchWords(bytes: Buffer, found: Set<Anchor>): void {
-    const quick = this.#quick
-    const whole = quick ? bytes.length - (bytes.length % lookedAtBytes) : 0
-    for (let start = 0; quick && start < whole; start += chunkBytes) {
-      const end = quick.run(bytes.copy(quick.memory, 0, start, Math.min(start + chunkBytes, whole)))
-      for (let hit = hitsAt; hit < end; hit += wordBytes) {
-        const at = start + wordAt(quick.memory, hit)
-        for (let each = at; each < at + lookedAtBytes; each += wordBytes) this.#look(bytes, each, found)
-      }
+    if (bytes.length < shortestWithWord) return
+    const filter = this.#filter
+    const start = -bytes.byteOffset & (wordBytes - 1)
+    const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, Math.max(0, bytes.length - start) >> 2)
+    const turns = words.length & ~3
+    for (let at = 0; at < turns; at += 4) {
+      const first = slotOf((words[at] as number) | fold)
+      const second = slotOf((words[at + 1] as number) | fold)
+      const third = slotOf((words[at + 2] as number) | fold)
+      const fourth = slotOf((words[at + 3] as number) | fold)
+      if (((filter[first] as number) | filter[second]! | filter[third]! | filter[fourth]!) === 0) continue
+      for (let each = at; each < at + 4; each++) this.#look(bytes, words[each] as number, start + each * wordBytes, found)
     }
-    for (let at = whole; at + wordBytes <= bytes.length; at += wordBytes) this.#look(bytes, at, found)
+    for (let at = turns; at < words.length; at++) this.#look(bytes, words[at] as number, start + at * wordBytes, found)
   }
 
-  #look(bytes: Buffer, at: number, found: Set<Anchor>): void {
-    const word = wordAt(bytes, at) | fold
-    if (this.#filter[slotOf(word)] === 0) return
-    for (const { sought, offset } of this.#words.get(word) ?? [])
+  #look(bytes: Buffer, word: number, at: number, found: Set<Anchor>): void {
+    if (this.#filter[slotOf(word | fold)] === 0) return
+    for (const { sought, offset } of this.#words.get(word | fold) ?? [])
       if (!found.has(sought.anchor) && standsAt(bytes, at - offset, sought)) found.add(sought.anchor)
   }
 }
-
-// In a content that is full of such words, 0.7 of what `readInt32LE` takes.
-const wordAt = (bytes: Buffer, at: number): number =>
-  bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
 
 const slotOf = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
 
