@@ -105,10 +105,10 @@ async function send<Args extends object>(
       'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
       'Cache-Control': 'no-store',
     })
-    if (request.method === 'HEAD') return void response.end()
     // Ended before the answer does: who has all of it may begin the next.
-    const whole = texts(list, format, first, rows, () => connection.end())
-    await pipeline(Readable.from(whole, { objectMode: true, highWaterMark: 1 }), response)
+    const end = () => connection.end()
+    if (request.method === 'HEAD') return void (await end().then(() => response.end()))
+    await pipeline(Readable.from(texts(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
     // Only the log can tell it; a client that went away is no fault.
