@@ -27,7 +27,7 @@ import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArg
 import { FileList, fileColumns, fileJoins } from './file-list.js'
 import { FileLookup, type KeptFile } from './file-lookup.js'
 import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
-import { LoneReads } from './lone-reads.js'
+import { RecordedReads } from './recorded-reads.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
@@ -47,7 +47,7 @@ export class FileService {
   readonly #shown: FileLookup<ShownFile>
   readonly #kept: FileLookup<KeptFile>
   readonly #list: FileList
-  readonly #lone: LoneReads
+  readonly #recorded: RecordedReads
   readonly #search: FileSearch
 
   constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
@@ -59,7 +59,7 @@ export class FileService {
     this.#kept = FileLookup.kept(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
     this.#search = new FileSearch(parts.db.reads)
-    this.#lone = new LoneReads(parts.db, parts.ledger)
+    this.#recorded = new RecordedReads(parts.db, parts.ledger)
   }
 
   /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
@@ -77,8 +77,8 @@ export class FileService {
     downloadOf?: (file: Found) => NonNullable<Entry['download']>,
   ): Promise<Found | undefined> {
     const { tenantId, contexts } = attempt.actor
-    if (!this.#lone.areUseful || contexts || !isId('file', fileId)) return undefined
-    const rows = await this.#lone.rows<Found>(attempt, lookup.recording(tenantId, fileId), {
+    if (!this.#recorded.areUseful || contexts || !isId('file', fileId)) return undefined
+    const rows = await this.#recorded.rows<Found>(attempt, lookup.recording(tenantId, fileId), {
       fileId,
       isRecorded: ([file], entry) => {
         if (!file || file.quarantinedAt) return false
@@ -157,7 +157,7 @@ export class FileService {
     if (!search || isPlain(search)) {
       const place = placeOf('file', { page, pageSize, after })
       if (!search) return pageOf<File>([], 0, place)
-      return this.#list.page(search, place, (reading) => this.#lone.rows(attempt, reading))
+      return this.#list.page(search, place, (reading) => this.#recorded.rows(attempt, reading))
     }
     const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
@@ -220,23 +220,22 @@ export class FileService {
     if (once && this.#storage.kind === 'gcs')
       throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
     const { tenantId, id: by } = attempt.actor
-    const sign = (file: Pick<KeptFile, 'blobPath' | 'originalFilename' | 'contentType'>) =>
-      this.#storage.signDownload({
-        tenantId,
-        fileId,
-        by,
-        once,
-        path: file.blobPath,
-        filename: file.originalFilename,
-        contentType: file.contentType,
-        expiresInSeconds: downloadSeconds,
-      })
-    const ahead = this.#storage.kind === 'local' && this.#lone.areUseful ? await sign(unread).catch(() => undefined) : undefined
-    const recorded = ahead === undefined ? undefined : await this.#getRecorded(this.#kept, attempt, fileId, downloadOf)
-    const file = recorded ?? unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
-    const downloadUrl = recorded ? ahead! : await sign(file)
-    if (!recorded) await this.#ledger.commit({ ...attempt.succeed(), download: downloadOf(file) })
-    return { fileId, downloadUrl, expiresInSeconds: downloadSeconds, originalFilename: file.originalFilename }
+    const grant = { tenantId, fileId, by, once, expiresInSeconds: downloadSeconds }
+    const urlOf = ({ originalFilename }: KeptFile, downloadUrl: string) => ({
+      fileId,
+      downloadUrl,
+      expiresInSeconds: downloadSeconds,
+      originalFilename,
+    })
+    // What fails here fails again behind the look-up, where the call's log knows the file.
+    const ahead = this.#recorded.areUseful ? await this.#storage.signAhead?.(grant).catch(() => undefined) : undefined
+    const recorded = ahead && (await this.#getRecorded(this.#kept, attempt, fileId, downloadOf))
+    if (ahead && recorded) return urlOf(recorded, ahead)
+    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
+    const { blobPath: path, originalFilename: filename, contentType } = file
+    const downloadUrl = await this.#storage.signDownload({ ...grant, path, filename, contentType })
+    await this.#ledger.commit({ ...attempt.succeed(), download: downloadOf(file) })
+    return urlOf(file, downloadUrl)
   }
 
   /** Gone for every reader when this resolves; the blob follows by the garbage journal. */
@@ -281,9 +280,6 @@ function unlessQuarantined<Found extends KeptFile>(file: Found): Found {
 }
 
 const downloadOf = ({ tenantId, fileId, contextId, sizeBytes }: KeptFile) => ({ tenantId, fileId, contextId, sizeBytes })
-
-// A local store's URL says nothing of the file but its id, so that it can be made before the file is looked up.
-const unread = { blobPath: '', originalFilename: '', contentType: '' }
 
 const mustBeFollowed =
   'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'

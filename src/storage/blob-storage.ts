@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Content } from '../body/content.js'
 import { AssayError } from '../errors.js'
 
-/** What a pre-signed download URL must carry. */
+/** Who may download which file by a pre-signed URL, and for how long. */
 export interface DownloadGrant {
   tenantId: string
   fileId: string
@@ -10,10 +10,14 @@ export interface DownloadGrant {
   by: string
   /** Of use once: a local store's URL alone can be. */
   once?: boolean
+  expiresInSeconds: number
+}
+
+/** What a bucket's URL must carry besides. */
+export interface BlobGrant extends DownloadGrant {
   path: string
   filename: string
   contentType: string
-  expiresInSeconds: number
 }
 
 /** A blob as the store lists it. */
@@ -55,7 +59,9 @@ export interface BlobStorage {
   /** Every blob whose path sorts after `after`, ascending by UTF-8 bytes (collation "C"). For the reconciler only. */
   list(after?: string): AsyncIterable<StoredBlob>
   /** A URL that gives the blob to its holder, for `expiresInSeconds`. */
-  signDownload(grant: DownloadGrant): Promise<string>
+  signDownload(grant: BlobGrant): Promise<string>
+  /** The same, where the file's id is enough for it: before the file is looked up. */
+  signAhead?(grant: DownloadGrant): Promise<string>
   /** Throws `storageUnavailable` where the store cannot be written and read now. */
   ready(): Promise<void>
   close(): Promise<void>

@@ -28,13 +28,7 @@ export class DownloadUrls {
     this.#base = `${publicUrl.replace(/\/+$/, '')}/download/`
   }
 
-  async sign({
-    tenantId,
-    fileId,
-    by,
-    once,
-    expiresInSeconds,
-  }: Omit<DownloadGrant, 'path' | 'filename' | 'contentType'>): Promise<string> {
+  async sign({ tenantId, fileId, by, once, expiresInSeconds }: DownloadGrant): Promise<string> {
     const key = await this.#secrets.current()
     // Rounded up, so that a URL lives no shorter than was promised.
     const expires = Math.ceil(now() / 1000) + expiresInSeconds

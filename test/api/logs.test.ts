@@ -217,14 +217,19 @@ describe('every call is in the log, whatever its outcome', () => {
 
   test('503: a store that is down', async () => {
     const { storage } = world.app.services
-    const real = storage.signDownload
-    storage.signDownload = () => Promise.reject(storageUnavailable('The store is down.'))
+    const { signDownload, signAhead } = storage
+    storage.signDownload = storage.signAhead = () => Promise.reject(storageUnavailable('The store is down.'))
     try {
       expect(refusal(await key.get(`/files/${fileId}`))).toEqual([503, 'storage_unavailable'])
     } finally {
-      storage.signDownload = real
+      Object.assign(storage, { signDownload, signAhead })
     }
-    expect(await lastCall()).toMatchObject({ operation: 'download', status: 'failure', error_message: 'The store is down.' })
+    expect(await lastCall()).toMatchObject({
+      operation: 'download',
+      status: 'failure',
+      file_id: fileId,
+      error_message: 'The store is down.',
+    })
   })
 
   test('not a call: admin work, contexts, unknown paths and methods, users, nobody', async () => {

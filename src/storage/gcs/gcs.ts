@@ -7,7 +7,7 @@ import { faultPoint } from '../../fault-points.js'
 import { megabyte } from '../../units.js'
 import { attachment } from '../attachment.js'
 import { assertBlobPath, reservedPrefix } from '../blob-path.js'
-import { BlobExists, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
+import { BlobExists, type BlobGrant, type BlobStorage, type StoredBlob } from '../blob-storage.js'
 import { GcsAccess } from './access.js'
 import type { GcsOptions } from './client.js'
 import { contentOf, textOf } from './connection.js'
@@ -133,7 +133,7 @@ export class GcsStorage implements BlobStorage {
     } while (pageToken)
   }
 
-  async signDownload(grant: DownloadGrant): Promise<string> {
+  async signDownload(grant: BlobGrant): Promise<string> {
     // One moment for both, or rounding would take a second off the lifetime.
     const now = Date.now()
     if (this.#hmac) return this.#signByHmac(this.#hmac, grant, new Date(now))
@@ -151,7 +151,7 @@ export class GcsStorage implements BlobStorage {
     return url
   }
 
-  #signByHmac(key: HmacKey, grant: DownloadGrant, now: Date): string {
+  #signByHmac(key: HmacKey, grant: BlobGrant, now: Date): string {
     return hmacUrl(key, {
       endpoint: this.#access.endpoint,
       bucket: this.#access.bucket.name,

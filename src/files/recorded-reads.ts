@@ -12,7 +12,7 @@ interface Means<Row> {
 }
 
 /** Look-ups by the statement that records their call, where calls come one at a time or read the same: one round trip and not two. */
-export class LoneReads {
+export class RecordedReads {
   readonly #db: Database
   readonly #ledger: Ledger
 
