@@ -24,8 +24,6 @@ export class AppendLane {
   /** Of what was asked for last: its key, and how many before it had the same, one after the other. */
   #lastKey: string | undefined
   #alike = 0
-  /** What those that wait read. */
-  #reads: Reading | undefined
 
   constructor(parts: {
     pool: Pool
@@ -65,15 +63,14 @@ export class AppendLane {
     const isOne = this.#isOneOfMany(reading.shared?.key)
     if (!isOne && !this.isAlone) return Promise.resolve(undefined)
     const asked: NonNullable<Waiting['reading']> = { ...reading, isRecorded }
-    this.#reads ??= asked
     return new Promise((resolve, reject) => this.push({ entry, reading: asked, resolve: () => resolve(asked.rows), reject }))
   }
 
-  /** Whether all that comes reads the same: those that read this and that share a group when they have read. */
+  /** Whether all that comes reads the same. */
   #isOneOfMany(key: string | undefined): boolean {
     this.#alike = key !== undefined && key === this.#lastKey ? this.#alike + 1 : 0
     this.#lastKey = key
-    return this.#alike >= manyAlike && (!this.#reads || this.#reads.shared?.key === key)
+    return this.#alike >= manyAlike
   }
 
   /** Work that reads by itself, and that an entry comes right behind. */
@@ -92,7 +89,6 @@ export class AppendLane {
   #nextGroup(): Waiting[] {
     const group = this.#waiting.splice(0, this.#maxGroup)
     this.#together = Math.max(group.length, this.#together - 1)
-    if (this.#waiting.length === 0) this.#reads = undefined
     if (group.length === 1) return group
     const key = group.find(({ reading }) => reading)?.reading?.shared?.key
     for (const waiting of group) if (waiting.reading && (!key || waiting.reading.shared?.key !== key)) leave(waiting)

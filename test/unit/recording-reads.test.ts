@@ -169,12 +169,11 @@ test('where PostgreSQL refuses what several read, nothing of them is written, an
 })
 
 test('nor is one of them written when what is recorded beside them is tried again', async () => {
-  const { lane, sent, written } = laneOver(Object.assign(new Error('cancelled'), { code: '57014', severity: 'ERROR' }), [
+  const { lane, append, sent, written } = laneOver(Object.assign(new Error('cancelled'), { code: '57014', severity: 'ERROR' }), [
     Object.assign(new Error('deadlock'), { code: '40P01', severity: 'ERROR' }),
   ])
   await manyThatReadTheSame(lane)
   sent.length = 0
-  const append = () => new Promise<void>((resolve, reject) => lane.push({ entry, resolve, reject }))
   expect(await Promise.all([lane.read(entry, listed), append()])).toEqual([undefined, undefined])
   expect(sent).toEqual(['recording-all-list', 'ledger-append', 'ledger-append'])
   expect(written).toEqual([entry])
