@@ -64,9 +64,8 @@ export class FileService {
 
   /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
   async get(attempt: Attempt, fileId: string): Promise<File> {
-    return (
-      (await this.#getRecorded(this.#shown, attempt, fileId)) ?? unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
-    )
+    const recorded = await this.#getRecorded(this.#shown, attempt, fileId)
+    return recorded ?? unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
   }
 
   /** By the statement that records the call; undefined where that is for the two to do by themselves, a refusal too. */
@@ -221,12 +220,6 @@ export class FileService {
       throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
     const { tenantId, id: by } = attempt.actor
     const grant = { tenantId, fileId, by, once, expiresInSeconds: downloadSeconds }
-    const urlOf = ({ originalFilename }: KeptFile, downloadUrl: string) => ({
-      fileId,
-      downloadUrl,
-      expiresInSeconds: downloadSeconds,
-      originalFilename,
-    })
     // What fails here fails again behind the look-up, where the call's log knows the file.
     const ahead = this.#recorded.areUseful ? await this.#storage.signAhead?.(grant).catch(() => undefined) : undefined
     const recorded = ahead && (await this.#getRecorded(this.#kept, attempt, fileId, downloadOf))
@@ -277,6 +270,10 @@ export class FileService {
 function unlessQuarantined<Found extends KeptFile>(file: Found): Found {
   if (file.quarantinedAt) throw quarantined(file.fileId)
   return file
+}
+
+const urlOf = ({ fileId, originalFilename }: KeptFile, downloadUrl: string): DownloadUrl => {
+  return { fileId, downloadUrl, expiresInSeconds: downloadSeconds, originalFilename }
 }
 
 const downloadOf = ({ tenantId, fileId, contextId, sizeBytes }: KeptFile) => ({ tenantId, fileId, contextId, sizeBytes })
