@@ -67,7 +67,7 @@ export class Metrics {
     })
     this.securityEvents = new Counter({
       name: 'assay_security_events_total',
-      help: 'Refusals of a known caller, by reason: sign_in_failed, credential_refused, scope_refused, limit_reached.',
+      help: 'Rejections of a known caller, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
       labelNames: ['reason'],
       registers,
     })

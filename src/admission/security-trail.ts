@@ -1,7 +1,13 @@
 import { type Actor, type Origin, systemActor } from '../auth/actor.js'
 import type { Entry } from '../ledger/entry.js'
 
-export const securityReasons = ['sign_in_failed', 'credential_refused', 'scope_refused', 'limit_reached'] as const
+export const securityReasons = [
+  'sign_in_failed',
+  'second_factor_locked',
+  'credential_refused',
+  'scope_refused',
+  'limit_reached',
+] as const
 export type SecurityReason = (typeof securityReasons)[number]
 
 /** A refusal, and whose key or user it is about. */

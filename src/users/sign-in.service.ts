@@ -1,5 +1,5 @@
 import type { SecurityTrail } from '../admission/security-trail.js'
-import type { Actor, Origin, Scope } from '../auth/actor.js'
+import { type Actor, type Origin, type Scope, systemActor } from '../auth/actor.js'
 import { addressGroup } from '../auth/address-group.js'
 import { suspendedTenant } from '../auth/authenticate.js'
 import { announce } from '../auth/identity-listener.js'
@@ -13,6 +13,7 @@ import { idTime, isId, newId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { keptEmail } from '../plain-text.js'
 import { codeNeeded, type SecondFactorService } from './second-factor.service.js'
+import { codeLock } from './second-factor-lock.js'
 import { sessionAudit } from './session.service.js'
 import type { UserService } from './user.service.js'
 import type { SignIn } from './user.type.js'
@@ -65,9 +66,14 @@ export class SignInService {
       throw wrongCredentials()
     }
     if (found.tenant.status !== 'active') throw forbidden(suspendedTenant)
+    const lock = found.totpConfirmedAt ? codeLock(found) : undefined
+    if (lock) {
+      this.#noteFailure(found, 'Codes of the second factor are rejected after too many wrong ones.', origin)
+      throw lock
+    }
     if (found.totpConfirmedAt && !code) {
       await attempt.succeeded()
-      throw codeNeeded("A code of the second factor is needed too: give it as 'code'.")
+      throw codeNeeded(missingCode)
     }
     const actor: Actor = {
       tenantId: found.tenantId,
@@ -85,14 +91,16 @@ export class SignInService {
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
     const isCurrent = !this.#parts.passwords.needsRehash(found.passwordHash!) && sameSalt(found.passwordHash!, salted)
     const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
-    await this.#parts.ledger.change(found.tenantId, async (tx) => {
+    const checked = await this.#parts.ledger.change(found.tenantId, async (tx) => {
       // A password that was changed while it was being verified must not begin a session that outlives the change.
       const current = await lockedUser(tx, found.tenantId, found.userId)
       if (current.passwordHash !== found.passwordHash) throw wrongCredentials()
-      if (!(await this.#parts.secondFactors.spend(tx, current, code ?? ''))) {
-        this.#noteFailure(found, 'The code of the second factor is wrong.', origin)
-        throw codeNeeded('This code is wrong, or was used already.')
-      }
+      // The user may have confirmed a second factor since the row was read.
+      if (current.totpConfirmedAt && !code) throw codeNeeded(missingCode)
+      const guesser = { ...systemActor(found.tenantId), ...origin }
+      const checked = await this.#parts.secondFactors.check(tx, guesser, current, code ?? '')
+      // Commits, so that the wrong code counts.
+      if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
       await tx.session.create({
         data: {
           sessionId,
@@ -104,8 +112,13 @@ export class SignInService {
         },
       })
       if (rehashed) await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: rehashed } })
-      return { result: undefined, entry: { audit: [sessionAudit(actor, 'created', sessionId, found)] } }
+      return { result: checked, entry: { audit: [sessionAudit(actor, 'created', sessionId, found)] } }
     })
+    if (!checked.isRight) {
+      this.#noteFailure(found, 'The code of the second factor is wrong.', origin)
+      if (checked.audit.length > 0) this.#parts.security.onEvent('second_factor_locked')
+      throw codeNeeded('The code is wrong or was already used.')
+    }
     await attempt.succeeded()
     const secondFactorDue = found.tenant.secondFactorRequired && found.totpConfirmedAt === null
     return { token, expiresAt, user: toUser(found), secondFactorDue }
@@ -173,5 +186,7 @@ export class SignInService {
 }
 
 const familiarMs = 30 * 86_400_000
+
+const missingCode = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
 
 const wrongCredentials = () => unauthenticated('The e-mail address or the password is wrong.')

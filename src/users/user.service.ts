@@ -9,6 +9,7 @@ import { idTime, isId, newId } from '../ids.js'
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
 import { keptEmail } from '../plain-text.js'
+import { noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { InviteUserInput, UpdateUserInput, User } from './user.type.js'
 import { lockedUser, toUser, type UserRow, userAudit } from './user-row.js'
@@ -108,7 +109,8 @@ export class UserService {
     return this.#change(actor, userId, (before) => {
       if (before.issuer) throw conflict(`User '${userId}' signs in at ${before.issuer}, and has no password here.`)
       return {
-        data: { passwordHash },
+        // A user’s own new password keeps the count: an attacker with an open session and the password could otherwise reset it.
+        data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         audit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, keepSession ? { sessionId: { not: keepSession } } : {})),
           userAudit(actor, 'updated', after, { changed: { password: true } }),

@@ -201,10 +201,13 @@ describe('beside a running service', () => {
       })
     expect((await signIn(user.password)).body.errors).toHaveLength(1)
     expect((await signIn(result.password)).body.errors).toBeUndefined()
+    await world.database.pool.query('UPDATE users SET wrong_codes = 100 WHERE email = $1', [user.email])
     expect((await admin(env, ...words, '--password', 'chosen by hand')).result).toEqual({
       user_id: anId('usr'),
       email: user.email,
     })
+    const { rows } = await world.database.pool.query('SELECT wrong_codes FROM users WHERE email = $1', [user.email])
+    expect(rows).toEqual([{ wrong_codes: 0 }])
     expect((await signIn('chosen by hand')).body.errors).toBeUndefined()
     expect((await admin(env, 'tenant', 'quota', '--tenant', tenant.tenantId, '--mb', '9')).result).toEqual({
       tenant_id: tenant.tenantId,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
 import { MasterKey } from '../../src/auth/master-key.js'
 import { reencryptSecrets } from '../../src/auth/reencrypt.js'
-import { graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -122,6 +122,146 @@ describe('a second factor', () => {
     expect(await reencryptSecrets(world.database.pool, renewed)).toBe(0)
     await reencryptSecrets(world.database.pool, new MasterKey([world.config.masterKey!, Buffer.alloc(32, 3)]))
     expect(graphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
+  })
+})
+
+describe('wrong codes of the second factor', () => {
+  const wrong = '000000'
+  const setWrongCodes = ({ email }: Person, count: number) =>
+    world.database.pool.query('UPDATE users SET wrong_codes = $2, codes_locked_until = NULL WHERE email = $1', [email, count])
+  const endLock = ({ email }: Person) =>
+    world.database.pool.query("UPDATE users SET codes_locked_until = now() - interval '1 s' WHERE email = $1", [email])
+  const stateOf = async ({ email }: Person) => {
+    const { rows } = await world.database.pool.query(
+      'SELECT wrong_codes, codes_locked_until, round(extract(epoch FROM codes_locked_until - now()) / 3600)::int AS hours FROM users WHERE email = $1',
+      [email],
+    )
+    return rows[0]
+  }
+  const locksOf = async (tenant: TestTenant) =>
+    dataOf(await tenant.admin.get('/events?types=security.second_factor_locked')).data.map(({ data }: { data: object }) => data)
+  const error = ({ body }: Answer) => {
+    const { message, extensions } = body.errors[0]
+    const { retry_after, ...details } = extensions.details
+    return { message, code: extensions.code, details }
+  }
+
+  test('ten in a row lock codes for an hour on every replica; a right code is then rejected like a wrong one', async () => {
+    const replica = await World.open({}, world)
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { secret, recoveryCodes } = await setUp(user)
+    const signInAt = (at: World, code: string) =>
+      at.stranger.raw('/session', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email: user.email, password: user.password, code }),
+      })
+    const guesses = Array.from({ length: 10 }, (_, at) => signInAt(at % 2 ? replica : world, wrong))
+    for (const guess of await Promise.all(guesses)) expect(refusal(guess)).toEqual([401, 'unauthenticated'])
+    expect(await stateOf(user)).toMatchObject({ wrong_codes: 10, hours: 1 })
+
+    const locked = await signInAt(replica, wrong)
+    expect(refusal(locked)).toEqual([429, 'rate_limited'])
+    const until = (await stateOf(user)).codes_locked_until.toISOString()
+    expect(locked.body.error.details).toMatchObject({ second_factor: 'locked', locked_until: until })
+    expect(locked.body.message).toContain(until)
+    const { retry_after, ...details } = locked.body.error.details
+    for (const code of [nextCodeOf(secret), recoveryCodes[0]!])
+      expect(error(await signIn(user, code))).toEqual({ message: locked.body.message, code: 'RATE_LIMITED', details })
+    const metrics = await Promise.all([world, replica].map(async ({ stranger }) => (await stranger.raw('/metrics')).body))
+    expect(metrics.join('').match(/assay_security_events_total\{reason="second_factor_locked"\} 1/g)).toHaveLength(1)
+    await replica.close()
+
+    expect(await stateOf(user)).toMatchObject({ wrong_codes: 10 })
+    expect((await user.get('/files')).status).toBe(200)
+    const facts = { reason: 'second_factor_locked', wrong_codes: 10, locked_until: until, message: locked.body.message }
+    const { userId } = data(await user.graphql('{ me { userId } }')).me
+    expect(await locksOf(tenant)).toEqual([
+      { ...facts, subject_id: userId, performed_by_id: 'system', performed_by_type: 'system' },
+    ])
+    const entries = itemsOf(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
+    expect(entries).toContainEqual(expect.objectContaining({ entity_id: userId, ip_address: '127.0.0.1', details: facts }))
+
+    await endLock(user)
+    expect(graphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
+    expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
+  })
+
+  test('double the lock each time, up to a day', async () => {
+    const user = await (await world.tenant()).user(['metadata'])
+    await setUp(user)
+    const hoursAfter = async (count: number) => {
+      await setWrongCodes(user, count - 1)
+      expect(graphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
+      return (await stateOf(user)).hours
+    }
+    const hours: number[] = []
+    for (const count of [9, 10, 11, 14, 15, 99]) hours.push(await hoursAfter(count))
+    expect(hours).toEqual([null, 1, 2, 16, 24, 24])
+  })
+
+  test.each(['second factor', 'password'])('100 in a row lock codes until an admin resets the %s', async (what) => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { secret } = await setUp(user)
+    const { userId } = data(await user.graphql('{ me { userId } }')).me
+    await setWrongCodes(user, 99)
+    expect(graphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
+    await endLock(user)
+    expect(error(await signIn(user, nextCodeOf(secret)))).toMatchObject({
+      code: 'FORBIDDEN',
+      details: { second_factor: 'locked', locked_until: null },
+    })
+    expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 100, locked_until: null })])
+    expect((await user.get('/files')).status).toBe(200)
+
+    // The user's own new password does not end the lock: a stolen session could go on guessing.
+    const password = 'nine lamps above the quay'
+    const change = 'mutation ($old: String!, $new: String!) { changePassword(currentPassword: $old, newPassword: $new) }'
+    expect(data(await user.graphql(change, { old: user.password, new: password })).changePassword).toBe(true)
+    expect(graphqlCode(await signIn({ ...user, email: user.email, password }, nextCodeOf(secret)))).toBe('FORBIDDEN')
+
+    const [reset, code] =
+      what === 'password'
+        ? ['resetUserPassword(userId: $userId) { password }', nextCodeOf(secret)]
+        : ['resetUserSecondFactor(userId: $userId) { id }', undefined]
+    const done = data(await tenant.admin.graphql(`mutation ($userId: ID!) { done: ${reset} }`, { userId })).done
+    expect(graphqlCode(await signIn({ email: user.email, password: done.password ?? password }, code))).toBeUndefined()
+    expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
+  })
+
+  test('count in one row, whether they come by sign-in, by removal or by enrolment', async () => {
+    const tenant = await world.tenant()
+    const user = await tenant.user(['metadata'])
+    const { secret } = await setUp(user)
+    expect(graphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
+    expect(graphqlCode(await remove(user, wrong))).toBe('FORBIDDEN')
+    expect(await stateOf(user)).toMatchObject({ wrong_codes: 2 })
+    await setWrongCodes(user, 9)
+    expect(graphqlCode(await remove(user, 'not-a-recovery-code'))).toBe('FORBIDDEN')
+    expect(graphqlCode(await remove(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
+    expect(graphqlCode(await signIn(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
+    expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 10, performed_by_type: 'user' })])
+
+    const newcomer = await tenant.user(['metadata'])
+    const begun = data(await begin(newcomer, newcomer.password)).beginSecondFactor
+    await setWrongCodes(newcomer, 9)
+    expect(graphqlCode(await confirm(newcomer, wrong))).toBe('FORBIDDEN')
+    expect(graphqlCode(await confirm(newcomer, codeOf(begun.secret)))).toBe('RATE_LIMITED')
+    expect(graphqlCode(await begin(newcomer, newcomer.password))).toBe('RATE_LIMITED')
+    expect(graphqlCode(await signIn(newcomer))).toBeUndefined()
+    await endLock(newcomer)
+    expect(data(await confirm(newcomer, codeOf(begun.secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
+    expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
+  })
+
+  test('count only after a right password', async () => {
+    const user = await (await world.tenant()).user(['metadata'])
+    await setUp(user)
+    expect(graphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
+    expect(graphqlCode(await signIn(user))).toBe('UNAUTHENTICATED')
+    expect(await stateOf(user)).toMatchObject({ wrong_codes: 0 })
   })
 })
 

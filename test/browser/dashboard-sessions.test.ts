@@ -127,6 +127,25 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
+  test('after too many wrong codes, the sign-in says until when codes are rejected', async () => {
+    const { email, password } = await dashboard.user(tenant, ['metadata'])
+    const page = await (await dashboard.visitor()).newPage()
+    await page.goto('/')
+    for (const [wrongCodes, hours, message] of [
+      [10, 1, /^Too many wrong codes\. Codes are rejected until \w+ \d+, \d{4}, \d\d:\d\d\. Wait, or ask an administrator/],
+      [100, 0, /^Too many wrong codes\. Ask an administrator to reset your second factor or password\.$/],
+    ] as const) {
+      await world.database.pool.query(
+        'UPDATE users SET totp_confirmed_at = now(), wrong_codes = $2, codes_locked_until = now() + make_interval(hours => $3) WHERE email = $1',
+        [email, wrongCodes, hours],
+      )
+      await page.getByLabel('E-mail').fill(email)
+      await page.getByLabel('Password').fill(password)
+      await button(page, 'Sign in').click()
+      await page.getByRole('alert').getByText(message).waitFor()
+    }
+  })
+
   test('where the tenant requires one, a user without it can do nothing else', async () => {
     const strict = await world.tenant()
     await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')

@@ -658,6 +658,9 @@ export const texts = {
     codeHint: 'Six digits, or one of your recovery codes.',
     act: 'Sign in',
     ended: 'Your session has ended. Sign in again to go on: nothing that you typed is lost.',
+    locked: (until: string) =>
+      `Too many wrong codes. Codes are rejected until ${until}. Wait, or ask an administrator to reset your second factor or password.`,
+    lockedUntilReset: 'Too many wrong codes. Ask an administrator to reset your second factor or password.',
     lost: 'No password at hand? The operator gives a new one: npm run --silent admin -- user set-password',
   },
 } as const

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Fault } from '../api/fault.js'
+import { moment } from '../api/format.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 import { Copy } from './copy.js'
@@ -11,10 +12,17 @@ export function FaultNotice({ fault, again }: { fault: Fault | undefined; again?
   return (
     <div class="notice bad" role="alert">
       <Icon name="warning" />
-      <p>{fault.message}</p>
+      <p>{toMessage(fault)}</p>
       {again && <Button onClick={again}>{texts.tryAgain}</Button>}
     </div>
   )
+}
+
+/** The service names times in UTC, for programs. */
+function toMessage({ message, details }: Fault): string {
+  if (details.second_factor !== 'locked') return message
+  const until = details.locked_until
+  return typeof until === 'string' ? texts.signIn.locked(moment(until)) : texts.signIn.lockedUntilReset
 }
 
 interface EmptyProps {

@@ -3419,6 +3419,8 @@ export const UserScalarFieldEnum = {
   totpConfirmedAt: 'totpConfirmedAt',
   totpLastStep: 'totpLastStep',
   recoveryCodes: 'recoveryCodes',
+  wrongCodes: 'wrongCodes',
+  codesLockedUntil: 'codesLockedUntil',
   issuer: 'issuer',
   subject: 'subject',
   createdAt: 'createdAt',

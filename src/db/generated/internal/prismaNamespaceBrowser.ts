@@ -147,6 +147,8 @@ export const UserScalarFieldEnum = {
   totpConfirmedAt: 'totpConfirmedAt',
   totpLastStep: 'totpLastStep',
   recoveryCodes: 'recoveryCodes',
+  wrongCodes: 'wrongCodes',
+  codesLockedUntil: 'codesLockedUntil',
   issuer: 'issuer',
   subject: 'subject',
   createdAt: 'createdAt',

@@ -28,10 +28,12 @@ export type AggregateUser = {
 
 export type UserAvgAggregateOutputType = {
   totpLastStep: number | null
+  wrongCodes: number | null
 }
 
 export type UserSumAggregateOutputType = {
   totpLastStep: number | null
+  wrongCodes: number | null
 }
 
 export type UserMinAggregateOutputType = {
@@ -44,6 +46,8 @@ export type UserMinAggregateOutputType = {
   totpSecret: runtime.Bytes | null
   totpConfirmedAt: Date | null
   totpLastStep: number | null
+  wrongCodes: number | null
+  codesLockedUntil: Date | null
   issuer: string | null
   subject: string | null
   createdAt: Date | null
@@ -60,6 +64,8 @@ export type UserMaxAggregateOutputType = {
   totpSecret: runtime.Bytes | null
   totpConfirmedAt: Date | null
   totpLastStep: number | null
+  wrongCodes: number | null
+  codesLockedUntil: Date | null
   issuer: string | null
   subject: string | null
   createdAt: Date | null
@@ -78,6 +84,8 @@ export type UserCountAggregateOutputType = {
   totpConfirmedAt: number
   totpLastStep: number
   recoveryCodes: number
+  wrongCodes: number
+  codesLockedUntil: number
   issuer: number
   subject: number
   createdAt: number
@@ -88,10 +96,12 @@ export type UserCountAggregateOutputType = {
 
 export type UserAvgAggregateInputType = {
   totpLastStep?: true
+  wrongCodes?: true
 }
 
 export type UserSumAggregateInputType = {
   totpLastStep?: true
+  wrongCodes?: true
 }
 
 export type UserMinAggregateInputType = {
@@ -104,6 +114,8 @@ export type UserMinAggregateInputType = {
   totpSecret?: true
   totpConfirmedAt?: true
   totpLastStep?: true
+  wrongCodes?: true
+  codesLockedUntil?: true
   issuer?: true
   subject?: true
   createdAt?: true
@@ -120,6 +132,8 @@ export type UserMaxAggregateInputType = {
   totpSecret?: true
   totpConfirmedAt?: true
   totpLastStep?: true
+  wrongCodes?: true
+  codesLockedUntil?: true
   issuer?: true
   subject?: true
   createdAt?: true
@@ -138,6 +152,8 @@ export type UserCountAggregateInputType = {
   totpConfirmedAt?: true
   totpLastStep?: true
   recoveryCodes?: true
+  wrongCodes?: true
+  codesLockedUntil?: true
   issuer?: true
   subject?: true
   createdAt?: true
@@ -243,6 +259,8 @@ export type UserGroupByOutputType = {
   totpConfirmedAt: Date | null
   totpLastStep: number
   recoveryCodes: runtime.Bytes[]
+  wrongCodes: number
+  codesLockedUntil: Date | null
   issuer: string | null
   subject: string | null
   createdAt: Date
@@ -284,6 +302,8 @@ export type UserWhereInput = {
   totpConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntFilter<"User"> | number
   recoveryCodes?: Prisma.BytesNullableListFilter<"User">
+  wrongCodes?: Prisma.IntFilter<"User"> | number
+  codesLockedUntil?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   issuer?: Prisma.StringNullableFilter<"User"> | string | null
   subject?: Prisma.StringNullableFilter<"User"> | string | null
   createdAt?: Prisma.DateTimeFilter<"User"> | Date | string
@@ -304,6 +324,8 @@ export type UserOrderByWithRelationInput = {
   totpConfirmedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   totpLastStep?: Prisma.SortOrder
   recoveryCodes?: Prisma.SortOrder
+  wrongCodes?: Prisma.SortOrder
+  codesLockedUntil?: Prisma.SortOrderInput | Prisma.SortOrder
   issuer?: Prisma.SortOrderInput | Prisma.SortOrder
   subject?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -329,6 +351,8 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   totpConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntFilter<"User"> | number
   recoveryCodes?: Prisma.BytesNullableListFilter<"User">
+  wrongCodes?: Prisma.IntFilter<"User"> | number
+  codesLockedUntil?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   issuer?: Prisma.StringNullableFilter<"User"> | string | null
   subject?: Prisma.StringNullableFilter<"User"> | string | null
   createdAt?: Prisma.DateTimeFilter<"User"> | Date | string
@@ -349,6 +373,8 @@ export type UserOrderByWithAggregationInput = {
   totpConfirmedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   totpLastStep?: Prisma.SortOrder
   recoveryCodes?: Prisma.SortOrder
+  wrongCodes?: Prisma.SortOrder
+  codesLockedUntil?: Prisma.SortOrderInput | Prisma.SortOrder
   issuer?: Prisma.SortOrderInput | Prisma.SortOrder
   subject?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -375,6 +401,8 @@ export type UserScalarWhereWithAggregatesInput = {
   totpConfirmedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntWithAggregatesFilter<"User"> | number
   recoveryCodes?: Prisma.BytesNullableListFilter<"User">
+  wrongCodes?: Prisma.IntWithAggregatesFilter<"User"> | number
+  codesLockedUntil?: Prisma.DateTimeNullableWithAggregatesFilter<"User"> | Date | string | null
   issuer?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
   subject?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"User"> | Date | string
@@ -392,6 +420,8 @@ export type UserCreateInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -412,6 +442,8 @@ export type UserUncheckedCreateInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -430,6 +462,8 @@ export type UserUpdateInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -450,6 +484,8 @@ export type UserUncheckedUpdateInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -469,6 +505,8 @@ export type UserCreateManyInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -486,6 +524,8 @@ export type UserUpdateManyMutationInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -504,6 +544,8 @@ export type UserUncheckedUpdateManyInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -551,6 +593,8 @@ export type UserCountOrderByAggregateInput = {
   totpConfirmedAt?: Prisma.SortOrder
   totpLastStep?: Prisma.SortOrder
   recoveryCodes?: Prisma.SortOrder
+  wrongCodes?: Prisma.SortOrder
+  codesLockedUntil?: Prisma.SortOrder
   issuer?: Prisma.SortOrder
   subject?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -559,6 +603,7 @@ export type UserCountOrderByAggregateInput = {
 
 export type UserAvgOrderByAggregateInput = {
   totpLastStep?: Prisma.SortOrder
+  wrongCodes?: Prisma.SortOrder
 }
 
 export type UserMaxOrderByAggregateInput = {
@@ -571,6 +616,8 @@ export type UserMaxOrderByAggregateInput = {
   totpSecret?: Prisma.SortOrder
   totpConfirmedAt?: Prisma.SortOrder
   totpLastStep?: Prisma.SortOrder
+  wrongCodes?: Prisma.SortOrder
+  codesLockedUntil?: Prisma.SortOrder
   issuer?: Prisma.SortOrder
   subject?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -587,6 +634,8 @@ export type UserMinOrderByAggregateInput = {
   totpSecret?: Prisma.SortOrder
   totpConfirmedAt?: Prisma.SortOrder
   totpLastStep?: Prisma.SortOrder
+  wrongCodes?: Prisma.SortOrder
+  codesLockedUntil?: Prisma.SortOrder
   issuer?: Prisma.SortOrder
   subject?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -595,6 +644,7 @@ export type UserMinOrderByAggregateInput = {
 
 export type UserSumOrderByAggregateInput = {
   totpLastStep?: Prisma.SortOrder
+  wrongCodes?: Prisma.SortOrder
 }
 
 export type UserScalarRelationFilter = {
@@ -695,6 +745,8 @@ export type UserCreateWithoutTenantInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -713,6 +765,8 @@ export type UserUncheckedCreateWithoutTenantInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -761,6 +815,8 @@ export type UserScalarWhereInput = {
   totpConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   totpLastStep?: Prisma.IntFilter<"User"> | number
   recoveryCodes?: Prisma.BytesNullableListFilter<"User">
+  wrongCodes?: Prisma.IntFilter<"User"> | number
+  codesLockedUntil?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   issuer?: Prisma.StringNullableFilter<"User"> | string | null
   subject?: Prisma.StringNullableFilter<"User"> | string | null
   createdAt?: Prisma.DateTimeFilter<"User"> | Date | string
@@ -778,6 +834,8 @@ export type UserCreateWithoutSessionsInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -797,6 +855,8 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -830,6 +890,8 @@ export type UserUpdateWithoutSessionsInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -849,6 +911,8 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -866,6 +930,8 @@ export type UserCreateManyTenantInput = {
   totpConfirmedAt?: Date | string | null
   totpLastStep?: number
   recoveryCodes?: Prisma.UserCreaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: number
+  codesLockedUntil?: Date | string | null
   issuer?: string | null
   subject?: string | null
   createdAt: Date | string
@@ -883,6 +949,8 @@ export type UserUpdateWithoutTenantInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -901,6 +969,8 @@ export type UserUncheckedUpdateWithoutTenantInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -919,6 +989,8 @@ export type UserUncheckedUpdateManyWithoutTenantInput = {
   totpConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   totpLastStep?: Prisma.IntFieldUpdateOperationsInput | number
   recoveryCodes?: Prisma.UserUpdaterecoveryCodesInput | runtime.Bytes[]
+  wrongCodes?: Prisma.IntFieldUpdateOperationsInput | number
+  codesLockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   issuer?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   subject?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -968,6 +1040,8 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   totpConfirmedAt?: boolean
   totpLastStep?: boolean
   recoveryCodes?: boolean
+  wrongCodes?: boolean
+  codesLockedUntil?: boolean
   issuer?: boolean
   subject?: boolean
   createdAt?: boolean
@@ -989,6 +1063,8 @@ export type UserSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   totpConfirmedAt?: boolean
   totpLastStep?: boolean
   recoveryCodes?: boolean
+  wrongCodes?: boolean
+  codesLockedUntil?: boolean
   issuer?: boolean
   subject?: boolean
   createdAt?: boolean
@@ -1008,6 +1084,8 @@ export type UserSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   totpConfirmedAt?: boolean
   totpLastStep?: boolean
   recoveryCodes?: boolean
+  wrongCodes?: boolean
+  codesLockedUntil?: boolean
   issuer?: boolean
   subject?: boolean
   createdAt?: boolean
@@ -1027,13 +1105,15 @@ export type UserSelectScalar = {
   totpConfirmedAt?: boolean
   totpLastStep?: boolean
   recoveryCodes?: boolean
+  wrongCodes?: boolean
+  codesLockedUntil?: boolean
   issuer?: boolean
   subject?: boolean
   createdAt?: boolean
   updatedAt?: boolean
 }
 
-export type UserOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"userId" | "tenantId" | "email" | "name" | "passwordHash" | "scopes" | "status" | "totpSecret" | "totpConfirmedAt" | "totpLastStep" | "recoveryCodes" | "issuer" | "subject" | "createdAt" | "updatedAt", ExtArgs["result"]["user"]>
+export type UserOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"userId" | "tenantId" | "email" | "name" | "passwordHash" | "scopes" | "status" | "totpSecret" | "totpConfirmedAt" | "totpLastStep" | "recoveryCodes" | "wrongCodes" | "codesLockedUntil" | "issuer" | "subject" | "createdAt" | "updatedAt", ExtArgs["result"]["user"]>
 export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
@@ -1064,6 +1144,8 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     totpConfirmedAt: Date | null
     totpLastStep: number
     recoveryCodes: runtime.Bytes[]
+    wrongCodes: number
+    codesLockedUntil: Date | null
     issuer: string | null
     subject: string | null
     createdAt: Date
@@ -1504,6 +1586,8 @@ export interface UserFieldRefs {
   readonly totpConfirmedAt: Prisma.FieldRef<"User", 'DateTime'>
   readonly totpLastStep: Prisma.FieldRef<"User", 'Int'>
   readonly recoveryCodes: Prisma.FieldRef<"User", 'Bytes[]'>
+  readonly wrongCodes: Prisma.FieldRef<"User", 'Int'>
+  readonly codesLockedUntil: Prisma.FieldRef<"User", 'DateTime'>
   readonly issuer: Prisma.FieldRef<"User", 'String'>
   readonly subject: Prisma.FieldRef<"User", 'String'>
   readonly createdAt: Prisma.FieldRef<"User", 'DateTime'>
