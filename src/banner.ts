@@ -1,8 +1,8 @@
 import type { FirstRun } from './bootstrap.js'
-import type { Config } from './config/config.js'
+import { type Config, secretSource } from './config/config.js'
 import type { Started } from './processes/messages.js'
 
-/** What the operator reads last when the service starts. Secrets of the first start stand here and nowhere else. */
+/** The last output of a start. Generated secrets of the first start are printed here and nowhere else; the operator's own never. */
 export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
@@ -26,8 +26,8 @@ export function banner({ config, database, started }: { config: Config; database
 
 function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url: string, dashboard: boolean): string[] {
   const shownOnce = [
-    `  API key   ${apiKey}   (all scopes)`,
-    `  Sign-in   ${adminEmail}   ${adminPassword ?? '(the password of BOOTSTRAP_ADMIN_PASSWORD)'}`,
+    `  API key   ${apiKey ?? `(the value of ${secretSource('BOOTSTRAP_API_KEY')})`}   (all scopes)`,
+    `  Sign-in   ${adminEmail}   ${adminPassword ?? `(the password of ${secretSource('BOOTSTRAP_ADMIN_PASSWORD')})`}`,
   ]
   return [
     'The first key and the first dashboard user, shown this once:',
@@ -37,8 +37,13 @@ function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url:
       : []),
     '',
     'Try it:',
-    `  curl -s -H ${quoted(`Authorization: Bearer ${apiKey}`)} ${url}/api/v1/contexts`,
+    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : ownKeyHeader()} ${url}/api/v1/contexts`,
   ]
 }
 
-const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+/** For a shell that has the variable. */
+function ownKeyHeader(): string {
+  const source = secretSource('BOOTSTRAP_API_KEY')
+  const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`
+  return `"Authorization: Bearer ${value}"`
+}

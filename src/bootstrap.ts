@@ -9,8 +9,10 @@ import type { UserService } from './users/user.service.js'
 import type { WelcomeService } from './users/welcome.service.js'
 
 export interface FirstRun {
-  apiKey: string
+  /** Undefined if the operator chose it: the operator's own secrets are never printed. */
+  apiKey: string | undefined
   adminEmail: string
+  /** Undefined if the operator chose it. */
   adminPassword: string | undefined
   /** Signs the first user in to the dashboard, once. */
   welcome: string
@@ -35,20 +37,21 @@ export async function bootstrap(
     // A tenant without a user: the last start was killed in between. What it had made is completed.
     const tenantId = rows[0]?.tenant_id ?? (await rooms.tenants.create({ name: 'Default' })).tenantId
     const actor = systemActor(tenantId)
-    const secret = config.bootstrap.apiKey ?? newApiKeySecret()
+    const { apiKey: chosen, adminEmail, adminPassword } = config.bootstrap
+    const secret = chosen ?? newApiKeySecret()
     // The last start may have been killed after it had made this very key, where the operator chose its secret.
     await rooms.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
-      if (!config.bootstrap.apiKey || sqlFault(error) !== 'duplicate') throw error
+      if (!chosen || sqlFault(error) !== 'duplicate') throw error
     })
     const { user, password } = await rooms.users.create(actor, {
-      email: config.bootstrap.adminEmail,
+      email: adminEmail,
       name: 'Administrator',
       scopes: [...scopes],
-      password: config.bootstrap.adminPassword ?? null,
+      password: adminPassword ?? null,
     })
     await note(database, { done: true })
     const welcome = await rooms.welcomes.invite(user.userId)
-    return { apiKey: secret, adminEmail: config.bootstrap.adminEmail, adminPassword: password ?? undefined, welcome }
+    return { apiKey: chosen ? undefined : secret, adminEmail, adminPassword: password ?? undefined, welcome }
   } finally {
     await client.end()
   }

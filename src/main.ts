@@ -40,8 +40,6 @@ async function start(lifecycle: Lifecycle): Promise<void> {
 
   say('Opening the blob store and the virus scanner…')
   const { firstRun, ...started } = await run({ config, logger, database })
-  if (firstRun && firstRun.apiKey.length < 32)
-    logger.warn('BOOTSTRAP_API_KEY is short enough to be guessed; rotate the first key, or choose 32 random characters or more.')
   output.flushSync()
   console.log(banner({ config, database: database.description, started: { ...started, firstRun } }))
   void database.lost.then(

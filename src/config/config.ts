@@ -176,6 +176,10 @@ function readValidationWorkers(read: EnvReader, processes: number): number {
 
 type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
 
+/** The variable that gives a secret: `name`, or `name_FILE` if that is set. */
+export const secretSource = (name: (typeof secretVariables)[number], env: NodeJS.ProcessEnv = process.env): string =>
+  env[`${name}_FILE`]?.trim() ? `${name}_FILE` : name
+
 /** Where the database is: all that a migration needs to know. */
 export function readDatabasePlace(env: NodeJS.ProcessEnv = process.env): Place {
   const read = new EnvReader(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL'])
@@ -246,8 +250,8 @@ function readBootstrap(read: EnvReader): Config['bootstrap'] {
   return {
     apiKey: read.matching(
       'BOOTSTRAP_API_KEY',
-      /^[\x21-\x7e]{8,200}$/,
-      '8 to 200 visible ASCII characters without spaces',
+      /^[\x21-\x7e]{32,200}$/,
+      '32 to 200 visible ASCII characters without spaces',
       'secret',
     ),
     adminEmail:

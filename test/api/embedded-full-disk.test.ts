@@ -29,7 +29,12 @@ async function mountedDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
 test('the disk of the embedded database is full: files can be deleted, the service starts, and uploads go on with room', async () => {
   if (!(await canMount(dataDir))) return
   const { disk, under } = await mountedDisk()
-  const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:', BOOTSTRAP_API_KEY: 'chosen-by-the-operator' }
+  const env = {
+    DATA_DIR: dataDir,
+    PORT: await freePort(),
+    SCANNER_URL: 'none:',
+    BOOTSTRAP_API_KEY: 'chosen-by-the-operator-00000000000',
+  }
   const reserve = join(disk.root, 'postgres.reserve')
   const hasReserve = () => (statSync(reserve, { throwIfNoEntry: false })?.size ?? 0) > 0
   const start = async () => {

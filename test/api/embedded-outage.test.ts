@@ -14,7 +14,12 @@ afterAll(async () => {
 })
 
 test('the embedded PostgreSQL killed under uploads: 503 for a while, then all is well, without a restart', async () => {
-  const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:', BOOTSTRAP_API_KEY: 'chosen-by-the-operator' }
+  const env = {
+    DATA_DIR: dataDir,
+    PORT: await freePort(),
+    SCANNER_URL: 'none:',
+    BOOTSTRAP_API_KEY: 'chosen-by-the-operator-00000000000',
+  }
   service = await Service.start(env)
   const caller = new Caller(service.url, env.BOOTSTRAP_API_KEY)
   const context = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }

@@ -12,7 +12,7 @@ import { effectiveWithin } from '../support/replicas.js'
 import { freePort, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
 
-const firstKey = 'the-key-of-the-first-tenant'
+const firstKey = 'the-key-of-the-first-tenant-00000'
 const email = 'admin@example.com'
 const password = 'correct horse battery staple'
 const scratch = mkdtempSync(join(tmpdir(), 'assay-replicas-'))

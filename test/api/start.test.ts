@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -85,24 +85,52 @@ describe('the first start', () => {
     expect(done.filter((step) => inOrder.includes(step))).toEqual(inOrder)
   })
 
-  test('takes the key and the user that the operator chose', async () => {
-    const env = await environment({
-      BOOTSTRAP_API_KEY: 'chosen-by-the-operator',
-      BOOTSTRAP_ADMIN_EMAIL: 'me@example.com',
-      BOOTSTRAP_ADMIN_PASSWORD: 'correct horse battery',
+  describe.each([
+    ['a variable', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD'],
+    ['a file', 'BOOTSTRAP_API_KEY_FILE', 'BOOTSTRAP_ADMIN_PASSWORD_FILE'],
+  ])('with the operator’s own key and password in %s', (_, keyVariable, passwordVariable) => {
+    const key = 'chosen-by-the-operator-0000000000'
+    const password = 'correct horse battery'
+    const inFile = (name: string, value: string) => {
+      const path = join(scratch, name)
+      writeFileSync(path, `${value}\n`)
+      return path
+    }
+
+    test('uses both, and prints the names of their variables instead, at every log level', async () => {
+      const secrets = {
+        [keyVariable]: keyVariable.endsWith('_FILE') ? inFile('key', key) : key,
+        [passwordVariable]: passwordVariable.endsWith('_FILE') ? inFile('password', password) : password,
+      }
+      const env = await environment({ ...secrets, BOOTSTRAP_ADMIN_EMAIL: 'me@example.com', LOG_LEVEL: 'trace' })
+      const service = await start(env)
+      expect(await status(service, key)).toBe(200)
+      const answer = await fetch(`${service.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          query: `mutation { signIn(email: "me@example.com", password: "${password}") { token } }`,
+        }),
+      })
+      expect(await answer.json()).toMatchObject({ data: { signIn: { token: expect.any(String) } } })
+      expect(service.stdout).toContain(`API key   (the value of ${keyVariable})`)
+      expect(service.stdout).toContain(`me@example.com   (the password of ${passwordVariable})`)
+      const pasted = service.stdout.split('\n').find((line) => line.startsWith('  curl -s -H'))!
+      const { stdout } = await promisify(execFile)('sh', ['-c', pasted], { env: { ...process.env, ...secrets } })
+      expect(JSON.parse(stdout)).toMatchObject({ status: 'SUCCESS' })
+
+      const ended = await service.stop()
+      expect(ended.status).toBe(0)
+      for (const secret of [key, password]) expect(ended.stdout + ended.stderr).not.toContain(secret)
     })
-    const service = await start(env)
-    expect(await status(service, 'chosen-by-the-operator')).toBe(200)
-    const answer = await fetch(`${service.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        query: 'mutation { signIn(email: "me@example.com", password: "correct horse battery") { token } }',
-      }),
-    })
-    expect(await answer.json()).toMatchObject({ data: { signIn: { token: expect.any(String) } } })
-    // Secrets that the operator has already need not stand in a log.
-    expect(service.stdout).not.toContain('correct horse battery')
+  })
+
+  test('prints no key of the operator’s with LOG_LEVEL=silent either', async () => {
+    const key = 'chosen-by-the-operator-0000000000'
+    const service = await start(await environment({ BOOTSTRAP_API_KEY: key, LOG_LEVEL: 'silent' }))
+    expect(service.stdout).toContain('BOOTSTRAP_API_KEY')
+    const { stdout, stderr } = await service.stop()
+    expect(stdout + stderr).not.toContain(key)
   })
 })
 

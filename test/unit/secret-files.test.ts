@@ -32,7 +32,7 @@ const values: Record<(typeof secretVariables)[number], string> = {
   DATABASE_URL: 'postgresql://u:p@h/d',
   DATABASE_DIRECT_URL: 'postgresql://u:p@h/d',
   DATABASE_READ_URL: 'postgresql://u:p@h/d',
-  BOOTSTRAP_API_KEY: 'chosen-by-the-operator',
+  BOOTSTRAP_API_KEY: 'chosen-by-the-operator-00000000000',
   BOOTSTRAP_ADMIN_PASSWORD: 'correct horse battery',
   MASTER_KEY: key,
   MASTER_KEY_PREVIOUS: key,
