@@ -129,7 +129,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       : undefined,
     log: createLogDoor({ ...services, ...callers, callOf: (request) => callOf(callers, request) }),
     resumable: resumableOf(parts, callers),
-    documentation: (app) => mountDocumentation(app, schema),
+    documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.jwks(),
     health,
     spool,

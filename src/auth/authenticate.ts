@@ -1,6 +1,7 @@
 import { now } from '../clock.js'
 import type { Actor, Origin } from './actor.js'
 import type { ApiKeyRecord, KeyDirectory } from './key-directory.js'
+import { logTokenForm } from './secrets.js'
 import { sessionIn } from './session-cookie.js'
 import { longestToken, type RefusedFor, RefusedToken, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
@@ -43,6 +44,9 @@ export interface Authenticators {
 /** What every credential of such a tenant is answered. */
 export const suspendedTenant = 'This tenant is suspended; ask the operator of this service.'
 
+const logShareElsewhere =
+  'This is a log-share token. It reads only the transparency log: GET /api/v1/log/checkpoint, /api/v1/log/key and /api/v1/log/tile/…. Send an API key or a session token here.'
+
 /**
  * Who is calling, from `request.rawHeaders`: names and values in turn, as they came. Not from `headers`, where Node keeps the
  * first of two Authorization headers without a word, while a proxy before us may have believed the second.
@@ -53,6 +57,7 @@ export async function authenticate(rawHeaders: readonly string[], origin: Origin
   if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
   const { credential } = presented
   if (isToken(credential)) return byToken(credential, origin, by.tokens)
+  if (logTokenForm.test(credential)) return { outcome: 'refused', why: 'log_share', message: logShareElsewhere }
   const found = by.directory.find(credential)
   // Awaited only where it must be: a warm look-up is answered at once.
   const key = found instanceof Promise ? await found : found

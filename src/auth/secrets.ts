@@ -9,6 +9,9 @@ export const newApiKeySecret = (): string => `assay_${randomBytes(32).toString('
  */
 export const hashOf = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
+/** A token of a log share. The ids in it name the row to compare with; only the secret proves anything. */
+export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
+
 /** What lists show of a key, enough to tell which one leaked: 36 of its 256 bits. */
 export const keyPrefixOf = (secret: string): string => secret.slice(0, 12)
 

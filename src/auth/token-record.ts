@@ -36,6 +36,7 @@ export type RefusedFor =
   | 'key_disabled'
   | 'key_expired'
   | 'tenant_suspended'
+  | 'log_share'
   | 'token_malformed'
   | 'token_signature'
   | 'token_claims'

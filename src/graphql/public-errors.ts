@@ -1,4 +1,4 @@
-import { unwrapResolverError } from '@apollo/server/errors'
+import { ApolloServerValidationErrorCode, unwrapResolverError } from '@apollo/server/errors'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { AssayError } from '../errors.js'
 import { graphqlError, publicError } from '../public-error.js'
@@ -11,7 +11,7 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
     ...(formatted.locations && { locations: formatted.locations }),
   }
   if (isInputFault(formatted, cause)) {
-    const { message } = formatted
+    const message = isIntrospection(formatted) ? introspectionDisabled : formatted.message
     const given = formatted.extensions?.details as Record<string, unknown> | undefined
     const details = given ?? { fields: [{ field: variableIn(message) ?? 'query', message }] }
     return graphqlError({ code: 'bad_user_input', message, details }, place)
@@ -44,5 +44,10 @@ const inputCodes = new Set([
 
 const isInputFault = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
   !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
+
+// Apollo Server's own message names an option of its constructor, which an operator does not have.
+const isIntrospection = ({ extensions }: GraphQLFormattedError): boolean =>
+  extensions?.validationErrorCode === ApolloServerValidationErrorCode.INTROSPECTION_DISABLED
+const introspectionDisabled = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'
 
 const variableIn = (message: string): string | undefined => /^Variable "\$(\w+)"/.exec(message)?.[1]

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,12 +37,18 @@ const pagePolicy = [
 const frontPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** Without the explorer, a browser gets 404 at /graphql: the page then names the endpoint and does not link to it. */
+async function frontPage(explorer: boolean): Promise<Buffer> {
+  const html = await readFile(join(ours, 'front.html'), 'utf8')
+  return Buffer.from(explorer ? html : html.replace('<a href="graphql">GraphQL</a>', 'GraphQL: <code>POST /graphql</code>'))
+}
+
 /** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us, and a front page that links to both interfaces. Public. */
-export function mountDocumentation(app: Express, schema: GraphQLSchema): void {
+export function mountDocumentation(app: Express, schema: GraphQLSchema, { explorer }: { explorer: boolean }): void {
   const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
   const document = new Compressed(() => Promise.resolve(json))
   const page = Compressed.file(join(ours, 'index.html'))
-  const front = Compressed.file(join(ours, 'front.html'))
+  const front = new Compressed(() => frontPage(explorer))
   const etag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"`
   app
     .route(`${apiPrefix}/openapi.json`)

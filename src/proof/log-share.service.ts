@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Actor } from '../auth/actor.js'
-import { hashOf } from '../auth/secrets.js'
+import { hashOf, logTokenForm } from '../auth/secrets.js'
 import { now } from '../clock.js'
 import type { Database } from '../db/client.js'
 import { conflict, notFound } from '../errors.js'
@@ -13,8 +13,6 @@ import type { LogShare, NewLogShare } from './proof.type.js'
 const day = 86_400_000
 const mostShares = 100
 const secretBytes = 32
-// The ids in it name the row to compare with; the secret alone proves anything.
-const tokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
 /** Whose log a token reads. */
 export interface LogReader {
@@ -77,7 +75,7 @@ export class LogShareService {
 
   /** Undefined where the token is none, or not any more. */
   async readerOf(token: string): Promise<LogReader | undefined> {
-    const [, tenant, share, secret] = tokenForm.exec(token) ?? []
+    const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
     if (!tenant || !share || !secret) return undefined
     const [tenantId, shareId] = [`ten_${tenant}`, `shr_${share}`]
     const { rows } = await this.#db.pool.query<{ token_hash: Buffer; expires_at: Date; is_suspended: boolean }>({

@@ -142,7 +142,15 @@ test('introspection and the page are for development: off in production, unless 
   expect(page.headers.get('content-security-policy')).not.toContain('http')
   const production = await World.open({ NODE_ENV: 'production' })
   try {
-    expect(graphqlCode(await production.first.graphql(introspection))).toBe('BAD_USER_INPUT')
+    for (const query of [introspection, '{ __type(name: "File") { name } }']) {
+      const disabled = await production.first.graphql(query)
+      expect(graphqlCode(disabled)).toBe('BAD_USER_INPUT')
+      const message = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'
+      expect(disabled.body.errors[0]).toMatchObject({
+        message,
+        extensions: { details: { fields: [{ field: 'query', message }] } },
+      })
+    }
     expect((await production.first.graphql('{ me { id } }')).body.data.me.id).toEqual(anId('key'))
     const hint = await production.first.graphql('{ fils { data { fileId } } }')
     expect(JSON.stringify(hint.body)).not.toContain('Did you mean')

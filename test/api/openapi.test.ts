@@ -206,6 +206,19 @@ test('where there is no dashboard the front page links to both interfaces, witho
   expect((await world.stranger.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
+test('in production, every link of the front page leads to a page', async () => {
+  const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
+  const { body } = await production.stranger.raw('/')
+  const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)
+  expect(links).toEqual(expect.arrayContaining(['docs', 'health/ready']))
+  for (const address of links) {
+    const { status } = await production.stranger.raw(`/${address}`, { headers: { accept: 'text/html,*/*;q=0.8' } })
+    expect([address, status]).toEqual([address, 200])
+  }
+  expect(body).toContain('POST /graphql')
+  await production.close()
+})
+
 test.each(['br', 'gzip'])('what /docs is made of comes compressed by %s to whom takes that', async (encoding) => {
   for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/api/v1/openapi.json']) {
     const sizes = await Promise.all(

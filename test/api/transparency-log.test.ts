@@ -189,11 +189,16 @@ describe('a token for an auditor', () => {
     for (const { method, path } of routes) {
       const answer = await reader.rest(method, path.replaceAll(/\{\w+\}/g, 'x'))
       expect([path, ...refusal(answer)]).toEqual([path, 401, 'unauthenticated'])
+      expect([path, answer.body.message]).toEqual([
+        path,
+        expect.stringMatching(/^This is a log-share token\. It reads only .*\/log\//),
+      ])
     }
     for (const path of ['/stats/logs/export', '/audit-logs/export', '/uploads/upl_x'])
       expect([path, ...refusal(await reader.get(path))]).toEqual([path, 401, 'unauthenticated'])
     const graphql = await reader.graphql('{ logCheckpoint { size } me { name } }')
     expect(graphql.body.errors.length).toBeGreaterThan(0)
+    expect(graphql.body.errors[0].message).toMatch(/^This is a log-share token\./)
     expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
   })
 
