@@ -3,6 +3,12 @@ import { conflict, notFound } from '../errors.js'
 import { type AuditRow, fileAudit } from '../ledger/entry.js'
 import type { Transaction } from '../ledger/ledger.js'
 
+/**
+ * SQL condition: the context's current policy still keeps the trashed file `t`. A file that fails it is no longer listed and
+ * cannot be restored, although the sweep may not have purged it yet (see `purgeDue`).
+ */
+export const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
+
 interface TrashedRow {
   original_filename: string
   context_id: string
@@ -18,7 +24,7 @@ export async function restore(
 ): Promise<{ context: { contextId: string; contextKey: string }; audit: AuditRow[] }> {
   const [row] = await tx.$queryRawUnsafe<TrashedRow[]>(
     `SELECT t.original_filename, t.context_id, c.context_key, c.status FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
-     WHERE t.tenant_id = $1 AND t.file_id = $2 AND ($3::text[] IS NULL OR t.context_id = ANY ($3))`,
+     WHERE t.tenant_id = $1 AND t.file_id = $2 AND ($3::text[] IS NULL OR t.context_id = ANY ($3)) AND ${isRestorable}`,
     actor.tenantId,
     fileId,
     actor.contexts,

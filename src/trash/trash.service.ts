@@ -12,7 +12,7 @@ import type { Page } from '../graphql/page.js'
 import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { purge } from './purge.js'
-import { restore } from './restore.js'
+import { isRestorable, restore } from './restore.js'
 import type { TrashedFile } from './trash.type.js'
 
 interface Parts {
@@ -28,7 +28,7 @@ const trashed: DatedList = {
   columns: `t.file_id AS "fileId", t.original_filename AS "originalFilename", t.size_bytes AS "sizeBytes", c.context_key AS "contextKey",
     t.deleted_at AS "deletedAt", t.deleted_at + make_interval(days => c.trash_days) AS "purgeAt"`,
   rows: `FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
-    WHERE t.tenant_id = $1 AND ($2::text[] IS NULL OR t.context_id = ANY ($2))`,
+    WHERE t.tenant_id = $1 AND ($2::text[] IS NULL OR t.context_id = ANY ($2)) AND ${isRestorable}`,
 }
 
 /** Files that were deleted and can be restored: gone for every other reader. */

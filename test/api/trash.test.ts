@@ -134,6 +134,38 @@ test('nothing is purged before its time, everything after it; lowering the days 
   ).toBe(0)
 })
 
+test('does not list or restore a file whose time in the trash has ended, before the sweep', async () => {
+  const upload = await withTrash('ended')
+  const [first, second, third] = [await upload(), await upload(), await upload()]
+  for (const fileId of [first, second, third]) dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  const trash = async (query = '') => {
+    const { data, pagination } = dataOf(await tenant.admin.get(`/trash?context=ended${query}`))
+    return [data.map(({ file_id }: { file_id: string }) => file_id), pagination.total_items, pagination.has_next]
+  }
+  await trashedFor(world, second, 7)
+  expect(await trash()).toEqual([[third, first], 2, false])
+  expect(await trash('&page_size=1')).toEqual([[third], 2, true])
+  expect(await trash('&page_size=1&page=2')).toEqual([[first], 2, false])
+  const unknown = await tenant.admin.post(`/trash/${second.replace(/.{6}$/, 'aaaaaa')}/restore`)
+  const ended = await tenant.admin.post(`/trash/${second}/restore`)
+  expect(refusal(ended)).toEqual([404, 'not_found'])
+  expect(Object.keys(ended.body.error.details)).toEqual(Object.keys(unknown.body.error.details))
+  const restore = 'mutation ($fileId: ID!) { restoreFile(fileId: $fileId) { fileId } }'
+  expect(graphqlCode(await tenant.admin.graphql(restore, { fileId: second }))).toBe('NOT_FOUND')
+
+  dataOf(await tenant.admin.patch('/contexts/ended/policy', { trash_days: 0 }))
+  expect(await trash()).toEqual([[], 0, false])
+  expect(refusal(await tenant.admin.post(`/trash/${first}/restore`))).toEqual([404, 'not_found'])
+  const listed = await tenant.admin.graphql('{ trash(context: "ended") { data { fileId } pagination { totalItems } } }')
+  expect(listed.body.data.trash).toEqual({ data: [], pagination: { totalItems: 0 } })
+  // The bytes still count until the sweep, and can be purged earlier.
+  expect(await usedBytes('ended')).toBe(30)
+  dataOf(await tenant.admin.delete(`/trash/${first}`))
+  await expire(world)
+  expect(await usedBytes('ended')).toBe(0)
+  expect(await verified()).toEqual(healthy)
+})
+
 test('a sweep leaves the blobs of the trash alone, whatever the journal says', async () => {
   const upload = await withTrash('swept')
   const fileId = await upload()
