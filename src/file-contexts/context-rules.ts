@@ -25,9 +25,11 @@ export const policyOf = (context: ContextPolicy): ContextPolicy => pick(context,
 export const rulesOf = (context: Columns): ContextRules =>
   ({ ...pick(context, ownRules), policy: policyOf(context) }) as unknown as ContextRules
 
-/** Whether `changes` make another version than `before`. */
+/** Whether `changes` require a new version of the rules. The order of a list has no meaning. */
 export const changesRules = (before: Columns, changes: Partial<Columns>): boolean =>
-  versioned.some((field) => changes[field] !== undefined && JSON.stringify(changes[field]) !== JSON.stringify(before[field]))
+  versioned.some((field) => changes[field] !== undefined && comparable(changes[field]) !== comparable(before[field]))
+
+const comparable = (value: unknown): string => JSON.stringify(Array.isArray(value) ? [...value].sort() : value)
 
 const renamed = (value: object, name: (key: string) => string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(value).map(([key, member]) => [name(key), key === 'policy' ? renamed(member, name) : member]))

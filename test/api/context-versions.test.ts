@@ -62,6 +62,16 @@ test('what is no rule makes no version, nor does a change that changes nothing',
   expect(await versionsOf('steady')).toHaveLength(1)
 })
 
+test('creates no version if a PATCH only reorders allowed_extensions', async () => {
+  await tenant.context('reordered', { allowed_extensions: ['txt', 'pdf', 'png'] })
+  const order = ['png', 'pdf', 'txt']
+  const changed = await tenant.admin.patch('/contexts/reordered', { allowed_extensions: order })
+  expect(dataOf(changed).allowed_extensions).toEqual(order)
+  expect(await versionsOf('reordered')).toHaveLength(1)
+  dataOf(await tenant.admin.patch('/contexts/reordered', { allowed_extensions: [...order, 'csv'] }))
+  expect(await versionsOf('reordered')).toHaveLength(2)
+})
+
 test('every report says by which version it was judged: kept, dry, and of a refusal', async () => {
   await tenant.context('judged')
   const before = dataOf(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
