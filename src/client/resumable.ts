@@ -26,6 +26,8 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   signal?.throwIfAborted()
   // Loaded only where a large file is sent.
   const { Upload } = await import('tus-js-client')
+  // A listener that is added below would miss an abort during the import.
+  signal?.throwIfAborted()
   const url = await new Promise<string>((resolve, reject) => {
     const sending = new Upload(content, {
       endpoint: transport.urlOf(path),
@@ -36,15 +38,19 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
       retryDelays,
       storeFingerprintForResuming: false,
       fileReader,
-      httpStack: stackOver(transport),
-      onShouldRetry: (error) => mayPass(error as DetailedError),
+      httpStack: stackOver(transport, signal),
+      onShouldRetry: (error) => !signal?.aborted && mayPass(error as DetailedError),
       // What was refused is not to be sent once more as a new upload.
       onUploadUrlAvailable: () => void (sending.options.endpoint = null),
       onProgress: (sent) => onProgress?.({ sent, total: content.size }),
       onError: (error) => reject(sending.url && isGone(error as DetailedError) ? new Refused(sending.url) : failureOf(error)),
       onSuccess: () => resolve(sending.url!),
     })
-    signal?.addEventListener('abort', () => void sending.abort().then(() => reject(signal.reason)), { once: true })
+    const stop = () => {
+      reject(signal!.reason)
+      void sending.abort()
+    }
+    signal?.addEventListener('abort', stop, { once: true })
     sending.start()
   }).catch((error) => {
     if (error instanceof Refused) return error.url
@@ -104,13 +110,17 @@ const fileReader: FileReader = {
   }),
 }
 
-/** Requests by the client's own transport: its credential, its fetch. */
-const stackOver = (transport: Transport): HttpStack => ({
+/** Sends the requests with the client's own transport: its credential and its fetch. */
+const stackOver = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
   getName: () => 'AssayTransport',
-  createRequest: (method, url) => requestOver(transport, method, url),
+  createRequest: (method, url) => requestOver({ transport, signal }, method, url),
 })
 
-function requestOver(transport: Transport, method: string, url: string): HttpRequest {
+function requestOver(
+  { transport, signal }: { transport: Transport; signal: AbortSignal | undefined },
+  method: string,
+  url: string,
+): HttpRequest {
   const headers: Record<string, string> = {}
   const abort = new AbortController()
   return {
@@ -120,6 +130,8 @@ function requestOver(transport: Transport, method: string, url: string): HttpReq
     getHeader: (name) => headers[name],
     setProgressHandler: () => {},
     send: async (body: Uint8Array<ArrayBuffer> | null) => {
+      // tus-js-client forgets an abort that comes before it has opened the file.
+      signal?.throwIfAborted()
       const response = await transport.exchange({ method, url, headers, body, signal: abort.signal })
       const text = await response.text()
       return {

@@ -76,6 +76,30 @@ test('a signal ends it', async () => {
   await expect(sending).rejects.toThrow('enough')
 })
 
+test('stores nothing if the signal aborts at any point before the first request', async () => {
+  const before = await files()
+  for (let microtasks = 1; microtasks <= 40; microtasks++) {
+    const abort = new AbortController()
+    const later = (left: number): void => (left === 0 ? abort.abort(new Error('enough')) : queueMicrotask(() => later(left - 1)))
+    // The client serializes the metadata immediately before it imports the tus library.
+    const metadata = {
+      toJSON() {
+        later(microtasks)
+        return {}
+      },
+    }
+    const sending = clientBy(world.url).files.upload(new Blob(['text']), {
+      context: 'raw',
+      filename: 'early.txt',
+      metadata,
+      resumable: true,
+      signal: abort.signal,
+    })
+    await expect(sending).rejects.toThrow('enough')
+  }
+  expect(await files()).toBe(before)
+})
+
 test('where the service is away, the fault says so', async () => {
   const sending = createClient({ baseUrl: world.url, apiKey: 'assay_wrong' }).files.upload(new Blob(['x']), {
     context: 'raw',

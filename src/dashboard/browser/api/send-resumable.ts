@@ -15,6 +15,8 @@ export async function sendResumable({
   signal,
 }: Sending): Promise<Sent<{ file_id: string }>> {
   const { Upload } = await import('tus-js-client')
+  // A listener that is added below would miss an abort during the import.
+  if (signal.aborted) return { fault: stopped }
   return new Promise((resolve) => {
     let fileId: string | undefined
     const upload = new Upload(file, {
@@ -39,6 +41,8 @@ export async function sendResumable({
       resolve({ fault: stopped })
     })
     void upload.findPreviousUploads().then(([previous]) => {
+      // `start` would revoke an earlier abort.
+      if (signal.aborted) return
       if (previous) upload.resumeFromPreviousUpload(previous)
       upload.start()
     })
