@@ -14,7 +14,7 @@ export class LiveStreams {
   readonly #open = new Set<AbortController>()
   #isEnding = false
 
-  /** A slot of the tenant, with a signal that ends the stream; `mayGoOn` is asked again and again. Throws `overloaded`. */
+  /** A slot of the tenant, with a signal that ends the stream; `mayGoOn` is asked again and again. Throws 429 at the tenant's limit, and 503 at the limit of all. */
   enter({ tenantId }: Pick<Actor, 'tenantId'>, mayGoOn: () => Promise<boolean>): { signal: AbortSignal; leave: () => void } {
     if (this.#isEnding) throw overloaded('This process is about to end; connect again.')
     const free = this.#slots.enter(tenantId)

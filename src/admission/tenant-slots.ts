@@ -1,6 +1,8 @@
-import { overloaded } from '../errors.js'
+import { overloaded, rateLimited } from '../errors.js'
 
-/** How many of something run at once, in all and of one tenant: each holds a database connection. */
+const retryAfterSeconds = 1
+
+/** Limits how many of something run concurrently, in total and for each tenant. */
 export class TenantSlots {
   readonly #what: string
   readonly #most: { inAll: number; byTenant: number }
@@ -11,14 +13,17 @@ export class TenantSlots {
     this.#most = most
   }
 
-  /** Gives the function that returns the slot; throws `overloaded` where none is free. */
+  /** Returns the function that releases the slot. Throws 429 at the tenant's own limit, and 503 at the limit of all tenants. */
   enter(tenantId: string): () => void {
     const own = this.#running.get(tenantId) ?? 0
     const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
-    if (own >= this.#most.byTenant || all >= this.#most.inAll)
-      throw overloaded(
-        `Too many ${this.#what} run already (at most ${this.#most.byTenant} of one tenant, ${this.#most.inAll} in all); try again when one has ended.`,
+    if (own >= this.#most.byTenant)
+      throw rateLimited(
+        `This tenant already has ${own} concurrent ${this.#what}, the maximum. Retry after one of them ends.`,
+        retryAfterSeconds,
       )
+    if (all >= this.#most.inAll)
+      throw overloaded(`The service already has ${all} concurrent ${this.#what}, the maximum. Retry later.`)
     this.#running.set(tenantId, own + 1)
     let left = false
     return () => {

@@ -187,8 +187,11 @@ describe('a large export', () => {
     }
     const running = [await begun(), await begun()]
     const refused = await large.admin.get('/stats/logs/export')
-    expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([503, 'overloaded', '1'])
-    // Another tenant has his own.
+    expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([429, 'rate_limited', '1'])
+    expect(refused.body.error.details).toEqual({ retry_after: 1 })
+    const problem = await large.admin.get('/stats/logs/export', { accept: 'application/problem+json' })
+    expect([problem.status, problem.headers.get('retry-after')]).toEqual([429, '1'])
+    // Another tenant has its own limit.
     expect((await tenant.admin.get('/stats/logs/export')).status).toBe(200)
     for (const response of running) response.destroy()
     await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)
