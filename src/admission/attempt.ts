@@ -92,7 +92,7 @@ export interface Endpoint {
   orNull?: boolean
   /** It keeps nothing, so that it uses no quota and blocks nothing. */
   dryRun?: boolean
-  /** One of several requests that are one call together: no call by itself. */
+  /** Not a call by itself: one of several requests that form one call, or a HEAD that only checks for a file. */
   step?: boolean
 }
 

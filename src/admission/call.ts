@@ -17,6 +17,7 @@ interface CallFacts {
   id: string
   admission: Admission
   origin: Origin
+  isHead?: boolean
   actor?: Actor | undefined
   refusal?: Refusal | undefined
   /** Makes the call's signal, where anything asks for it. */
@@ -29,6 +30,8 @@ export class Call {
   readonly id: string
   readonly admission: Admission
   readonly origin: Origin
+  /** The request's method is HEAD: the client receives the status and the headers only. */
+  readonly isHead: boolean
   readonly actor: Actor | undefined
   readonly refusal: Refusal | undefined
   /** Faults that the edge found while coercing the input: answered together with those that validation finds. */
@@ -48,6 +51,7 @@ export class Call {
     this.id = facts.id
     this.admission = facts.admission
     this.origin = facts.origin
+    this.isHead = facts.isHead ?? false
     this.actor = facts.actor
     this.refusal = facts.refusal
     this.makeSignal = facts.signal

@@ -86,7 +86,7 @@ export class FileResolver {
     return this.#uploads.validate(attempt, input)
   }
 
-  @Requires('download')
+  @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', step: true } : undefined))
   @Mutation(() => DownloadUrl, {
     description:
       'Makes a pre-signed, short-lived download URL. It dies with the credential that asked for it; that of a bucket cannot, and lives out its five minutes.',

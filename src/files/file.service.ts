@@ -214,10 +214,11 @@ export class FileService {
     return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
   }
 
-  /** A pre-signed URL; counted, and in the log, before it is handed out (spec §4). */
+  /** Creates a pre-signed URL. The download is counted and logged before the URL is returned. HEAD creates, counts and logs nothing. */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind === 'gcs')
       throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
+    if (attempt.call.isHead) return urlOf(unlessQuarantined(await this.#find(this.#kept, attempt, fileId)), '')
     const { tenantId, id: by } = attempt.actor
     const grant = { tenantId, fileId, by, once, expiresInSeconds: downloadSeconds }
     // What fails here fails again behind the look-up, where the call's log knows the file.

@@ -20,7 +20,7 @@ type Callers = Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission
 export function callOf(parts: Callers, request: IncomingMessage): Promise<Call> {
   const { callId: id, address: ip, headers, rawHeaders } = request as Known
   const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
-  return callBy(parts, { id, rawHeaders, origin, signal: () => lossOf(request) })
+  return callBy(parts, { id, rawHeaders, origin, isHead: request.method === 'HEAD', signal: () => lossOf(request) })
 }
 
 /** Aborts where the client goes before its request is complete. */
@@ -37,12 +37,15 @@ function lossOf(request: IncomingMessage): AbortSignal {
 /** A call by the credential that these headers hold. */
 export async function callBy(
   parts: Callers,
-  { id, rawHeaders, origin, signal }: { id: string; rawHeaders: readonly string[]; origin: Origin; signal: () => AbortSignal },
+  {
+    rawHeaders,
+    ...request
+  }: { id: string; rawHeaders: readonly string[]; origin: Origin; isHead?: boolean; signal: () => AbortSignal },
 ): Promise<Call> {
+  const { origin } = request
   const found = await parts.authenticate(rawHeaders, origin)
-  const { admission } = parts
-  if (found.outcome === 'actor') return new Call({ id, admission, origin, signal, actor: found.actor })
-  const facts = { id, admission, origin, signal }
+  const facts = { ...request, admission: parts.admission }
+  if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
   // A known key's refusal costs nothing; whatever else it takes to refuse is bounded for each address.

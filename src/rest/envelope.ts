@@ -41,7 +41,9 @@ function send(response: ServerResponse, status: number, type: string, json: stri
   response.statusCode = status
   response.setHeader('Content-Type', type)
   const isText = typeof json === 'string'
-  response.setHeader('Content-Length', isText ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0))
+  // RFC 9110, section 8.6: a HEAD response may omit it. The body of the GET is not always known (a download URL is not created).
+  if (response.req.method !== 'HEAD')
+    response.setHeader('Content-Length', isText ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0))
   response.setHeader('Cache-Control', 'no-store')
   if (isText) response.end(json)
   else {

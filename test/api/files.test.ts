@@ -220,3 +220,32 @@ test('the first start makes a tenant, a key and a dashboard user, and no context
   for (const entry of itemsOf(await first.get('/audit-logs')))
     expect(entry).toMatchObject({ action: 'created', performed_by_id: 'system', performed_by_type: 'system' })
 })
+
+test('HEAD of a download URL checks the file without creating, counting or logging a download', async () => {
+  const tenant = await world.tenant()
+  await tenant.context('heads')
+  const { file_id: fileId } = (await tenant.admin.upload('heads', 'a.txt', 'text')).body.data
+  const [reader, uploader] = [await tenant.key(['download']), await tenant.key(['upload'])]
+  const user = await tenant.user(['download'])
+  const head = async (caller: Caller, path: string) => {
+    const { status, body, headers } = await caller.raw(`/api/v1${path}`, { method: 'HEAD' })
+    expect([body, headers.get('content-length')]).toEqual(['', null])
+    return status
+  }
+  expect(await head(reader, `/files/${fileId}`)).toBe(200)
+  expect(await head(user, `/files/${fileId}`)).toBe(200)
+  expect(await head(reader, `/files/${fileId}?once=maybe`)).toBe(400)
+  expect(await head(reader, `/files/${fileId.replace(/.{6}$/, 'aaaaaa')}`)).toBe(404)
+  expect(await head(uploader, `/files/${fileId}`)).toBe(403)
+  expect(await head(world.stranger, `/files/${fileId}`)).toBe(401)
+  const { total_downloads: before } = dataOf(await tenant.admin.get('/stats')).overview
+  expect(dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))).toMatchObject({
+    download_count: 0,
+    last_downloaded_at: null,
+  })
+  for (const key of [reader, uploader]) expect(itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))).toEqual([])
+  // A GET still counts.
+  dataOf(await reader.get(`/files/${fileId}`), { timestamp: false })
+  expect(dataOf(await tenant.admin.get('/stats')).overview.total_downloads).toBe(before + 1)
+  expect(itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))).toMatchObject([{ operation: 'download' }])
+})
