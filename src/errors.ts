@@ -9,10 +9,12 @@ export const httpStatus = Object.fromEntries(errorCodes.map((code) => [code, err
   number
 >
 
-/** One fault of an input: `field` is the path in the caller's own spelling, `message` says what would be right. */
+/** An invalid field. `field` is its path as the request names it, and `message` completes the sentence "`page_size` …". */
 export interface FieldFault {
   field: string
   message: string
+  /** The rejected number, or the text in its place. Part of the error's message, not of its details. */
+  value?: string | number
 }
 
 export interface PublicError {
@@ -42,8 +44,16 @@ export class AssayError extends Error implements PublicError {
   }
 }
 
-export const badUserInput = (fields: FieldFault[]) =>
-  new AssayError('bad_user_input', fields.map((fault) => `${fault.field}: ${fault.message}`).join('; '), { details: { fields } })
+export const badUserInput = (faults: FieldFault[]) =>
+  new AssayError('bad_user_input', faults.map(faultText).join('; ').replaceAll('.; ', '. '), {
+    details: { fields: faults.map(({ field, message }) => ({ field, message })) },
+  })
+
+function faultText({ field, message, value }: FieldFault): string {
+  if (value === undefined) return `${field}: ${message}`
+  const text = shown(String(value))
+  return `\`${field}\` is ${/^[+-]?\d+(\.\d+)?$/.test(text) ? text : JSON.stringify(text)}. It ${message}.`
+}
 
 export const unauthenticated = (message: string) => new AssayError('unauthenticated', message)
 

@@ -45,7 +45,7 @@ export class FileContextService {
   faultsOf(input: object): FieldFault[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
-      ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}` }]
+      ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}`, value: input.maxFileSizeMb }]
       : []
   }
 

@@ -7,7 +7,7 @@ import { plainLine, withoutInvisible } from '../plain-text.js'
 type Judge = (value: unknown) => boolean
 
 interface FieldRules {
-  rules: { judge: Judge; message: string }[]
+  rules: { judge: Judge; message: string; isRange?: boolean }[]
   clean?: (value: unknown) => unknown
   isLeftOut: (value: unknown) => boolean
 }
@@ -57,12 +57,13 @@ export const Text = (min: number, max: number): PropertyDecorator =>
 const isWithin = (count: number, min: number, max: number): boolean => count >= min && count <= max
 
 /** A whole number from `min` to `max`. */
-export const Whole = (min: number, max: number): PropertyDecorator =>
-  Rule(
-    (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
-    `must be between ${min} and ${max}`,
-    { minimum: min, maximum: max },
-  )
+export const Whole =
+  (min: number, max: number): PropertyDecorator =>
+  (target, key) => {
+    const judge = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max
+    Rule(judge, `must be between ${min} and ${max}`, { minimum: min, maximum: max })(target, key)
+    rulesOf(target, key).rules[0]!.isRange = true
+  }
 
 /** True or false. */
 export const Flag = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
@@ -117,29 +118,49 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fau
   // A lone scalar has no rules of its own; the input object beside it tells all faults.
   if (!isObject(value)) return
   const prefix = typeof type === 'function' && type.name.endsWith('Input') ? 'input.' : ''
-  const found = [...faultsOf(value), ...faultsOfSettings(value)].map(({ field, message }) => ({
-    field: `${prefix}${field}`,
-    message,
-  }))
-  const faults = [...call.inputFaults]
-  for (const fault of found) {
-    const field = call.spelling(fault.field)
-    if (!faults.some((known) => known.field === field)) faults.push({ field, message: fault.message })
+  const spelled = (field: string) => call.spelling(`${prefix}${field}`)
+  const faults = call.inputFaults.map((fault) => withRange(fault, value, spelled))
+  for (const fault of [...faultsOf(value), ...faultsOfSettings(value)]) {
+    const field = spelled(fault.field)
+    if (!faults.some((known) => known.field === field)) faults.push({ ...fault, field })
   }
   if (faults.length > 0) throw badUserInput(faults)
+}
+
+/** For a value that is no number of the field's type (too long, negative, a fraction, text): states the field's own range. */
+function withRange(fault: FieldFault, input: object, spelled: (field: string) => string): FieldFault {
+  if (fault.value === undefined) return fault
+  for (const [field, { rules }] of declaredFor(input)) {
+    const range = spelled(field) === fault.field && rules.find(({ isRange }) => isRange)
+    if (range)
+      return { ...fault, message: isWholeText(fault.value) ? range.message : range.message.replace('be', 'be a whole number') }
+  }
+  return fault
+}
+
+const isWholeText = (value: string | number): boolean => /^-?\d+$/.test(String(value))
+
+/** The rules of the object's class and of the classes that it extends. */
+function* declaredFor(value: object): Generator<[string, FieldRules]> {
+  for (let type = Object.getPrototypeOf(value); type && type !== Object.prototype; type = Object.getPrototypeOf(type))
+    yield* declared.get(type) ?? []
 }
 
 /** The first fault of each field, by the rules of its class and of those that it extends; cleans what is to be cleaned. */
 export function faultsOf(value: object): FieldFault[] {
   const faults: FieldFault[] = []
   const object = value as Record<string, unknown>
-  for (let type = Object.getPrototypeOf(value); type && type !== Object.prototype; type = Object.getPrototypeOf(type))
-    for (const [field, { rules, clean, isLeftOut }] of declared.get(type) ?? []) {
-      if (isLeftOut(object[field])) continue
-      if (clean) object[field] = clean(object[field])
-      const broken = rules.find(({ judge }) => !judge(object[field]))
-      if (broken && !faults.some((known) => known.field === field)) faults.push({ field, message: broken.message })
-    }
+  for (const [field, { rules, clean, isLeftOut }] of declaredFor(value)) {
+    if (isLeftOut(object[field])) continue
+    if (clean) object[field] = clean(object[field])
+    const broken = rules.find(({ judge }) => !judge(object[field]))
+    if (!broken || faults.some((known) => known.field === field)) continue
+    faults.push({
+      field,
+      message: broken.message,
+      ...(broken.isRange && typeof object[field] === 'number' && { value: object[field] }),
+    })
+  }
   for (const [field, member] of Object.entries(value))
     if (isObject(member) && declared.has(Object.getPrototypeOf(member)))
       faults.push(...faultsOf(member).map((fault) => ({ ...fault, field: `${field}.${fault.field}` })))

@@ -85,19 +85,24 @@ export function coerceVariables(
       variables[name] = result.value
       continue
     }
-    faults.push(
-      ...('faults' in result ? result.faults : [{ field: '', message: result.fault }]).map((fault) => within(name, fault)),
-    )
+    faults.push(...faultsIn(result).map((fault) => within(name, fault)))
     if (isNonNullType(type)) variables[name] = standIn(type)
   }
   return { variables, faults }
 }
 
-type Coerced = { value: unknown } | { fault: string } | { faults: FieldFault[] }
+/** `fault` is the fault of this value; `rejected` is a value in the place of a number. */
+type Coerced = { value: unknown } | { fault: string; rejected?: string | number | undefined } | { faults: FieldFault[] }
 
-const within = (name: string, { field, message }: FieldFault): FieldFault => ({
+const faultsIn = (result: Exclude<Coerced, { value: unknown }>): FieldFault[] => {
+  if ('faults' in result) return result.faults
+  const { fault: message, rejected } = result
+  return [{ field: '', message, ...(rejected !== undefined && { value: rejected }) }]
+}
+
+const within = (name: string, { field, ...fault }: FieldFault): FieldFault => ({
   field: field ? `${name}.${field}` : name,
-  message,
+  ...fault,
 })
 
 function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
@@ -124,10 +129,7 @@ function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
     if (!Object.hasOwn(value, name) || member === undefined) continue
     const result = member === null ? { value: null } : coerce(getNullableType(field.type), { value: member, from: 'json' })
     if ('value' in result) members[field.name] = result.value
-    else
-      faults.push(
-        ...('faults' in result ? result.faults : [{ field: '', message: result.fault }]).map((fault) => within(name, fault)),
-      )
+    else faults.push(...faultsIn(result).map((fault) => within(name, fault)))
   }
   return faults.length > 0 ? { faults } : { value: members }
 }
@@ -141,19 +143,22 @@ function coerceList(item: GraphQLInputType, value: unknown): Coerced {
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 
+const rejectedNumber = (value: unknown): string | number | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? value : undefined
+
 const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
   Int: (value, from) => {
     // Contract §4: decimal integers; an empty, fractional, signed or overlong one is a fault.
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
     return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
       ? { value: number }
-      : { fault: 'must be a whole number of at most 2147483647' }
+      : { fault: 'must be a whole number of at most 2147483647', rejected: rejectedNumber(value) }
   },
   Long: (value, from) => {
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN) : value
     return Number.isSafeInteger(number)
       ? { value: number }
-      : { fault: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}` }
+      : { fault: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`, rejected: rejectedNumber(value) }
   },
   Boolean: (value, from) => {
     const known = from === 'text' ? { true: true, false: false }[String(value)] : value

@@ -362,3 +362,54 @@ test('a query parameter that no endpoint takes is refused, with the nearest that
   const member = await tenant.admin.post('/api-keys', { name: 'x', scope: ['upload'] })
   expect(member.body.message).toContain("did you mean 'scopes'?")
 })
+
+describe('an invalid number in a query', () => {
+  const invalid: [text: string, message: string, detail: string][] = [
+    ['0', '0', 'must be between 1 and MAX'],
+    ['99999', '99999', 'must be between 1 and MAX'],
+    ['-5', '-5', 'must be between 1 and MAX'],
+    ['99999999999999999999', '99999999999999999999', 'must be between 1 and MAX'],
+    ['1.5', '1.5', 'must be a whole number between 1 and MAX'],
+    ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
+    ['', '""', 'must be a whole number between 1 and MAX'],
+  ]
+  test('of any list is named with its value and its true range', async () => {
+    const { paths } = (await world.stranger.raw('/api/v1/openapi.json')).body
+    const lists: [path: string, parameter: string, max: number][] = []
+    for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))
+      for (const { name } of get?.parameters ?? []) {
+        const max = ({ page_size: 100, limit: 1000, days: 365 } as Record<string, number>)[name]
+        if (max) lists.push([path.replace('/api/v1', '').replaceAll(/\{\w+\}/g, 'file'), name, max])
+      }
+    expect(lists.length).toBeGreaterThan(15)
+    for (const [path, name, max] of lists)
+      for (const [value, shown, detail] of invalid) {
+        const answer = await tenant.admin.get(`${path}?${name}=${value}`)
+        const range = detail.replace('MAX', String(max))
+        expect({ path, value, ...answer.body.error }).toEqual({
+          path,
+          value,
+          code: 'bad_user_input',
+          details: { fields: [{ field: name, message: range }] },
+        })
+        expect(answer.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
+      }
+  })
+  test('is named in GraphQL and for a stream of events, too', async () => {
+    const refused = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
+    expect(refused.body.errors[0]).toMatchObject({
+      message: '`pageSize` is 500. It must be between 1 and 100.',
+      extensions: { code: 'BAD_USER_INPUT', details: { fields: [{ field: 'pageSize', message: 'must be between 1 and 100' }] } },
+    })
+    const stream = await tenant.admin.get('/events?limit=-1&after=x', { accept: 'text/event-stream' })
+    expect(stream.body.message).toBe(
+      `\`after\` is "x". It must be a whole number between 0 and ${Number.MAX_SAFE_INTEGER}. \`limit\` is -1. It must be between 1 and 1000.`,
+    )
+  })
+  test('is named beside other invalid fields', async () => {
+    const { message } = (await tenant.admin.get('/files?page_size=500&pgae=1&page=-1')).body
+    expect(message).toBe(
+      "pgae: is not a query parameter of this endpoint; did you mean 'page'?; `page` is -1. It must be between 1 and 2147483647. `page_size` is 500. It must be between 1 and 100.",
+    )
+  })
+})
