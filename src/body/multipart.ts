@@ -7,6 +7,7 @@ import type { Follow } from './content.js'
 import type { Spooled } from './intake.js'
 import { refuseEncoding, unsupported } from './json.js'
 import { PartChunks } from './part-chunks.js'
+import { decodeFilename, PartHeaders } from './part-headers.js'
 import type { Spool } from './spool.js'
 import { watchBody } from './watch-body.js'
 
@@ -39,6 +40,7 @@ export class Multipart {
   readonly #request: IncomingMessage
   readonly #options: MultipartOptions
   readonly #parser: busboy.Busboy
+  readonly #headers: PartHeaders
   /** What ends a part; undefined where only the parser knows. */
   readonly #boundary: Buffer | undefined
   #file: PartChunks | undefined
@@ -52,6 +54,7 @@ export class Multipart {
     this.#request = request
     this.#options = options
     this.#parser = this.#open()
+    this.#headers = new PartHeaders(this.#parser)
     this.#boundary = boundaryOf(request.headers['content-type'] ?? '')
   }
 
@@ -65,10 +68,11 @@ export class Multipart {
     this.#parser.on('field', (name, value, { valueTruncated }) =>
       this.#stopWhereThrown(() => this.#options.onField(name, value, valueTruncated)),
     )
-    this.#parser.on('file', (name, stream, { filename }) => {
+    this.#parser.on('file', (name, stream, { filename: encoded = '' }) => {
+      const filename = this.#headers.isNameExtended ? encoded : decodeFilename(encoded)
       const chunks = this.#chunksOf(stream)
       this.#file = chunks
-      this.#stopWhereThrown(() => this.#options.onFile(this.#part(name, filename ?? '', chunks)))
+      this.#stopWhereThrown(() => this.#options.onFile(this.#part(name, filename, chunks)))
     })
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#stopWhereThrown(() => this.#options.onTooMany()))

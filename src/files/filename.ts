@@ -4,13 +4,15 @@ import { withoutInvisible } from '../plain-text.js'
 const longestBytes = 255
 
 /**
- * The name that is kept (contract §4): the client's, NFC-normalised, its last path segment only, without control characters
- * (nor those that turn the direction of text around), at most 255 bytes. Throws 400 where nothing of a name is left.
+ * The stored name (contract, section 4): the last path segment of the client's name, without control characters and characters
+ * that change the direction of text, NFC-normalized, at most 255 bytes. Throws 400 if no name is left.
  */
-export function cleanFilename(given: string): string {
-  const segment = given.toWellFormed().normalize('NFC').split(/[/\\]/).at(-1)!
+export function cleanFilename(name: string): string {
+  const segment = name.toWellFormed().split(/[/\\]/).at(-1)!
+  // Normalized last: a removed character may have separated a letter from its accent.
   const clean = withoutInvisible(segment)
     .replace(/[\p{Cc}\u2028\u2029\ufffd]/gu, '')
+    .normalize('NFC')
     .trim()
   if (clean === '' || clean === '.' || clean === '..') throw badUserInput([{ field: 'file', message: 'must have a file name' }])
   return shortened(clean)

@@ -8,6 +8,8 @@ const kept: [string, string][] = [
   ['C:\\dir/mixed\\name.pdf', 'name.pdf'],
   ['  spaced name.txt ', 'spaced name.txt'],
   ['e\u0301.txt', '\u00e9.txt'],
+  ['e\0\u0301.txt', '\u00e9.txt'],
+  ['e\u200b\u0301.txt', '\u00e9.txt'],
   ['a\r\nSet-Cookie: x.txt', 'aSet-Cookie: x.txt'],
   ['a\0b.txt', 'ab.txt'],
   ['inv\u202egpj.exe', 'invgpj.exe'],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import busboy from 'busboy'
 import { type FilePart, Multipart } from '../../src/body/multipart.js'
 import { Spool } from '../../src/body/spool.js'
@@ -150,4 +150,50 @@ test('however a form comes, its parts are those that the parser finds by itself'
     }
   }
   expect(whole).toBeGreaterThan(200)
+})
+
+describe('the name of a file', () => {
+  const named = async (disposition: Buffer | string, chunkBytes: number) => {
+    const bytes = Buffer.concat([
+      Buffer.from('--b\r\nContent-Disposition: form-data; name="file"; '),
+      Buffer.from(disposition),
+      Buffer.from('\r\nContent-Type: text/plain\r\n\r\n\rcontent\n\r\n--b\r\n'),
+      Buffer.from('Content-Disposition: form-data; name="context"\r\n\r\nnotes\r\n--b--\r\n'),
+    ])
+    const chunks: Buffer[] = []
+    for (let at = 0; at < bytes.length; at += chunkBytes) chunks.push(bytes.subarray(at, at + chunkBytes))
+    const seen = await read('multipart/form-data; boundary=b', chunks)
+    if (seen.at(-1)?.[0] === 'broken') return 'broken'
+    expect(seen[1]).toEqual(['field', 'context', 'notes'])
+    expect(seen[0]!.slice(1)).toEqual(['file', '\rcontent\n'])
+    return seen[0]![0].slice('file '.length)
+  }
+  const controls = String.fromCharCode(...Array.from({ length: 32 }, (_, code) => code), 0x7f)
+  test.each<[string, string, string]>([
+    ['has its control characters replaced', `filename="${controls}.txt"`, `${'\t'.repeat(controls.length)}.txt`],
+    ['may contain a lone CR or LF', 'filename="a\rb\nc\n\rd\r\re.txt"', 'a\tb\tc\t\td\t\te.txt'],
+    ['may end with them', 'filename="a.txt\r\0\n"', 'a.txt\t\t\t'],
+    ['has the three escapes of the HTML standard decoded', 'filename="%22a%22%0D%0A.txt"', '"a"\r\n.txt'],
+    ['has no other escape decoded', 'filename="%41%0a%2522%00%5C%2F%u0022%2.txt"', '%41%0a%2522%00%5C%2F%u0022%2.txt'],
+    ['may have quotes that are escaped by a backslash', 'filename="a\\"b\\\\.txt"', 'a"b\\.txt'],
+    ['may be without quotes', 'filename=a%22.txt', 'a".txt'],
+    ['is decoded once if it is extended', "filename*=UTF-8''a%2522%0A%22.txt", 'a%22\n".txt'],
+    ['is the extended one of two', `filename="a%22.txt"; filename*=utf-8''b%2522.txt`, 'b%22.txt'],
+    ['may contain what looks like an extended one', 'filename="%22; filename*=x.txt"', '"; filename*=x.txt'],
+  ])('%s', async (_what, disposition, expected) => {
+    for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++) expect(await named(disposition, chunkBytes)).toBe(expected)
+    expect(await named(disposition, 1000)).toBe(expected)
+  })
+  test('cannot contain a line break that is not escaped, nor control characters outside of its quotes', async () => {
+    for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++)
+      for (const disposition of [
+        'filename="a\r\nX: b.txt"',
+        'filename="a.txt"\r\n\0: b',
+        'filename=a\0.txt',
+        'filename="a.txt"\n',
+      ])
+        expect({ disposition, name: await named(disposition, chunkBytes).catch(() => 'skipped') }).not.toMatchObject({
+          name: expect.stringContaining('a'),
+        })
+  })
 })

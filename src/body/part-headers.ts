@@ -1,0 +1,97 @@
+import type { Busboy } from 'busboy'
+
+/** How busboy 1.6.0 reads the header of a part (lib/types/multipart.js): one parser for all parts of a form. */
+interface HeaderParser {
+  /** Returns the position behind the header, `end` if more of it is to come, and -1 if it is malformed. */
+  push(chunk: Buffer, start: number, end: number): number
+  cb(header: Record<string, string[] | undefined>): void
+}
+
+const tab = 0x09
+const lf = 0x0a
+const cr = 0x0d
+const quote = 0x22
+const backslash = 0x5c
+
+/**
+ * busboy rejects a form if the header of a part has a control character. The contract (section 4) strips them from file names
+ * instead: inside quotes each one reaches busboy as a tab, which it accepts and `cleanFilename` strips. CR LF still ends a line.
+ */
+export class PartHeaders {
+  /** The name of the current part's file is percent-encoded (`filename*`, RFC 5987), and was decoded by busboy. */
+  isNameExtended = false
+  #parser: HeaderParser | null = null
+  #push!: HeaderParser['push']
+  #isComplete = false
+  #isQuoted = false
+  #isEscaped = false
+  /** The last byte was a CR inside quotes. The next one tells whether it begins a line break. */
+  #heldCr = false
+
+  constructor(parser: Busboy) {
+    let current: HeaderParser | null = null
+    Object.defineProperty(parser, '_hparser', {
+      get: () => current,
+      set: (headers: HeaderParser | null) => {
+        current = headers
+        if (headers && headers !== this.#parser) this.#attach(headers)
+      },
+    })
+  }
+
+  #attach(headers: HeaderParser): void {
+    this.#parser = headers
+    this.#push = headers.push.bind(headers)
+    const onHeader = headers.cb
+    headers.cb = (header) => {
+      this.#isComplete = true
+      const disposition = header['content-disposition']?.[0] ?? ''
+      this.isNameExtended = /;[ \t]*filename\*=/i.test(disposition.replace(/"(\\.|[^"\\])*"/g, '""'))
+      onHeader(header)
+    }
+    headers.push = (chunk, start, end) => this.#read(chunk, start, end)
+  }
+
+  #read(chunk: Buffer, start: number, end: number): number {
+    this.#isComplete = false
+    // What follows the header need not be copied.
+    const found = chunk.subarray(start, end).indexOf('\r\n\r\n')
+    const stop = found < 0 ? end : start + found + 4
+    const bytes = Buffer.from(chunk.subarray(start, stop))
+    if (this.#heldCr) {
+      this.#heldCr = false
+      this.#isQuoted = bytes[0] !== lf
+      if (this.#push(Buffer.of(this.#isQuoted ? tab : cr), 0, 1) < 0) return this.#ended(-1)
+    }
+    this.#replaceControls(bytes)
+    const read = this.#push(bytes, 0, bytes.length - (this.#heldCr ? 1 : 0))
+    if (read < 0) return this.#ended(-1)
+    if (this.#isComplete) return this.#ended(start + read)
+    return stop < end ? this.#read(chunk, stop, end) : end
+  }
+
+  #replaceControls(bytes: Buffer): void {
+    for (const [at, byte] of bytes.entries()) {
+      if (!this.#isQuoted) {
+        this.#isQuoted = byte === quote
+        continue
+      }
+      if (byte === cr && at + 1 === bytes.length) this.#heldCr = true
+      else if (byte === cr && bytes[at + 1] === lf) this.#isQuoted = false
+      else if (byte < 0x20 || byte === 0x7f) bytes[at] = tab
+      else if (byte === quote && !this.#isEscaped) this.#isQuoted = false
+      this.#isEscaped = byte === backslash && !this.#isEscaped
+    }
+  }
+
+  #ended(position: number): number {
+    this.#heldCr = false
+    this.#isQuoted = false
+    this.#isEscaped = false
+    return position
+  }
+}
+
+/** The three escapes of the HTML standard ("multipart/form-data encoding algorithm"), and no others. */
+export const decodeFilename = (filename: string): string =>
+  filename.replace(/%(22|0D|0A)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { dataOf, itemsOf, refusal } from '../support/answers.js'
+import { multipart, type Part } from '../support/multipart.js'
+import { Tus } from '../support/tus.js'
+import { type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let caller: Caller
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+  caller = tenant.admin
+})
+afterAll(() => world.close())
+
+const send = (path: string, parts: Part[], more: Record<string, string> = {}) => {
+  const { body, headers } = multipart(parts)
+  return caller.raw(path, { method: 'POST', headers: { ...headers, ...more }, body: body as never })
+}
+const fileNamed = (disposition: string): Part => ({
+  disposition: `form-data; name="file"; ${disposition}`,
+  content: 'text',
+  headers: ['Content-Type: text/plain'],
+})
+const rest = (endpoint: 'upload' | 'validate', disposition: string) =>
+  send(`/api/v1/files/${endpoint}`, [{ name: 'context', content: 'notes' }, fileNamed(disposition)])
+const graphql = (query: string, disposition: string) =>
+  send(
+    '/graphql',
+    [
+      { name: 'operations', content: JSON.stringify({ query, variables: { file: null } }) },
+      { name: 'map', content: '{"file":["variables.file"]}' },
+      fileNamed(disposition),
+    ],
+    { 'apollo-require-preflight': 'true' },
+  )
+const uploadFile = 'mutation ($file: Upload!) { uploadFile(file: $file, context: "notes") { originalFilename } }'
+const validateFile = 'mutation ($file: Upload!) { validateFile(file: $file, context: "notes") { outcome } }'
+
+const family = '\u{1F468}\u200d\u{1F469}\u200d\u{1F467}'
+const names: [what: string, disposition: string, stored: string][] = [
+  ['control characters', 'filename="a\0\u0001\u001b\t\u007fb.txt"', 'ab.txt'],
+  ['a control character in the extension', 'filename="a.t\u0007xt"', 'a.txt'],
+  ['a lone CR and a lone LF', 'filename="a\rb\nc.txt"', 'abc.txt'],
+  ['the escapes of a browser', 'filename="say %22hi%22%0D%0A.txt"', 'say "hi".txt'],
+  ['other escapes', 'filename="100%25%0a%41.txt"', '100%25%0a%41.txt'],
+  ['quotes escaped by a backslash', 'filename="say \\"hi\\".txt"', 'say "hi".txt'],
+  ['a path of Windows', 'filename="C:\\Users\\me\\a.txt"', 'a.txt'],
+  ['an extended name (RFC 5987)', "filename*=UTF-8''na%C3%AFve%2522%00.txt", 'naïve%22.txt'],
+  ['direction marks', 'filename="a\u202etxt.exe\u202c\u2066.txt"', 'atxt.exe.txt'],
+  ['a letter and its accent, apart', 'filename="cafe\0\u0301.txt"', 'café.txt'],
+  ['emoji of more than 255 bytes', `filename="${family.repeat(20)}.txt"`, `${[...family.repeat(20)].slice(0, 69).join('')}.txt`],
+]
+
+test.each(names)('stores a name with %s, cleaned, by REST and GraphQL', async (_what, disposition, stored) => {
+  const uploaded = dataOf(await rest('upload', disposition), { status: 201, message: true, timestamp: false })
+  expect(uploaded.original_filename).toBe(stored)
+  expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
+  expect(dataOf(await rest('validate', disposition)).outcome).toBe('accepted')
+  expect((await graphql(uploadFile, disposition)).body).toEqual({ data: { uploadFile: { originalFilename: stored } } })
+  expect((await graphql(validateFile, disposition)).body).toEqual({ data: { validateFile: { outcome: 'accepted' } } })
+
+  const [listed] = itemsOf(await caller.get(`/files?name_prefix=${encodeURIComponent(stored)}`))
+  expect(listed.original_filename).toBe(stored)
+  const { download_url: url } = dataOf(await caller.get(`/files/${uploaded.file_id}`), { timestamp: false })
+  const disposed = (await fetch(url)).headers.get('content-disposition')!
+  const extended = /filename\*=UTF-8''([^;]+)/.exec(disposed)?.[1]
+  const plain = /filename="((?:\\.|[^"\\])*)"/.exec(disposed)?.[1]?.replace(/\\(.)/g, '$1')
+  expect(extended ? decodeURIComponent(extended) : plain).toBe(stored)
+})
+
+test('rejects a name of which nothing is left with 400', async () => {
+  for (const disposition of ['filename="\0\u001f"', 'filename="%0D%0A"', 'filename="a.txt\\\\"', 'filename="..\u0001"'])
+    for (const answer of [await rest('upload', disposition), await rest('validate', disposition)])
+      expect(refusal(answer)).toEqual([400, 'bad_user_input'])
+})
+
+test('does not decode escapes in the metadata of a resumable upload, which is not escaped', async () => {
+  const tus = new Tus(caller)
+  const { headers } = await tus.create('notes', 'say%22hi%0D\u0007"\r\n.txt', 4, {}, Buffer.from('text'))
+  const fileId = headers.get('assay-file-id')
+  expect(dataOf(await caller.get(`/files/${fileId}/metadata`)).original_filename).toBe('say%22hi%0D".txt')
+})
