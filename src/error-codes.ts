@@ -34,7 +34,7 @@ const rows = {
   database_unavailable: {
     status: 503,
     meaning:
-      'the database cannot be reached; look before you repeat what changes something, or repeat it with its Idempotency-Key.',
+      'the database is unavailable and nothing was stored. If `details.outcome` is `unknown`, the connection was lost during the commit: repeat the request with the same Idempotency-Key, or check first.',
   },
   overloaded: { status: 503, meaning: 'too much waits already; try again.' },
 } as const satisfies Record<string, ErrorCodeRow>

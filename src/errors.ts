@@ -114,6 +114,14 @@ export const storageUnavailable = unavailable('storage_unavailable')
 export const databaseUnavailable = unavailable('database_unavailable')
 export const overloaded = unavailable('overloaded')
 
+/** The connection was lost during the commit (contract, section 1). Any other 503 means that nothing was stored. */
+export const outcomeUnknown = (cause: unknown) =>
+  new AssayError(
+    'database_unavailable',
+    'The database connection was lost during the commit, and it is not known whether the change was stored. Repeat the request with the same Idempotency-Key, or check before you repeat it.',
+    { retryAfter: 5, cause, details: { outcome: 'unknown' } },
+  )
+
 /** A caller's value inside a message: short, and without control characters. */
 export function shown(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')

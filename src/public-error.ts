@@ -5,8 +5,7 @@ import { AssayError, databaseUnavailable, httpStatus, type PublicError } from '.
 export function publicError(error: unknown): PublicError {
   const known = findAssayError(error)
   if (known) return known
-  if (isDatabaseOutage(error))
-    return databaseUnavailable('The database cannot be reached at the moment; look before you repeat what changes something.')
+  if (isDatabaseOutage(error)) return databaseUnavailable('The database is unavailable. Retry later.')
   return { code: 'internal_server_error', message: 'An unexpected fault; it was logged under this request id.', details: {} }
 }
 

@@ -1,6 +1,6 @@
 import { type Actor, requireScope } from '../auth/actor.js'
 import { type RateState, rateLimitHeaders } from '../auth/rate-limits.js'
-import { AssayError, forbidden, httpStatus, type PublicError } from '../errors.js'
+import { AssayError, forbidden, httpStatus, outcomeUnknown, type PublicError } from '../errors.js'
 import type { Entry } from '../ledger/entry.js'
 import { publicError } from '../public-error.js'
 import type { Attempt } from './attempt.js'
@@ -44,11 +44,14 @@ export class Admission {
     try {
       await this.#admit(call, endpoint, isCounted)
       result = await work(attempt)
-    } catch (error) {
+    } catch (caught) {
+      const error = withOutcome(attempt, caught)
       await this.failed(attempt, endpoint, error)
       throw error
     }
-    await this.succeeded(attempt)
+    await this.succeeded(attempt).catch((error) => {
+      throw withOutcome(attempt, error)
+    })
     return result
   }
 
@@ -119,6 +122,11 @@ export class Admission {
     call.answerHeaders['Retry-After'] = String(state.resetSeconds)
     throw state.refusal
   }
+}
+
+/** A 503 states that nothing was stored (contract, section 1), which is wrong if it comes after the commit. */
+function withOutcome({ isCommitted }: Attempt, error: unknown): unknown {
+  return isCommitted && httpStatus[publicError(error).code] === 503 ? outcomeUnknown(error) : error
 }
 
 /** Throws the 403 for what a credential may not do. */

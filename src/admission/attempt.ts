@@ -9,6 +9,7 @@ export class Attempt {
   readonly operation: Operation | null
   #fileId: string | null = null
   #context: { contextId: string; contextKey: string } | null = null
+  #isCommitted = false
   #settled = false
 
   constructor(call: Call, operation: Operation | null) {
@@ -27,6 +28,15 @@ export class Attempt {
 
   get contextId(): string | null {
     return this.#context?.contextId ?? null
+  }
+
+  /** What the request changes is committed, although its call is not logged yet. */
+  markCommitted(): void {
+    this.#isCommitted = true
+  }
+
+  get isCommitted(): boolean {
+    return this.#isCommitted
   }
 
   get settled(): boolean {

@@ -200,9 +200,12 @@ export class FileService {
           const file = found.get(fileId)
           if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
           await this.#ledger.commit({ deletion: { actor, file: unlessQuarantined(file) } })
+          attempt.markCommitted()
           return { fileId, deleted: true, error: null }
         } catch (error) {
-          const { code, message } = publicError(error)
+          const { code, message, details } = publicError(error)
+          // The results of the other files cannot be trusted either: they were part of the same commit.
+          if (details.outcome === 'unknown') throw error
           return { fileId, deleted: false, error: { code, message } }
         }
       }),

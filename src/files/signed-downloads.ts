@@ -1,5 +1,6 @@
 import { suspendedTenant } from '../auth/authenticate.js'
 import type { Queries } from '../db/client.js'
+import { committed } from '../db/lost-commit.js'
 import { TenantBatches } from '../db/tenant-batches.js'
 import { unseen } from '../db/unseen.js'
 import { forbidden, quarantined } from '../errors.js'
@@ -37,9 +38,11 @@ export class SignedDownloads {
   async spend({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
-    const { rowCount } = await this.#database.query(
-      'INSERT INTO spent_downloads (tenant_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-      [tenantId, nonce, expires],
+    const { rowCount } = await committed(
+      this.#database.query(
+        'INSERT INTO spent_downloads (tenant_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+        [tenantId, nonce, expires],
+      ),
     )
     if (rowCount === 0) throw forbidden('This download URL was of use once, and was used; ask for a new one.')
   }

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
-import { overloaded } from '../errors.js'
+import { outcomeUnknown, overloaded } from '../errors.js'
 import { appendStatement, type Reading } from './append.js'
-import { commitGroup, inDoubt, isRefusal, LockedOut, unavailable, type Waiting } from './commit-group.js'
+import { commitGroup, isRefusal, LockedOut, unavailable, type Waiting } from './commit-group.js'
 import type { Entry } from './entry.js'
 import type { Statement } from './statement.js'
 import { slowCommitMs, Turns } from './turns.js'
@@ -105,7 +105,7 @@ export class AppendLane {
       answered = await this.#write(client, group)
     } catch (error) {
       broken = error as Error
-      const told = client && !(error instanceof LockedOut) ? inDoubt(error) : unavailable(error)
+      const told = client && !(error instanceof LockedOut) ? outcomeUnknown(error) : unavailable(error)
       for (const waiting of group) waiting.reject(told)
     } finally {
       client?.release(broken)

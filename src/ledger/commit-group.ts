@@ -70,11 +70,4 @@ export function isRefusal(error: unknown): boolean {
 export const unavailable = (error: unknown) =>
   error instanceof AssayError || sqlFault(error) === 'unreachable'
     ? error
-    : databaseUnavailable('The database did not take this call; try again in a moment.', error)
-
-/** Nothing is tried again that could then be there twice. */
-export const inDoubt = (error: unknown) =>
-  databaseUnavailable(
-    'The database was lost while it recorded this call, and it is not known whether it did; look before you repeat it.',
-    error,
-  )
+    : databaseUnavailable('The database did not store this call. Retry later.', error)

@@ -1,6 +1,7 @@
 import type { Database } from '../db/client.js'
 import type { Prisma } from '../db/generated/client.js'
 import { sqlFault } from '../db/sql-errors.js'
+import { outcomeUnknown } from '../errors.js'
 import { traced } from '../tracing/tracing.js'
 import type { Reading } from './append.js'
 import { AppendLane } from './append-lane.js'
@@ -130,22 +131,26 @@ export class Ledger {
 
   async #change<T>(tenantId: string, work: Work<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
+      let isCommitting = false
       try {
         return await this.#prisma.$transaction(
           async (tx) => {
             await tx.$queryRaw`SELECT 1 FROM tenant_heads WHERE tenant_id = ${tenantId} FOR UPDATE`
             const { result, entry } = await work(tx)
             const entries = [entry].flat()
-            if (entries.length === 0) return result
+            isCommitting = entries.length === 0
+            if (isCommitting) return result
             const { text, values } = moveStatement(tenantId, entries)
             const [moved] = await tx.$queryRawUnsafe<{ refusals: Refusal[] }[]>(text, ...values)
             const [refusal] = moved!.refusals
             if (refusal) throw refusalOf(refusal, entries[refusal.n]!)
+            isCommitting = true
             return result
           },
           { maxWait: 5_000, timeout: 10_000 },
         )
       } catch (error) {
+        if (isCommitting && sqlFault(error) === 'unreachable') throw outcomeUnknown(error)
         if (sqlFault(error) !== 'contention' || attempt === mostAttempts) throw error
       }
     }

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { sqlFault } from '../db/sql-errors.js'
-import { databaseUnavailable, overloaded } from '../errors.js'
+import { databaseUnavailable, outcomeUnknown, overloaded } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
-import { commitGroup, inDoubt, LockedOut, unavailable, type Waiting } from './commit-group.js'
+import { commitGroup, LockedOut, unavailable, type Waiting } from './commit-group.js'
 import { moveStatement } from './move.js'
 import type { Refusal } from './refusals.js'
 import { moveGroups } from './tenant-moves.js'
@@ -166,7 +166,7 @@ export class MoveLanes {
       for (const [lane, group] of groups) answered.push(...(await this.#moveFaulty(client, lane, group)))
     } catch (error) {
       broken = error as Error
-      const told = client ? inDoubt(error) : unavailable(error)
+      const told = client ? outcomeUnknown(error) : unavailable(error)
       for (const { reject } of [...groups.values()].flat()) reject(told)
     } finally {
       client?.release(broken)

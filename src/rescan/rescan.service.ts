@@ -1,5 +1,6 @@
 import type { Actor } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
+import { committed } from '../db/lost-commit.js'
 import { notFound, scannerUnavailable } from '../errors.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import type { FileContext } from '../file-contexts/file-context.type.js'
@@ -48,7 +49,7 @@ export class RescanService {
     const context = await this.#contexts.get(actor, contextKey)
     if (context.scanForViruses) {
       const { signatures } = await this.signatures()
-      await this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures])
+      await committed(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
       this.onBegun()
     }
     return this.#progressOf(context)

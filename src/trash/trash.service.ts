@@ -56,6 +56,7 @@ export class TrashService {
       faultPoint('restore.moved')
       return { result: restored.context, entry: { audit: restored.audit } }
     })
+    attempt.markCommitted()
     faultPoint('restore.committed')
     attempt.involve({ fileId, context })
     const file = (await this.#parts.files.byIds(actor.tenantId, [fileId])).get(fileId)
@@ -74,6 +75,7 @@ export class TrashService {
       faultPoint('purge.removed')
       return { result: undefined, entry: { audit } }
     })
+    attempt.markCommitted()
     faultPoint('purge.committed')
     attempt.involve({ fileId })
     this.onPurged()

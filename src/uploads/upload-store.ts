@@ -5,6 +5,7 @@ import type { Actor } from '../auth/actor.js'
 import type { Content } from '../body/content.js'
 import { IncomingFile } from '../body/incoming-file.js'
 import type { Spool } from '../body/spool.js'
+import { committed } from '../db/lost-commit.js'
 import { AssayError, httpStatus, notFound, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { File } from '../files/file.type.js'
@@ -76,7 +77,7 @@ export class UploadStore extends DataStore {
       const { filename, limit } = await this.#parts.uploads.announce(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId: upload.id, filename, contextKey, mostBytes: sizeBytes ?? limit }
-      const row = await this.#parts.rows.create(attempt.actor, facts, this.#lock.token)
+      const row = await committed(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
       // It is one call, which is logged when it ends.
       attempt.leaveOut()
       return row
@@ -149,7 +150,7 @@ export class UploadStore extends DataStore {
   }
 
   override async remove(id: string): Promise<void> {
-    await this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id))
+    await committed(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
   }
 
   async #keep(content: Content, start: number): Promise<void> {

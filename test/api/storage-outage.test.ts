@@ -259,7 +259,9 @@ describe('the database', () => {
   ] as const)('cut off just %s the COMMIT of an upload: the same again makes it one file', async (when, kept) => {
     const before = await held()
     proxy.cutAtMove = when
-    expectOutage(await upload(`commit-${when}`), 'database_unavailable')
+    const lost = await upload(`commit-${when}`)
+    expectOutage(lost, 'database_unavailable')
+    expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
     expect(proxy.cutAtMove).toBeUndefined()
     expect(await held()).toBe(before + kept)
     // As if the time had passed that an upload in doubt keeps its key for.

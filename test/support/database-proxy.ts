@@ -7,6 +7,10 @@ import { freePort } from './free-port.js'
 export class DatabaseProxy {
   /** What to do with the next move that comes by: cut before it is handed on, or before its answer is. */
   cutAtMove: 'before' | 'after' | undefined
+  /** Cuts the connection that has sent `text`, at that statement or at the COMMIT that follows it. */
+  cut: { text: string; at: 'statement' | 'commit'; when: 'before' | 'after' } | undefined
+  /** Names of prepared COMMIT statements. */
+  readonly #commits = new Set<string>()
   readonly #pairs = new Set<{ client: Socket; server: Socket }>()
   #listener: Server | undefined
   #port = 0
@@ -51,9 +55,17 @@ export class DatabaseProxy {
     const pair = { client, server }
     this.#pairs.add(pair)
     let silenced = false
+    let hasText = false
     client.on('data', (bytes) => {
-      const mode = bytes.includes('ledger-groups') ? this.cutAtMove : undefined
+      const prepared = /(\w+)\0COMMIT\0/.exec(bytes.toString('latin1'))?.[1]
+      if (prepared) this.#commits.add(prepared)
+      let mode = bytes.includes('ledger-groups') ? this.cutAtMove : undefined
       if (mode) this.cutAtMove = undefined
+      hasText ||= this.cut !== undefined && bytes.includes(this.cut.text)
+      if (this.cut && hasText && (this.cut.at === 'statement' || this.#isCommit(bytes))) {
+        mode = this.cut.when
+        this.cut = undefined
+      }
       if (mode === 'before') return cut(pair)
       server.write(bytes)
       silenced ||= mode === 'after'
@@ -70,6 +82,10 @@ export class DatabaseProxy {
           this.#pairs.delete(pair)
           cut(pair)
         })
+  }
+
+  #isCommit(bytes: Buffer): boolean {
+    return bytes.includes('COMMIT\0') || [...this.#commits].some((name) => bytes.includes(`\0${name}\0`))
   }
 }
 

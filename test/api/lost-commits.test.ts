@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { overloaded } from '../../src/errors.js'
+import { itemsOf } from '../support/answers.js'
+import { testDatabase } from '../support/database.js'
+import { DatabaseProxy } from '../support/database-proxy.js'
+import { Tus } from '../support/tus.js'
+import { type Answer, type TestTenant, World } from '../support/world.js'
+
+let proxy: DatabaseProxy
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  proxy = await DatabaseProxy.start((await testDatabase()).url)
+  world = await World.open({ DATABASE_URL: proxy.url, SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+  await tenant.admin.patch('/contexts/notes/policy', { trash_days: 7 })
+})
+afterAll(async () => {
+  await world.close()
+  await proxy.down()
+})
+
+const problem = { accept: 'application/problem+json' }
+const upload = async () => (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id as string
+const trashed = async () => {
+  const fileId = await upload()
+  expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
+  return fileId
+}
+const expectUnknown = ({ status, headers, body }: Answer) => {
+  expect({ status, body }).toMatchObject({
+    status: 503,
+    body: {
+      message: expect.stringContaining('Idempotency-Key'),
+      error: { code: 'database_unavailable', details: { outcome: 'unknown' } },
+    },
+  })
+  expect(headers.get('retry-after')).toBe('5')
+}
+
+describe.each(['before', 'after'] as const)(
+  'states that the outcome is unknown if the connection is lost just %s the COMMIT',
+  (when) => {
+    const lose = async (call: () => Promise<Answer>, cut: { text: string; at: 'statement' | 'commit' } | 'move') => {
+      if (cut === 'move') proxy.cutAtMove = when
+      else proxy.cut = { ...cut, when }
+      const answer = await call()
+      expect([proxy.cut, proxy.cutAtMove]).toEqual([undefined, undefined])
+      return answer
+    }
+
+    test('of an upload, a rejection and a deletion', async () => {
+      const fileId = await upload()
+      expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.txt', 'text'), 'move'))
+      expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.exe', 'text'), 'move'))
+      expectUnknown(await lose(() => tenant.admin.delete(`/files/${fileId}`), 'move'))
+      const many = [await upload(), await upload()]
+      expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
+    })
+
+    test('of the creation of a context, an API key, a webhook and a log share', async () => {
+      const name = `lost_${when}`
+      const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+      expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))
+      expectUnknown(await lose(() => tenant.admin.post('/api-keys', { name }), { text: name, at: 'commit' }))
+      const webhook = { url: 'https://8.8.8.8/', types: ['user.*'], description: name }
+      expectUnknown(await lose(() => tenant.admin.post('/webhooks', webhook), { text: name, at: 'commit' }))
+      const created = (await tenant.admin.get('/contexts')).body.data.data.map(
+        (each: { context_key: string }) => each.context_key,
+      )
+      expect(created.includes(name)).toBe(when === 'after')
+      expectUnknown(await lose(() => tenant.admin.post('/log/share', { days: 3 }), { text: 'log_share', at: 'commit' }))
+    })
+
+    test('of a change, a restore and a purge', async () => {
+      const [restored, purged] = [await trashed(), await trashed()]
+      const change = () => tenant.admin.patch('/contexts/notes', { description: `changed ${when}` })
+      expectUnknown(await lose(change, { text: `changed ${when}`, at: 'commit' }))
+      expectUnknown(await lose(() => tenant.admin.post(`/trash/${restored}/restore`), { text: restored, at: 'commit' }))
+      expectUnknown(await lose(() => tenant.admin.delete(`/trash/${purged}`), { text: purged, at: 'commit' }))
+    })
+
+    test('as problem+json and in GraphQL', async () => {
+      const [first, second] = [await upload(), await upload()]
+      const answer = await lose(() => tenant.admin.delete(`/files/${first}`, problem), 'move')
+      expect(answer.headers.get('content-type')).toMatch('application/problem+json')
+      expect(answer.body).toMatchObject({ status: 503, code: 'database_unavailable', details: { outcome: 'unknown' } })
+      const mutation = 'mutation ($fileId: ID!) { deleteFile(fileId: $fileId) { fileId } }'
+      const { body } = await lose(() => tenant.admin.graphql(mutation, { fileId: second }), 'move')
+      expect(body.errors[0].extensions).toMatchObject({ code: 'DATABASE_UNAVAILABLE', details: { outcome: 'unknown' } })
+      const create = 'mutation ($name: String!) { createApiKey(input: { name: $name }) { apiKey } }'
+      const name = `graphql-${when}`
+      const created = await lose(() => tenant.admin.graphql(create, { name }), { text: name, at: 'commit' })
+      expect(created.body.errors[0].extensions).toMatchObject({ code: 'DATABASE_UNAVAILABLE', details: { outcome: 'unknown' } })
+    })
+  },
+)
+
+test('states that the outcome is unknown if the creation of a resumable upload is lost', async () => {
+  const filename = 'lost-creation.txt'
+  proxy.cut = { text: filename, at: 'statement', when: 'after' }
+  expectUnknown(await new Tus(tenant.admin).create('notes', filename, 4))
+})
+
+test('states that the outcome is unknown if the use of a single-use download URL is lost', async () => {
+  const fileId = await upload()
+  const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
+  proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }
+  expectUnknown(await world.stranger.raw(url.slice(world.url.length)))
+  expect((await fetch(url)).status).toBe(403)
+})
+
+test('stores a file once if the upload is repeated with its Idempotency-Key after an unknown outcome', async () => {
+  const before = itemsOf(await tenant.admin.get('/files')).length
+  const headers = { 'idempotency-key': 'again' }
+  proxy.cutAtMove = 'after'
+  expectUnknown(await tenant.admin.upload('notes', 'b.txt', 'text', { headers }))
+  expect((await tenant.admin.upload('notes', 'b.txt', 'text', { headers })).status).toBe(201)
+  expect(itemsOf(await tenant.admin.get('/files'))).toHaveLength(before + 1)
+})
+
+test('does not state that nothing was stored if a change is committed but its call cannot be logged', async () => {
+  const { ledger } = world.app.services
+  const { commit } = ledger
+  const many = [await upload(), await upload()]
+  const fileId = await trashed()
+  ledger.commit = (entry) => (entry.call ? Promise.reject(overloaded('full')) : commit.call(ledger, entry))
+  try {
+    expectUnknown(await tenant.admin.post(`/trash/${fileId}/restore`))
+    expectUnknown(await tenant.admin.post('/files/delete', { file_ids: many }))
+    expectUnknown(await tenant.admin.delete(`/trash/${many[0]}`))
+    // A read changes nothing.
+    expect((await tenant.admin.get('/trash')).body.error).toEqual({ code: 'overloaded', details: {} })
+  } finally {
+    ledger.commit = commit
+  }
+  expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
+})
+
+test('states no outcome if the connection is lost before the COMMIT, or cannot be made: nothing is stored', async () => {
+  const name = 'lost early'
+  proxy.cut = { text: name, at: 'statement', when: 'after' }
+  const answer = await tenant.admin.post('/api-keys', { name })
+  expect([answer.status, answer.body.error]).toEqual([503, { code: 'database_unavailable', details: {} }])
+  await proxy.down()
+  for (const call of [() => tenant.admin.upload('notes', 'c.txt', 'text'), () => tenant.admin.post('/api-keys', { name })])
+    expect((await call()).body.error).toEqual({ code: 'database_unavailable', details: {} })
+  await proxy.up()
+  expect(itemsOf(await tenant.admin.get('/api-keys')).map((key: { name: string }) => key.name)).not.toContain(name)
+})
