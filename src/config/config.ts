@@ -250,8 +250,9 @@ function readBootstrap(read: EnvReader): Config['bootstrap'] {
   return {
     apiKey: read.matching(
       'BOOTSTRAP_API_KEY',
-      /^[\x21-\x7e]{32,200}$/,
-      '32 to 200 visible ASCII characters without spaces',
+      // What a Bearer credential may contain (RFC 6750, section 2.1), without the dot, which marks a token.
+      /^(?=.{32,200}$)[A-Za-z0-9_~+/-]+=*$/,
+      "32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end",
       'secret',
     ),
     adminEmail:

@@ -179,9 +179,14 @@ describe('what is wrong is told in one sentence, with its name and what would be
   test('a BOOTSTRAP_API_KEY of fewer than 32 characters is rejected together with other errors', () => {
     expect(faults({ PORT: 'x', BOOTSTRAP_API_KEY: 'k'.repeat(31) })).toEqual([
       expect.stringMatching(/^PORT is 'x'; /),
-      'BOOTSTRAP_API_KEY is a value of 31 characters; it must be 32 to 200 visible ASCII characters without spaces.',
+      "BOOTSTRAP_API_KEY is a value of 31 characters; it must be 32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end.",
     ])
     expect(faults({ BOOTSTRAP_API_KEY: 'k'.repeat(32) })).toEqual([])
+  })
+
+  test('a BOOTSTRAP_API_KEY that no Authorization header can carry is rejected', () => {
+    for (const character of ['.', '!', '=k']) expect(faults({ BOOTSTRAP_API_KEY: `${'k'.repeat(40)}${character}k` })).toHaveLength(1)
+    expect(faults({ BOOTSTRAP_API_KEY: `${'k/+_~-'.repeat(7)}==` })).toEqual([])
   })
 
   test('a key of 31 or 33 bytes is no MASTER_KEY', () => {
