@@ -13,6 +13,7 @@ const base = [
   'block-reasons',
   'error-codes',
   'errors',
+  'time-limit',
   'tracing',
   'plain-text',
   'units',

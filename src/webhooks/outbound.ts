@@ -84,8 +84,22 @@ export class Outbound {
           lookup: this.#lookup,
           signal,
         },
-        (response) => readShortly(response, () => resolve(response.statusCode!)),
+        (response) => {
+          request.off('close', onClose)
+          signal.removeEventListener('abort', onAbort)
+          readShortly(response, () => resolve(response.statusCode!))
+        },
       )
+      // Without this listener, Node reports a response with status 101 by `close` alone.
+      request.on('upgrade', (response, socket) => {
+        socket.destroy()
+        resolve(response.statusCode!)
+      })
+      const onClose = () => reject(Object.assign(new Error('closed without a response'), { code: 'ECONNRESET' }))
+      request.on('close', onClose)
+      // A timer of the caller's own: `signal` among the options has no effect on a request that has lost its connection.
+      const onAbort = () => reject(signal.reason)
+      signal.addEventListener('abort', onAbort)
       request.on('error', (error: NodeJS.ErrnoException) =>
         request.reusedSocket && closedWhileIdle.has(error.code ?? '') && !signal.aborted
           ? resolve('closed while idle')

@@ -45,11 +45,16 @@ export async function attempt(
   })
   try {
     const status = await outbound.post(url, headers, body, ending.signal)
-    return ended({ responseStatus: status, error: status >= 300 && status < 400 ? 'redirects are not followed' : null })
+    return ended({ responseStatus: status, error: unsupportedStatus(status) })
   } catch (error) {
     return ended({ responseStatus: null, error: wordsFor(error) })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)
   }
+}
+
+function unsupportedStatus(status: number): string | null {
+  if (status === 101) return 'protocol upgrades are not supported'
+  return status >= 300 && status < 400 ? 'redirects are not followed' : null
 }

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Pool } from 'pg'
+import { settlesWithin } from '../time-limit.js'
 import { FewConnections } from './few-connections.js'
 import { type DeliveryParts, deliver } from './webhook-delivery.js'
 import { WebhookPositions } from './webhook-positions.js'
@@ -9,10 +10,13 @@ const lookEveryMs = 500
 const tenantsEveryMs = 2_000
 // A busy tenant's commits share a look.
 const sharedLookMs = 50
-// A webhook has one delivery under way at a time, and a tenant few webhooks: that bounds what one tenant has of them.
-const mostAtOnce = 256
+const maxDeliveries = 256
+// A tenant whose receivers do not answer holds at most a sixteenth of the slots; its other webhooks wait for each other.
+const maxTenantDeliveries = 16
+const tenantWaitSeconds = 1
 const mostConnections = 2
-const closeMs = 3_000
+const finishMs = 3_000
+const maxCloseMs = 6_000
 const errorSeconds = 5
 // While the database is away there is nothing to find.
 const restMs = 2_000
@@ -29,7 +33,7 @@ export class WebhookSender {
   readonly #parts: SenderParts
   readonly #pool: FewConnections
   readonly #positions: WebhookPositions
-  readonly #running = new Map<string, Promise<void>>()
+  readonly #running = new Map<Promise<void>, Turn>()
   readonly #stopping = new AbortController()
   #queue: Promise<WebhookQueue> | undefined
   #tenants: { ids: string[]; at: number } = { ids: [], at: Number.NEGATIVE_INFINITY }
@@ -44,7 +48,7 @@ export class WebhookSender {
     this.#parts = parts
     this.#pool = new FewConnections(parts.pool, mostConnections)
     this.#positions = new WebhookPositions(this.#pool)
-    setMaxListeners(mostAtOnce, this.#stopping.signal)
+    setMaxListeners(maxDeliveries, this.#stopping.signal)
   }
 
   start(): void {
@@ -77,15 +81,21 @@ export class WebhookSender {
     this.wake({ changed: true })
   }
 
+  /** Gives deliveries `finishMs` to finish, then aborts them. Resolves after `maxCloseMs` in any case: another replica repeats the rest. */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)
     clearTimeout(this.#soon)
-    await this.#looking
-    const timer = setTimeout(() => this.#stopping.abort(), closeMs)
-    await Promise.all(this.#running.values())
-    clearTimeout(timer)
+    if (!(await settlesWithin(maxCloseMs, this.#finish())))
+      this.#parts.onError(new Error(`${this.#running.size} webhook deliveries did not end within ${maxCloseMs} ms.`))
     this.#parts.outbound.close()
+  }
+
+  async #finish(): Promise<void> {
+    const timer = setTimeout(() => this.#stopping.abort(), finishMs)
+    await this.#looking
+    await Promise.all(this.#running.keys())
+    clearTimeout(timer)
     if (this.#queue) await this.#queue.then((queue) => queue.close()).catch(this.#parts.onError)
   }
 
@@ -106,10 +116,22 @@ export class WebhookSender {
     const tenants = await this.#tenantsNow()
     if (tenants.length === 0) return
     const queue = await this.#opened()
-    const behind = (await this.#positions.behind(tenants)).filter(({ webhookId }) => !this.#running.has(webhookId))
-    if (behind.length > 0) await queue.add(behind)
-    const free = mostAtOnce - this.#running.size
-    for (const turn of free > 0 ? await queue.take(free) : []) this.#run(queue, turn)
+    const behind = await this.#positions.behind(tenants)
+    const running = new Set(this.#turns().map(({ webhookId }) => webhookId))
+    const waiting = behind.filter(({ webhookId }) => !running.has(webhookId))
+    if (waiting.length > 0) await queue.add(waiting)
+    const free = maxDeliveries - this.#running.size
+    const taken = free > 0 ? await queue.take(free) : []
+    const excess = taken.filter((turn) => {
+      const own = this.#turns().filter(({ tenantId }) => tenantId === turn.tenantId)
+      if (own.length < maxTenantDeliveries) this.#run(queue, turn)
+      return own.length >= maxTenantDeliveries
+    })
+    await Promise.all(excess.map((turn) => queue.putOff(turn, tenantWaitSeconds)))
+  }
+
+  #turns(): Turn[] {
+    return [...this.#running.values()]
   }
 
   async #tenantsNow(): Promise<string[]> {
@@ -127,14 +149,13 @@ export class WebhookSender {
   }
 
   #run(queue: WebhookQueue, turn: Turn): void {
-    const { webhookId } = turn
     const running = this.#deliver(queue, turn)
       .catch(this.#parts.onError)
       .finally(() => {
-        this.#running.delete(webhookId)
+        this.#running.delete(running)
         this.wake()
       })
-    this.#running.set(webhookId, running)
+    this.#running.set(running, turn)
   }
 
   async #deliver(queue: WebhookQueue, turn: Turn): Promise<void> {

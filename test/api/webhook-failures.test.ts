@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { openWebhooks } from '../../src/webhooks/open-webhooks.js'
-import type { WebhookSender } from '../../src/webhooks/webhook-sender.js'
+import type { Outbound } from '../../src/webhooks/outbound.js'
+import { WebhookSender } from '../../src/webhooks/webhook-sender.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -40,6 +41,8 @@ function sender(retrySeconds?: number[], on = world): WebhookSender {
   return webhookSender
 }
 const failures: Error[] = []
+const switchProtocols: WebhookReceiver['reply'] = (_, response) =>
+  void response.socket!.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
 afterEach(() => expect(failures.splice(0)).toEqual([]))
 
 async function hook(to = receiver, admin: Caller = tenant.admin): Promise<string> {
@@ -199,6 +202,32 @@ describe('an attempt that fails', () => {
     expect(other.received).toEqual([])
   })
 
+  test('fails and is logged if the receiver answers 101, and the sender closes', async () => {
+    const used = sender([60])
+    receiver.reply = switchProtocols
+    const id = await hook()
+    await events({})
+    const log = await until(
+      () => deliveries(id),
+      (found) => found.length === 1,
+    )
+    expect(log).toMatchObject([
+      { status: 'pending', attempts: 1, response_status: 101, error: 'protocol upgrades are not supported' },
+    ])
+    expect((await webhook(id)).next_attempt_at).not.toBeNull()
+    await used.close()
+  })
+
+  test('does not occupy the test endpoint if the receiver answers 101', async () => {
+    receiver.reply = switchProtocols
+    const id = await hook()
+    // A tenant can run two tests at the same time.
+    for (let round = 0; round < 3; round++) {
+      const { status, body } = await tenant.admin.post(`/webhooks/${id}/test`)
+      expect([status, body.data.status, body.data.response_status]).toEqual([200, 'failed', 101])
+    }
+  })
+
   test('an answer without an end is not read to it, and what it holds is kept nowhere', async () => {
     sender([60])
     let sent = 0
@@ -238,6 +267,50 @@ describe('an attempt that fails', () => {
     expect(receiver.received).toHaveLength(1)
   })
 })
+
+test('a tenant holds at most 16 delivery slots, and the webhooks of other tenants are delivered', async () => {
+  sender([60])
+  let [open, maxOpen] = [0, 0]
+  receiver.reply = (_, response) => {
+    maxOpen = Math.max(maxOpen, ++open)
+    response.on('close', () => open--)
+  }
+  for (let made = 0; made < 20; made++) await hook()
+  await events({})
+  await receiver.until(() => maxOpen >= 16)
+  const [other, witness] = [await world.tenant(), await receive()]
+  await hook(witness, other.admin)
+  // Each look of the sender takes what is due of both tenants.
+  for (let round = 1; round <= 5; round++) {
+    await appendEvents(world, other.tenantId, [{}])
+    await witness.atLeast(round)
+  }
+  expect(maxOpen).toBe(16)
+}, 120_000)
+
+test('closing the sender does not wait for a delivery that never ends', async () => {
+  const { masterKey, journal } = world.app.services
+  const pending: ((error: Error) => void)[] = []
+  const errors: Error[] = []
+  const stuck = new WebhookSender({
+    masterKey,
+    journal,
+    pool: world.database.pool,
+    outbound: { post: () => new Promise((_, reject) => pending.push(reject)), close: () => {} } as unknown as Outbound,
+    disable: async () => {},
+    onError: (error) => errors.push(error),
+  })
+  await hook()
+  stuck.start()
+  await events({})
+  await until(
+    async () => pending.length,
+    (count) => count === 1,
+  )
+  await stuck.close()
+  expect(errors.map(({ message }) => message)).toEqual(['1 webhook deliveries did not end within 6000 ms.'])
+  pending[0]!(new Error('ended by the test'))
+}, 60_000)
 
 describe('several replicas', () => {
   test('share the webhooks and send each event once, in order', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { Outbound, wordsFor } from '../../src/webhooks/outbound.js'
 import { isPublicAddress } from '../../src/webhooks/public-address.js'
@@ -163,5 +163,44 @@ describe('what is connected to', () => {
     expect(wordsFor(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe('no answer in time')
     expect(wordsFor(Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }))).toBe('the connection failed: CERT_HAS_EXPIRED')
     expect(wordsFor(new Error('<html>secret</html>'))).toBe('the connection failed')
+  })
+})
+
+describe('receivers that do not respond', () => {
+  const raw = async (connected: (socket: Socket) => void) => {
+    const server = createTcpServer((socket) => void socket.on('error', () => {}).once('data', () => connected(socket)))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const to = new Outbound({ allowPrivate: true })
+    const post = (signal: AbortSignal) => to.post(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, {}, body, signal)
+    const close = () => {
+      to.close()
+      server.close()
+    }
+    return { post, close }
+  }
+
+  test('returns the status 101 and closes the connection', async () => {
+    let closed: Promise<unknown> | undefined
+    const { post, close } = await raw((socket) => {
+      closed = once(socket, 'close')
+      socket.resume().write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
+    })
+    expect(await post(soon())).toBe(101)
+    await closed
+    close()
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['informational responses only', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
+    ['half of a head', 'HTTP/1.1 200 OK\r\nA: '],
+  ])('rejects with the reason of the signal if the receiver sends %s', async (_what, text) => {
+    const abort = new AbortController()
+    const { post, close } = await raw((socket) => {
+      socket.resume().write(text)
+      abort.abort()
+    })
+    expect(wordsFor(await post(abort.signal).catch((error) => error))).toBe('no answer in time')
+    close()
   })
 })
