@@ -39,24 +39,32 @@ export class Outbound {
     this.#resolve = resolve
   }
 
-  /** What is wrong with a URL, and how it would be right; undefined where nothing is. */
-  async faultOf(text: string): Promise<string | undefined> {
+  /**
+   * Validates a URL and returns its canonical form (WHATWG URL Standard), which is the one to store and to show: `https://8.8.8.8\@127.0.0.1/`
+   * looks like a request to 127.0.0.1, but goes to 8.8.8.8. `error` completes the sentence "The field …".
+   */
+  async canonicalUrl(text: string): Promise<{ url: string } | { error: string }> {
     const url = URL.canParse(text) ? new URL(text) : undefined
-    if (!url || text.length > longestUrl || !this.#takes(url))
-      return `must be ${this.#allowPrivate ? 'an https: or http:' : 'an https:'} URL of at most ${longestUrl} characters`
-    if (url.username || url.password) return 'must hold no credentials: the signature says who sends'
-    if (url.hash) return 'must have no fragment'
+    if (!url || Math.max(text.length, url.href.length) > longestUrl || !this.#takes(url))
+      return {
+        error: `must be ${this.#allowPrivate ? 'an https: or http:' : 'an https:'} URL of at most ${longestUrl} characters`,
+      }
+    if (url.username || url.password) return { error: 'must hold no credentials: the signature says who sends' }
+    if (url.hash) return { error: 'must have no fragment' }
     try {
       await this.#addressesOf(url.hostname)
-      return undefined
+      return { url: url.href }
     } catch (error) {
-      return error instanceof PrivateAddress
-        ? 'must lead to public addresses only'
-        : `must name a host that can be found ('${url.hostname}' cannot)`
+      return {
+        error:
+          error instanceof PrivateAddress
+            ? 'must lead to public addresses only'
+            : `must name a host that can be found ('${url.hostname}' cannot)`,
+      }
     }
   }
 
-  /** Gives the status of the answer. Rejects where there is none before `signal` aborts. */
+  /** Returns the status of the response. Rejects if none arrives before `signal` aborts. */
   async post(target: string, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number> {
     const url = new URL(target)
     if (!this.#takes(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)

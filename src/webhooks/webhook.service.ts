@@ -60,7 +60,7 @@ export class WebhookService {
   /** Begins with what comes after it. Throws 409 where the tenant has as many as it may. */
   async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
     const { tenantId } = actor
-    await this.#refuseFaults(actor, input)
+    const url = await this.#validate(actor, input)
     const webhookId = newId('whk')
     const secret = newWebhookSecret()
     const at = idTime(webhookId)
@@ -71,7 +71,7 @@ export class WebhookService {
         data: {
           tenantId,
           webhookId,
-          url: input.url,
+          url: url!,
           types: [...new Set(input.types)],
           contexts: [...new Set(input.contexts ?? [])],
           description: input.description,
@@ -92,10 +92,10 @@ export class WebhookService {
   /** Enabled again it goes on where it stopped. What was changed is tried at once. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
     await findWebhook(this.#parts.db, actor.tenantId, webhookId)
-    await this.#refuseFaults(actor, input)
+    const url = await this.#validate(actor, input)
     return this.#change(actor, webhookId, (before) => ({
       data: {
-        ...(input.url !== undefined && { url: input.url }),
+        ...(url !== undefined && { url }),
         ...(input.types !== undefined && { types: [...new Set(input.types)] }),
         ...(input.contexts !== undefined && { contexts: [...new Set(input.contexts ?? [])] }),
         ...(input.description !== undefined && { description: input.description }),
@@ -201,15 +201,17 @@ export class WebhookService {
     return new Uint8Array(this.#parts.masterKey.encrypt(Buffer.from(secret), webhookSecretLabel(webhookId)))
   }
 
-  async #refuseFaults(actor: Actor, input: UpdateWebhookInput): Promise<void> {
-    const [url, contexts] = await Promise.all([
-      input.url === undefined ? undefined : this.#parts.outbound.faultOf(input.url),
+  /** Returns the canonical form of the URL, undefined if the input has none. Throws 400. */
+  async #validate(actor: Actor, input: UpdateWebhookInput): Promise<string | undefined> {
+    const [target, unknown] = await Promise.all([
+      input.url === undefined ? undefined : this.#parts.outbound.canonicalUrl(input.url),
       this.#unknownContext(actor.tenantId, input.contexts ?? []),
     ])
-    const faults: FieldFault[] = []
-    if (url !== undefined) faults.push({ field: 'url', message: url })
-    if (contexts !== undefined) faults.push({ field: 'contexts', message: `there is no context '${contexts}'` })
-    if (faults.length > 0) throw badUserInput(faults)
+    const errors: FieldFault[] = []
+    if (target && 'error' in target) errors.push({ field: 'url', message: target.error })
+    if (unknown !== undefined) errors.push({ field: 'contexts', message: `there is no context '${unknown}'` })
+    if (errors.length > 0) throw badUserInput(errors)
+    return target && 'url' in target ? target.url : undefined
   }
 
   async #unknownContext(tenantId: string, keys: readonly string[]): Promise<string | undefined> {

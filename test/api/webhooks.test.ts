@@ -104,6 +104,15 @@ describe('what a webhook is', () => {
     expect((await tenant.admin.get(`/webhooks/${id}`)).status).toBe(404)
   })
 
+  test('stores and shows the canonical form of a URL', async () => {
+    const { origin, host } = new URL(receiver.url)
+    const { webhook_id: id } = await hook({ url: `HTTP://${host}\\@example.com/a/../hook` })
+    const created = await tenant.admin.get(`/webhooks/${id}`)
+    expect(created.body.data.url).toBe(`${origin}/@example.com/hook`)
+    const changed = await tenant.admin.patch(`/webhooks/${id}`, { url: `http:${host}` })
+    expect(changed.body.data.url).toBe(`${origin}/`)
+  })
+
   test('a tenant has twenty at most', async () => {
     for (let made = 0; made < 20; made++) await hook()
     const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url })

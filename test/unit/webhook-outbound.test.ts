@@ -102,23 +102,44 @@ describe('what may be saved', () => {
     ['https://[::1]/', 'must lead to public addresses only'],
     ['https://[::ffff:10.0.0.1]/', 'must lead to public addresses only'],
     ['https://[64:ff9b::a9fe:a9fe]/latest/meta-data', 'must lead to public addresses only'],
-  ])('%s is refused', async (url, fault) => expect(await outbound(['8.8.8.8']).to.faultOf(url)).toBe(fault))
+  ])('%s is refused', async (url, fault) => expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }))
 
   test('a name that leads inside, or to both, is refused; one that leads nowhere is named', async () => {
-    expect(await outbound(['10.0.0.1']).to.faultOf('https://hooks.example.com')).toBe('must lead to public addresses only')
-    expect(await outbound(['8.8.8.8', '::1']).to.faultOf('https://hooks.example.com')).toBe('must lead to public addresses only')
-    expect(await outbound(['8.8.8.8', '2606:4700::1']).to.faultOf('https://hooks.example.com/a?b=c')).toBeUndefined()
+    const inside = { error: 'must lead to public addresses only' }
+    expect(await outbound(['10.0.0.1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
+    expect(await outbound(['8.8.8.8', '::1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
+    const url = 'https://hooks.example.com/a?b=c'
+    expect(await outbound(['8.8.8.8', '2606:4700::1']).to.canonicalUrl(url)).toEqual({ url })
     const lost = new Outbound({ allowPrivate: false, resolve: () => Promise.reject(new Error('ENOTFOUND')) })
-    expect(await lost.faultOf('https://nowhere.example.com')).toBe(
-      "must name a host that can be found ('nowhere.example.com' cannot)",
-    )
+    expect(await lost.canonicalUrl('https://nowhere.example.com')).toEqual({
+      error: "must name a host that can be found ('nowhere.example.com' cannot)",
+    })
   })
 
   test('WEBHOOK_ALLOW_PRIVATE takes http and private addresses, and still no credentials', async () => {
     const open = new Outbound({ allowPrivate: true })
-    expect(await open.faultOf('http://127.0.0.1:3000/hook')).toBeUndefined()
-    expect(await open.faultOf('http://u:p@127.0.0.1:3000/hook')).toMatch(/credentials/)
-    expect(await open.faultOf('ftp://127.0.0.1/')).toBe('must be an https: or http: URL of at most 2048 characters')
+    expect(await open.canonicalUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
+    expect(await open.canonicalUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
+    expect(await open.canonicalUrl('ftp://127.0.0.1/')).toEqual({
+      error: 'must be an https: or http: URL of at most 2048 characters',
+    })
+  })
+
+  test.each([
+    ['https://8.8.8.8\\@127.0.0.1/', 'https://8.8.8.8/@127.0.0.1/'],
+    ['HTTPS://Hooks.Example.COM:443/a/../b', 'https://hooks.example.com/b'],
+    ['https:8.8.8.8', 'https://8.8.8.8/'],
+    ['https://134744072/?q=é', 'https://8.8.8.8/?q=%C3%A9'],
+    ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
+  ])('the canonical form of %s is %s', async (text, url) =>
+    expect(await outbound(['8.8.8.8']).to.canonicalUrl(text)).toEqual({ url }),
+  )
+
+  test('rejects a URL whose canonical form is too long', async () => {
+    const url = `https://hooks.example.com/${'é'.repeat(1000)}`
+    expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({
+      error: 'must be an https: URL of at most 2048 characters',
+    })
   })
 })
 
@@ -126,7 +147,7 @@ describe('what is connected to', () => {
   test('a name that was public when it was saved and leads inside now (DNS rebinding) is not connected to', async () => {
     const { to, asked } = outbound(['8.8.8.8'], ['127.0.0.1'])
     const url = `https://rebind.example.com:${port()}/`
-    expect(await to.faultOf(url)).toBeUndefined()
+    expect(await to.canonicalUrl(url)).toEqual({ url })
     const error = await to.post(url, {}, body, soon()).catch((reason) => reason)
     expect(wordsFor(error)).toBe('the address is not public')
     expect([asked.length, hits]).toEqual([2, 0])
