@@ -10,15 +10,18 @@ import {
 } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base'
+import { settlesWithin } from '../time-limit.js'
 import type { Attributes, Span, Tracing } from './tracing.js'
 
 // A collector that does not answer holds up neither calls nor the end.
 const exportTimeoutMs = 5_000
+// ExportResultCode.FAILED of @opentelemetry/core, which is not a dependency of this package.
+const exportFailed = 1
 
 /** Spans in batches to a collector that speaks OTLP over HTTP. The process's own instrumentation and context stay as they are. */
 export function openOtlp(endpoint: string): Tracing {
-  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs })
+  const exporter = timedExporter(() => new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs }))
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'assay' }),
     spanProcessors: [new BatchSpanProcessor(exporter, { maxQueueSize: 4096, exportTimeoutMillis: exportTimeoutMs })],
@@ -30,7 +33,30 @@ export function openOtlp(endpoint: string): Tracing {
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
       return new TracedSpan(tracer, span, parent)
     },
-    close: () => provider.shutdown(),
+    // Lost spans are no reason to report a failed shutdown.
+    close: () => provider.shutdown().catch(() => {}),
+  }
+}
+
+/**
+ * Ends exports that the exporter's own time-out does not end, such as after a response with status 101. The exporter would count them as
+ * running forever, reject all exports after thirty of them, and wait for them in `shutdown`. It is replaced instead.
+ */
+export function timedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
+  let current = open()
+  return {
+    export: (spans, done) => {
+      const used = current
+      const timer = setTimeout(() => {
+        if (current === used) current = open()
+        done({ code: exportFailed, error: new Error(`No response from the collector within ${timeoutMs} ms.`) })
+      }, timeoutMs)
+      used.export(spans, (result) => {
+        clearTimeout(timer)
+        done(result)
+      })
+    },
+    shutdown: async () => void (await settlesWithin(timeoutMs, current.shutdown())),
   }
 }
 

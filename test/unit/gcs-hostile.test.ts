@@ -32,6 +32,9 @@ const kept = async (path: string, bytes: Buffer) => (await bytesOf(await storage
 const html = '<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>\n'.repeat(50)
 const page = (status: number): Fault => ({ kind: 'status', status, headers: { 'Content-Type': 'text/html' }, body: html })
 
+// Node reports it by neither `response` nor `error`, and drops the time-out of the request.
+const switching: Fault = { kind: 'status', status: 101, headers: { Connection: 'Upgrade', Upgrade: 'x' }, body: '' }
+
 const puts: [name: string, call: BucketCall, bytes: Buffer][] = [
   ['small', 'upload', small],
   ['large', 'chunk', large],
@@ -98,6 +101,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   test.each<[string, Fault]>([
     ['pages of HTML with 200', page(200)],
     ['pages of HTML with 502', page(502)],
+    ['responses with status 101', switching],
     ['a redirection in a circle', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
   ])('that meets nothing but %s is given up in its time, with a reason', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
@@ -170,6 +174,11 @@ describe('what is asked', () => {
     bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
     await expect(ask(storage)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBe(1)
+  })
+
+  test.each(asking)('%s: fails in its time if the bucket answers 101', async (call, ask) => {
+    bucket.faults.plan(call, switching, 10_000)
+    await expect(ask(brief)).rejects.toMatchObject(unavailable)
   })
 
   test.each(asking)('%s: out of order for good is given up in time', async (call, ask) => {

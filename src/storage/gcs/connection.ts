@@ -59,6 +59,8 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`silent for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
+      // The only event after a response with status 101, which also removes the time-out and the signal.
+      outgoing.on('close', () => reject(Object.assign(new Error('closed without a response'), { code: 'ECONNRESET' })))
       const { body } = request
       // A failure of either end is the request's own, which is listened to.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
