@@ -86,7 +86,7 @@ export class WebhookService {
       return { result: toWebhook(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
     })
     await this.#parts.hasten({ tenantId, webhookId })
-    return { webhookId, secret, webhook }
+    return { ...webhook, secret, webhook }
   }
 
   /** Enabled again it goes on where it stopped. What was changed is tried at once. */
@@ -139,7 +139,7 @@ export class WebhookService {
         }),
       ],
     }))
-    return { webhookId, secret, webhook }
+    return { ...webhook, secret, webhook }
   }
 
   /** `fromSequence` is the first that is sent again; throws 400 where the journal has not come so far. */

@@ -12,12 +12,12 @@ export const WebhookStatus = enumOf('WebhookStatus', 'Whether a webhook is sent 
 })
 export type WebhookStatus = keyof typeof WebhookStatus
 
-export const WebhookDisabledReason = enumOf('WebhookDisabledReason', 'Why a webhook is disabled.', {
+const WebhookDisabledReason = enumOf('WebhookDisabledReason', 'Why a webhook is disabled.', {
   requested: 'An admin disabled it.',
   gone: 'It answered 410.',
   failing: 'For five days nothing could be delivered.',
 })
-export type WebhookDisabledReason = keyof typeof WebhookDisabledReason
+type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
 export const DeliveryStatus = enumOf('DeliveryStatus', 'How a delivery stands.', {
   pending: 'It failed, and is tried again.',
@@ -26,9 +26,8 @@ export const DeliveryStatus = enumOf('DeliveryStatus', 'How a delivery stands.',
 })
 export type DeliveryStatus = keyof typeof DeliveryStatus
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'Where events are sent to, without its secret.' })
-export class Webhook {
-  @AsNodeId()
+@ObjectType({ simpleResolvers: true })
+abstract class WebhookFields {
   @Field(() => ID, { description: 'Shape whk_….' })
   webhookId!: string
   @Field(() => String, { description: 'Where events are sent by POST.' })
@@ -62,13 +61,20 @@ export class Webhook {
   updatedAt!: Date
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A webhook with its secret, which is shown this once.' })
-export class WebhookWithSecret {
-  @Field(() => ID, { description: 'Shape whk_….' })
-  webhookId!: string
-  @Field(() => String, { description: 'Signs what is sent, as Standard Webhooks says: whsec_ and base64. Shown this once.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'Where events are sent to, without its secret.' })
+export class Webhook extends WebhookFields {
+  @AsNodeId()
+  override webhookId!: string
+}
+
+@ObjectType({ simpleResolvers: true, description: 'A webhook with its secret, which is returned only once.' })
+export class WebhookWithSecret extends WebhookFields {
+  @Field(() => String, {
+    description:
+      'Secret that signs the deliveries, as Standard Webhooks specifies: whsec_ followed by base64. It is returned only once.',
+  })
   secret!: string
-  @Field(() => Webhook, { description: 'The webhook.' })
+  @Field(() => Webhook, { description: 'The webhook without its secret, for client caches.' })
   webhook!: Webhook
 }
 

@@ -126,11 +126,20 @@ const contextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-test('every success is as described', async () => {
-  for (const [operationId, answer] of await everySuccess()) {
+test('every success is as described, and a response that shows a secret has a message', async () => {
+  const answers = await everySuccess()
+  for (const [operationId, answer] of answers) {
     expect([operationId, answer.status < 300, answer.body.status]).toEqual([operationId, true, 'SUCCESS'])
     expect(api.faultsOf(operationId, answer)).toEqual([])
   }
+  const secrets = answers.filter(([, { body }]) => ['api_key', 'secret', 'token'].some((name) => name in body.data))
+  expect(Object.fromEntries(secrets.map(([operationId, { body }]) => [operationId, body.message]))).toEqual({
+    createApiKey: expect.stringMatching(/ cannot be shown again\.$/),
+    rotateApiKey: expect.stringMatching(/ cannot be shown again\.$/),
+    createWebhook: expect.stringMatching(/ cannot be shown again\.$/),
+    rotateWebhookSecret: expect.stringMatching(/ cannot be shown again\.$/),
+    shareLog: expect.stringMatching(/ cannot be shown again\.$/),
+  })
   await quarantinedFile(world, tenant, 'notes')
   // Not only empty lists.
   for (const path of [

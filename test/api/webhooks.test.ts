@@ -21,7 +21,7 @@ afterEach(() => receiver.close())
 async function hook(more: Record<string, unknown> = {}) {
   const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url, ...more })
   expect([status, body]).toEqual([201, expect.anything()])
-  return body.data as { webhook_id: string; secret: string; webhook: Record<string, unknown> }
+  return body.data as { webhook_id: string; secret: string }
 }
 const isSignedBy = (secret: string, received: Received): boolean => {
   try {
@@ -34,11 +34,13 @@ const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(wo
 
 describe('what a webhook is', () => {
   test('it is made with a secret that is shown once, and stands encrypted', async () => {
-    const { webhook_id: id, secret, webhook } = await hook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
+    const created = await hook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
+    const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
-    expect(webhook).toEqual({
+    expect(created).toEqual({
       webhook_id: id,
+      secret,
       url: receiver.url,
       types: ['file.*', 'quota.threshold'],
       contexts: null,
@@ -54,6 +56,8 @@ describe('what a webhook is', () => {
       updated_at: expect.any(String),
     })
     const { body } = await tenant.admin.get(`/webhooks/${id}`)
+    const { secret: _secret, ...record } = created
+    expect(Object.keys(body.data)).toEqual(Object.keys(record))
     expect(body.data).toMatchObject({ webhook_id: id, types: ['file.*', 'quota.threshold'] })
     const listed = await tenant.admin.get('/webhooks')
     expect(JSON.stringify([body, listed.body])).not.toContain(secret)
@@ -233,9 +237,9 @@ describe('what is sent', () => {
   test('after a rotation both secrets sign for a day, then the new one alone', async () => {
     const { webhook_id: id, secret: before } = await hook({ types: ['file.*'] })
     const { body } = await tenant.admin.post(`/webhooks/${id}/rotate-secret`)
-    const { secret: after, webhook } = body.data
+    const { secret: after, previous_secret_expires_at: until } = body.data
     expect(after).not.toBe(before)
-    expect(Date.parse(webhook.previous_secret_expires_at) - Date.now()).toBeGreaterThan(23.9 * 3_600_000)
+    expect(Date.parse(until) - Date.now()).toBeGreaterThan(23.9 * 3_600_000)
     // A turn that was under way at the rotation ends with the secret that it began with.
     let first: Received | undefined
     while (!first || !isSignedBy(after, first)) {
@@ -272,16 +276,23 @@ describe('what is sent', () => {
 
   test('GraphQL has all of it', async () => {
     const made = await tenant.admin.graphql(
-      'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { secret webhook { id webhookId types } } }',
+      'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { webhookId url types status secret webhook { id types } } }',
       { url: receiver.url },
     )
-    const { webhookId } = made.body.data.createWebhook.webhook
+    const { webhookId, webhook, ...created } = made.body.data.createWebhook
+    expect(webhook).toEqual({ id: webhookId, types: ['file.*'] })
+    expect(created).toEqual({
+      url: receiver.url,
+      types: ['file.*'],
+      status: 'active',
+      secret: expect.stringMatching(/^whsec_/),
+    })
     const last = await events({})
     await receiver.atLeast(1)
     const asked = await tenant.admin.graphql(
       `mutation ($id: ID!, $from: Long!) {
         testWebhook(webhookId: $id) { status }
-        rotateWebhookSecret(webhookId: $id) { secret }
+        rotateWebhookSecret(webhookId: $id) { webhookId secret }
         updateWebhook(webhookId: $id, input: { description: "x" }) { description }
         replayWebhook(webhookId: $id, fromSequence: $from) { lastSequence }
       }`,
@@ -290,7 +301,7 @@ describe('what is sent', () => {
     expect(asked.body).toEqual({
       data: {
         testWebhook: { status: 'delivered' },
-        rotateWebhookSecret: { secret: expect.stringMatching(/^whsec_/) },
+        rotateWebhookSecret: { webhookId, secret: expect.stringMatching(/^whsec_/) },
         updateWebhook: { description: 'x' },
         replayWebhook: { lastSequence: last - 1 },
       },

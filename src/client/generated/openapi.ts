@@ -126,7 +126,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give an API key a new secret
+         * Rotate API key
          * @description Gives a key a new secret; the old one lives on for graceSeconds.
          *
          *     Requires the scope `admin`.
@@ -1018,7 +1018,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a webhook a new secret
+         * Rotate webhook secret
          * @description Gives a webhook a new secret; for 24 hours the old one signs too.
          *
          *     Requires the scope `admin`.
@@ -1128,7 +1128,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a token that reads the log
+         * Create log token
          * @description Makes a token that reads the log and nothing else, for an auditor.
          *
          *     Requires the scope `admin`.
@@ -3158,6 +3158,57 @@ export interface components {
          * @enum {string}
          */
         WebhookDisabledReason: "requested" | "gone" | "failing";
+        /** @description A webhook with its secret, which is returned only once. */
+        WebhookWithSecret: {
+            /** @description Shape whk_…. */
+            webhook_id: string;
+            /** @description Where events are sent by POST. */
+            url: string;
+            /** @description Types of events; file.* stands for all of a kind, * for all. */
+            types: string[];
+            /** @description Keys of the only contexts whose events are sent; null: of all. Events without a context are sent in any case. */
+            contexts: string[] | null;
+            /** @description What it is for. */
+            description: string;
+            /** @description Whether it is sent anything. */
+            status: components["schemas"]["WebhookStatus"];
+            /** @description Why it is disabled; null where it is not. */
+            disabled_reason: components["schemas"]["WebhookDisabledReason"] | null;
+            /**
+             * Format: int64
+             * @description The last event of the journal that it is through with.
+             */
+            last_sequence: number;
+            /**
+             * Format: date-time
+             * @description Since when nothing could be delivered; null where the last one was.
+             */
+            failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is made after one that failed.
+             */
+            next_attempt_at: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the secret before a rotation signs too.
+             */
+            previous_secret_expires_at: string | null;
+            /** @description Who made it: key_…, usr_… or system. */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            updated_at: string;
+            /** @description Secret that signs the deliveries, as Standard Webhooks specifies: whsec_ followed by base64. It is returned only once. */
+            secret: string;
+        };
         /** @description Where events are sent to, without its secret. */
         Webhook: {
             /** @description Shape whk_…. */
@@ -3206,15 +3257,6 @@ export interface components {
              * @description When it was last changed.
              */
             updated_at: string;
-        };
-        /** @description A webhook with its secret, which is shown this once. */
-        WebhookWithSecret: {
-            /** @description Shape whk_…. */
-            webhook_id: string;
-            /** @description Signs what is sent, as Standard Webhooks says: whsec_ and base64. Shown this once. */
-            secret: string;
-            /** @description The webhook. */
-            webhook: components["schemas"]["Webhook"];
         };
         /** @description A page of a list of Webhook items. */
         WebhookPage: {
@@ -4770,6 +4812,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": "SUCCESS",
+                     *       "message": "text",
                      *       "data": {
                      *         "api_key_id": "key_01kqzv6y8xw3f5t2n7m4c9d1b0",
                      *         "api_key": "assay_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE",
@@ -4786,6 +4829,7 @@ export interface operations {
                     "application/json": {
                         /** @constant */
                         status: "SUCCESS";
+                        message: string;
                         data: components["schemas"]["NewApiKey"];
                         /** Format: date-time */
                         timestamp: string;
@@ -7697,28 +7741,25 @@ export interface operations {
                      *       "message": "text",
                      *       "data": {
                      *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *         "secret": "whsec_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE=",
-                     *         "webhook": {
-                     *           "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *           "url": "https://hooks.example.com/assay",
-                     *           "types": [
-                     *             "file.*",
-                     *             "quota.threshold"
-                     *           ],
-                     *           "contexts": [
-                     *             "invoices"
-                     *           ],
-                     *           "description": "Invoices as they come in",
-                     *           "status": "active",
-                     *           "disabled_reason": null,
-                     *           "last_sequence": 4711,
-                     *           "failing_since": null,
-                     *           "next_attempt_at": null,
-                     *           "previous_secret_expires_at": null,
-                     *           "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *           "created_at": "2026-11-20T10:00:00.000Z",
-                     *           "updated_at": "2026-11-20T10:00:00.000Z"
-                     *         }
+                     *         "url": "https://hooks.example.com/assay",
+                     *         "types": [
+                     *           "file.*",
+                     *           "quota.threshold"
+                     *         ],
+                     *         "contexts": [
+                     *           "invoices"
+                     *         ],
+                     *         "description": "Invoices as they come in",
+                     *         "status": "active",
+                     *         "disabled_reason": null,
+                     *         "last_sequence": 4711,
+                     *         "failing_since": null,
+                     *         "next_attempt_at": null,
+                     *         "previous_secret_expires_at": null,
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z",
+                     *         "secret": "whsec_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE="
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -8023,30 +8064,28 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": "SUCCESS",
+                     *       "message": "text",
                      *       "data": {
                      *         "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *         "secret": "whsec_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE=",
-                     *         "webhook": {
-                     *           "webhook_id": "whk_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *           "url": "https://hooks.example.com/assay",
-                     *           "types": [
-                     *             "file.*",
-                     *             "quota.threshold"
-                     *           ],
-                     *           "contexts": [
-                     *             "invoices"
-                     *           ],
-                     *           "description": "Invoices as they come in",
-                     *           "status": "active",
-                     *           "disabled_reason": null,
-                     *           "last_sequence": 4711,
-                     *           "failing_since": null,
-                     *           "next_attempt_at": null,
-                     *           "previous_secret_expires_at": null,
-                     *           "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
-                     *           "created_at": "2026-11-20T10:00:00.000Z",
-                     *           "updated_at": "2026-11-20T10:00:00.000Z"
-                     *         }
+                     *         "url": "https://hooks.example.com/assay",
+                     *         "types": [
+                     *           "file.*",
+                     *           "quota.threshold"
+                     *         ],
+                     *         "contexts": [
+                     *           "invoices"
+                     *         ],
+                     *         "description": "Invoices as they come in",
+                     *         "status": "active",
+                     *         "disabled_reason": null,
+                     *         "last_sequence": 4711,
+                     *         "failing_since": null,
+                     *         "next_attempt_at": null,
+                     *         "previous_secret_expires_at": null,
+                     *         "created_by": "usr_01kqzv6y8xw3f5t2n7m4c9d1b0",
+                     *         "created_at": "2026-11-20T10:00:00.000Z",
+                     *         "updated_at": "2026-11-20T10:00:00.000Z",
+                     *         "secret": "whsec_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE="
                      *       },
                      *       "timestamp": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -8054,6 +8093,7 @@ export interface operations {
                     "application/json": {
                         /** @constant */
                         status: "SUCCESS";
+                        message: string;
                         data: components["schemas"]["WebhookWithSecret"];
                         /** Format: date-time */
                         timestamp: string;
