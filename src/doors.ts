@@ -127,7 +127,12 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     dashboard: config.dashboard
       ? await openDashboard({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) })
       : undefined,
-    log: createLogDoor({ ...services, ...callers, callOf: (request) => callOf(callers, request) }),
+    log: createLogDoor({
+      ...services,
+      ...callers,
+      callOf: (request) => callOf(callers, request),
+      hasFailedOften: limits.hasFailedOften.bind(limits),
+    }),
     resumable: resumableOf(parts, callers),
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.jwks(),

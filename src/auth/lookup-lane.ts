@@ -18,13 +18,16 @@ interface Waiting<Asked, Found> {
  */
 export class LookupLane<Asked, Found> {
   readonly #load: (asked: readonly Asked[]) => Promise<readonly (Found | null)[]>
+  readonly #minPauseMs: number
   #waiting: Waiting<Asked, Found>[] = []
   #isRunning = false
   #fruitless = 0
   #notBefore = 0
 
-  constructor(load: (asked: readonly Asked[]) => Promise<readonly (Found | null)[]>) {
+  /** `minPauseMs`: pause after every statement, for lookups that are probably guesses. */
+  constructor(load: (asked: readonly Asked[]) => Promise<readonly (Found | null)[]>, { minPauseMs = 0 } = {}) {
     this.#load = load
+    this.#minPauseMs = minPauseMs
   }
 
   find(asked: Asked): Promise<Found | null> {
@@ -55,6 +58,6 @@ export class LookupLane<Asked, Found> {
 
   #pace(found: readonly (Found | null)[]): void {
     this.#fruitless = found.some((each) => each !== null) ? 0 : this.#fruitless + 1
-    this.#notBefore = performance.now() + Math.min(mostPauseMs, this.#fruitless * pauseMs)
+    this.#notBefore = performance.now() + Math.max(this.#minPauseMs, Math.min(mostPauseMs, this.#fruitless * pauseMs))
   }
 }

@@ -80,6 +80,11 @@ export class RateLimits {
     throw rateLimited(`Too many refused credentials from this address; try again in ${resetSeconds} s.`, resetSeconds)
   }
 
+  /** True if the address has sent as many failed credentials as it may, so that a further one is probably a guess, too. */
+  async hasFailedOften(ip: string): Promise<boolean> {
+    return (await this.#counters.failed.add(addressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
+  }
+
   close(): Promise<void> {
     return this.#end()
   }

@@ -16,6 +16,7 @@ interface Parts {
   callOf(request: Request): Promise<Call>
   /** Counts a token that is none; throws 429 where its address sends too many. */
   refusedCredential(ip: string): Promise<void>
+  hasFailedOften(ip: string): Promise<boolean>
 }
 
 type Answer = (tenantId: string, response: Response, path: string) => Promise<void>
@@ -74,7 +75,7 @@ async function admitted(parts: Parts, request: Request, response: Response, answ
 async function readersCall(parts: Parts, request: Request, token: string): Promise<Call> {
   const { callId: id, address: ip } = request as Request & Known
   const origin = { ip, userAgent: '' }
-  const reader = await parts.logShares.readerOf(token)
+  const reader = await parts.logShares.readerOf(token, { isSuspect: await parts.hasFailedOften(ip) })
   if (!reader) {
     await parts.refusedCredential(origin.ip)
     throw unauthenticated('This token of a log is unknown, revoked or expired.')

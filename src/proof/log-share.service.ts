@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Actor } from '../auth/actor.js'
+import { LookupLane } from '../auth/lookup-lane.js'
 import { hashOf, logTokenForm } from '../auth/secrets.js'
 import { now } from '../clock.js'
 import type { Database } from '../db/client.js'
@@ -13,6 +14,7 @@ import type { LogShare, NewLogShare } from './proof.type.js'
 const day = 86_400_000
 const mostShares = 100
 const secretBytes = 32
+const suspectPauseMs = 1_000
 
 /** Whose log a token reads. */
 export interface LogReader {
@@ -21,10 +23,24 @@ export interface LogReader {
   isSuspended: boolean
 }
 
+interface PresentedToken {
+  tenantId: string
+  shareId: string
+  hash: Buffer
+}
+
+interface FoundReader extends LogReader {
+  expiresAt: Date
+}
+
 /** Tokens for an auditor: each reads the log of one tenant, and nothing else. */
 export class LogShareService {
   readonly #db: Database
   readonly #ledger: Ledger
+  readonly #lookups = new LookupLane<PresentedToken, FoundReader>((presented) => this.#find(presented))
+  readonly #suspectLookups = new LookupLane<PresentedToken, FoundReader>((presented) => this.#find(presented), {
+    minPauseMs: suspectPauseMs,
+  })
 
   constructor(parts: { db: Database; ledger: Ledger }) {
     this.#db = parts.db
@@ -73,20 +89,33 @@ export class LogShareService {
     })
   }
 
-  /** Undefined where the token is none, or not any more. */
-  async readerOf(token: string): Promise<LogReader | undefined> {
+  /**
+   * Undefined if the token is unknown, revoked or expired. `isSuspect` applies to tokens from addresses that have sent many failed
+   * credentials. They wait for a lookup together, at most one per second: guesses cost the database next to nothing, and a valid token passes.
+   */
+  async readerOf(token: string, { isSuspect }: { isSuspect: boolean }): Promise<LogReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
     if (!tenant || !share || !secret) return undefined
-    const [tenantId, shareId] = [`ten_${tenant}`, `shr_${share}`]
-    const { rows } = await this.#db.pool.query<{ token_hash: Buffer; expires_at: Date; is_suspended: boolean }>({
-      name: 'log-share',
-      text: `SELECT s.token_hash, s.expires_at, t.status <> 'active' AS is_suspended
-        FROM log_shares s JOIN tenants t ON t.tenant_id = s.tenant_id WHERE s.tenant_id = $1 AND s.share_id = $2`,
-      values: [tenantId, shareId],
+    const lookups = isSuspect ? this.#suspectLookups : this.#lookups
+    const found = await lookups.find({ tenantId: `ten_${tenant}`, shareId: `shr_${share}`, hash: hashOf(secret) })
+    return found && found.expiresAt.getTime() > now() ? found : undefined
+  }
+
+  async #find(presented: readonly PresentedToken[]): Promise<(FoundReader | null)[]> {
+    const { rows } = await this.#db.pool.query<FoundReader & { tokenHash: Buffer }>({
+      name: 'log-shares-presented',
+      text: `SELECT s.tenant_id AS "tenantId", s.share_id AS "shareId", s.token_hash AS "tokenHash", s.expires_at AS "expiresAt",
+          t.status <> 'active' AS "isSuspended"
+        FROM (SELECT DISTINCT tenant_id, share_id FROM unnest($1::text[], $2::text[]) AS p(tenant_id, share_id)) p
+        JOIN log_shares s ON s.tenant_id = p.tenant_id AND s.share_id = p.share_id
+        JOIN tenants t ON t.tenant_id = s.tenant_id`,
+      values: [presented.map(({ tenantId }) => tenantId), presented.map(({ shareId }) => shareId)],
     })
-    const row = rows[0]
-    if (!row || !timingSafeEqual(row.token_hash, hashOf(secret)) || row.expires_at.getTime() <= now()) return undefined
-    return { tenantId, shareId, isSuspended: row.is_suspended }
+    const found = new Map(rows.map((row) => [`${row.tenantId} ${row.shareId}`, row]))
+    return presented.map(({ tenantId, shareId, hash }) => {
+      const row = found.get(`${tenantId} ${shareId}`)
+      return row && timingSafeEqual(row.tokenHash, hash) ? row : null
+    })
   }
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { systemActor } from '../../src/auth/actor.js'
-import { graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { inOneWindow } from '../support/clock.js'
 import { multipart } from '../support/multipart.js'
 import { parsed, RawHttp } from '../support/raw-exchange.js'
@@ -136,19 +136,23 @@ test('failed credentials are slowed down by their address, and never block good 
     expect((await world.stranger.raw('/health/live')).status).toBe(200)
   }))
 
+/** Returns the number of statements with that name that the service has executed since. */
+function countStatements({ database: { pool } }: Pick<World, 'database'>, name: string): () => number {
+  const query = pool.query.bind(pool) as (...args: unknown[]) => unknown
+  let count = 0
+  const counted = (...args: unknown[]) => {
+    if ((args[0] as { name?: string }).name === name) count++
+    return query(...args)
+  }
+  Object.assign(pool, { query: counted })
+  return () => count
+}
+
 test('a flood of guessed keys costs the database few statements, and a good key that this process never saw passes among them', async () => {
   const tenant = await world.tenant()
   const fresh = await tenant.key(['metadata'])
   const flooded = await variant({})
-  const { pool } = flooded.database
-  const query = pool.query.bind(pool) as (...args: unknown[]) => unknown
-  let statements = 0
-  Object.assign(pool, {
-    query: (...args: unknown[]) => {
-      if ((args[0] as { name?: string }).name === 'api-keys-by-hash') statements++
-      return query(...args)
-    },
-  })
+  const statements = countStatements(flooded, 'api-keys-by-hash')
   const guesses = 800
   let left = guesses
   const guess = async () => {
@@ -163,10 +167,29 @@ test('a flood of guessed keys costs the database few statements, and a good key 
   await flood
   // Some twenty a second, so that a flood that a slow machine drags out has more.
   const seconds = (performance.now() - began) / 1000
-  expect(statements).toBeLessThan(guesses / 4 + 25 * seconds)
+  expect(statements()).toBeLessThan(guesses / 4 + 25 * seconds)
   const late = await tenant.key(['metadata'])
   expect((await flooded.as(late.credential).get('/files')).status).toBe(200)
 })
+
+test('guessed log tokens cost the database one statement a second once their address is over its limit, and a valid one passes', () =>
+  inOneWindow(60, async () => {
+    const tenant = await world.tenant()
+    const token: string = dataOf(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
+    const flooded = await variant({})
+    const statements = countStatements(flooded, 'log-shares-presented')
+    const { limits } = flooded.app.services
+    for (let time = 0; time < 1000; time++) await limits.failedCredential('127.0.0.1').catch(() => {})
+    const began = performance.now()
+    const guess = async (_: unknown, nth: number) => {
+      const guessed = token.slice(0, -12) + String(nth).padStart(12, 'x')
+      expect(refusal(await flooded.as(guessed).get('/log/checkpoint'))).toEqual([429, 'rate_limited'])
+    }
+    const flood = Promise.all(Array.from({ length: 200 }, guess))
+    expect((await flooded.as(token).get('/log/checkpoint')).status).toBe(200)
+    await flood
+    expect(statements()).toBeLessThanOrEqual(1 + (performance.now() - began) / 1000)
+  }))
 
 describe('simultaneous uploads', () => {
   test('have a limit for each credential and each tenant, another where others upload too, and one in all; a place is free again however an upload ends', async () => {
