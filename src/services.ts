@@ -73,6 +73,7 @@ async function openBase(parts: ServiceParts) {
   const { config, database, logger } = parts
   const { pool } = database
   await learnTime(pool)
+  await database.durability.expression()
   const stopTime = keepTime(pool)
   const onError = (error: unknown) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
   const fold = new Fold(database.writes, onError)

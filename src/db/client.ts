@@ -1,5 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
+import { Durability } from './durability.js'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
 import { ReadReplica } from './read-replica.js'
@@ -30,6 +31,8 @@ export interface Database {
   /** For lists, logs, statistics and exports, which a replica may serve; without one it is `pool`. */
   readonly reads: Queries
   readonly replica: ReadReplica | undefined
+  /** Whether what `pool` reads can still be lost in a crash. */
+  readonly durability: Durability
   /** Reads on the one, transactions on the other. */
   readonly prisma: PrismaClient
   /**
@@ -111,6 +114,7 @@ export function createDatabase(
     writes,
     reads,
     replica,
+    durability: new Durability(pool, logger),
     prisma,
     dedicated,
     dedicatedReads: async (applicationName) =>

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { flushed, seenIsDurable } from '../db/durable.js'
+import type { Database } from '../db/client.js'
 import type { EventType } from './event-types.js'
 import { JournalWakes } from './journal-wakes.js'
 
@@ -42,10 +42,12 @@ const betweenReadsMs = 100
 /** Reads the journals: a page behind any position, or all that comes. */
 export class JournalService {
   readonly #pool: Pool
+  readonly #durability: Database['durability']
   readonly #wakes: JournalWakes
 
-  constructor({ pool }: { pool: Pool }) {
+  constructor({ pool, durability }: Pick<Database, 'pool' | 'durability'>) {
     this.#pool = pool
+    this.#durability = durability
     this.#wakes = new JournalWakes(pool)
   }
 
@@ -60,13 +62,14 @@ export class JournalService {
 
   /** In ascending order; costs the same anywhere in a journal of any length. */
   async page({ tenantId, after, types = null, contexts = null, limit }: Wanted & { limit: number }): Promise<JournalPage> {
+    const durable = await this.#durability.expression()
     const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
       types
-        ? { name: 'journal-page-of-types', text: pageOfTypes, values: [tenantId, after, limit, types] }
-        : { name: 'journal-page', text: page, values: [tenantId, after, limit] },
+        ? { name: 'journal-page-of-types', text: around(durable, eventsOfTypes), values: [tenantId, after, limit, types] }
+        : { name: 'journal-page', text: around(durable, eventsOfAllTypes), values: [tenantId, after, limit] },
     )
     const lastSequence = rows[0]?.length ?? 0
-    if (rows[0]?.durable === false && lastSequence > after) await flushed(this.#pool)
+    if (rows[0]?.durable === false && lastSequence > after) await this.#durability.flush()
     const read = rows.filter((row): row is Row & JournalEvent => row.sequence !== null)
     const events = read
       .filter(({ contextKey }) => contextKey === null || !contexts || contexts.includes(contextKey))
@@ -114,18 +117,17 @@ const rest = (ms: number, signal: AbortSignal): Promise<void> =>
   })
 
 // The journal's length is of the same snapshot: what is not on the page up to it is not wanted.
-const around = (events: string) => `
-SELECT h.journal_length AS length, ${seenIsDurable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
+const around = (durable: string, events: string) => `
+SELECT h.journal_length AS length, ${durable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
 FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
 
-const page = around(
-  'SELECT sequence, type, context_key, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3',
-)
+const eventsOfAllTypes =
+  'SELECT sequence, type, context_key, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3'
 
 // Of each type the first few by an index, so that a rare type is found at once in a long journal.
-const pageOfTypes = around(`
+const eventsOfTypes = `
   SELECT e.sequence, e.type, e.context_key, e.entry FROM (
     SELECT n.sequence FROM unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
       SELECT sequence FROM journal WHERE tenant_id = $1 AND type = t.type COLLATE "C" AND sequence > $2 ORDER BY sequence LIMIT $3) n
     ORDER BY n.sequence LIMIT $3) s
-  JOIN journal e ON e.tenant_id = $1 AND e.sequence = s.sequence`)
+  JOIN journal e ON e.tenant_id = $1 AND e.sequence = s.sequence`

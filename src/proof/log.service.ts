@@ -1,7 +1,6 @@
 import { keyPairOf } from '../auth/ed25519.js'
 import type { Identity } from '../auth/identity.js'
 import type { Database } from '../db/client.js'
-import { flushed, seenIsDurable } from '../db/durable.js'
 import { shown } from '../errors.js'
 import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../transparency/checkpoint.js'
 import { type Range, rootOf, rootOfComplete, type StoredHashes, siblingsOf, storedHashesOf } from '../transparency/merkle.js'
@@ -17,11 +16,13 @@ export interface SignedCheckpoint extends Checkpoint {
 /** A tenant's journal as a transparency log: checkpoints, tiles and proofs, from the hashes that the ledger keeps. */
 export class LogService {
   readonly #pool: Database['pool']
+  readonly #durability: Database['durability']
   readonly #keys: Identity['signing']['log']
   readonly #publicUrl: string
 
   constructor(parts: { db: Database; identity: Identity; publicUrl: string }) {
     this.#pool = parts.db.pool
+    this.#durability = parts.db.durability
     this.#keys = parts.identity.signing.log
     this.#publicUrl = parts.publicUrl
   }
@@ -30,11 +31,11 @@ export class LogService {
   async checkpoint(tenantId: string): Promise<SignedCheckpoint> {
     const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
       name: 'log-head',
-      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${seenIsDurable} AS durable FROM tenant_heads WHERE tenant_id = $1`,
+      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${await this.#durability.expression()} AS durable FROM tenant_heads WHERE tenant_id = $1`,
       values: [tenantId],
     })
     const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
-    if (!durable) await flushed(this.#pool)
+    if (!durable) await this.#durability.flush()
     const checkpoint = { origin: originOf(this.#publicUrl, tenantId), size, root: rootOf(frontier) }
     const key = keyPairOf(await this.#keys.current())
     return { ...checkpoint, note: signNote(writeCheckpoint(checkpoint), checkpoint.origin, key) }

@@ -46,7 +46,12 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
     asked.push(statement)
     return books.database.pool.query(statement)
   }
-  await new JournalService({ pool: { query } as unknown as Pool }).page({ tenantId: books.tenantId, after, types, limit })
+  await new JournalService({ ...books.database, pool: { query } as unknown as Pool }).page({
+    tenantId: books.tenantId,
+    after,
+    types,
+    limit,
+  })
   const { text, values } = asked[0]!
   const { rows } = await books.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
   return rowsRead(rows[0]['QUERY PLAN'][0].Plan)

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
+import { createDatabase, type Database } from '../../src/db/client.js'
 import { type EmbeddedServer, startServer } from '../../src/db/embedded/server.js'
 import { migrate } from '../../src/db/migrate.js'
 import { JournalService } from '../../src/journal/journal.service.js'
 import type { Ledger } from '../../src/ledger/ledger.js'
 import { Books } from '../support/accounting.js'
+import { rejectWalFunctions } from '../support/limited-database.js'
 
 // A server of its own, whose commits can be held: they wait for a standby that does not exist.
 const folder = mkdtempSync(join(tmpdir(), 'assay-durable-'))
@@ -45,7 +47,7 @@ async function holdCommits(): Promise<void> {
   await standby('none_there')
   while ((await held()) === 0) {
     let ended = false
-    probe = books.database.pool.query(`SELECT pg_logical_emit_message(true, 'probe', '')`).finally(() => {
+    probe = books.database.pool.query(`SELECT setval('wal_flush', 1)`).finally(() => {
       ended = true
     })
     while (!ended && (await held()) === 0) await new Promise(setImmediate)
@@ -74,9 +76,18 @@ test('no ledger holds a tenant while a commit waits to be durable, and nothing i
   expect(answered.sort()).toEqual([0, 1])
 })
 
-test('events leave the journal when they are durable', async () => {
-  const context = await books.context('events')
-  const journal = new JournalService({ pool: books.database.pool })
+test('events leave the journal when they are durable', () => expectDurableEvents('events', books.database))
+
+test('events leave the journal when they are durable, also if the database rejects WAL functions', async () => {
+  await rejectWalFunctions(server.url)
+  const limited = createDatabase(server.url, { poolSize: 4, logger: { warn: () => {} } })
+  await expectDurableEvents('limited', limited)
+  await limited.close()
+})
+
+async function expectDurableEvents(contextKey: string, database: Database): Promise<void> {
+  const context = await books.context(contextKey)
+  const journal = new JournalService(database)
   const { lastSequence } = await journal.page({ tenantId: books.tenantId, after: 0, limit: 1 })
   const upload = await books.upload(context, 3)
   await holdCommits()
@@ -92,4 +103,4 @@ test('events leave the journal when they are durable', async () => {
   await commit
   expect((await page).events).toHaveLength(1)
   journal.close()
-})
+}

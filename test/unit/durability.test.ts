@@ -1,0 +1,48 @@
+import { expect, test } from '@jest/globals'
+import type { Pool } from 'pg'
+import { Durability } from '../../src/db/durability.js'
+
+/** A pool whose statements end when the test says so. */
+function heldPool() {
+  const running: { resolve: () => void; reject: (error: Error) => void }[] = []
+  const query = () => new Promise<void>((resolve, reject) => running.push({ resolve, reject }))
+  return { running, durability: new Durability({ query } as unknown as Pool, { warn: () => {} }) }
+}
+const settled = () => new Promise(setImmediate)
+
+test('concurrent callers share one commit, which starts after each of them called', async () => {
+  const { running, durability } = heldPool()
+  const first = durability.flush()
+  await settled()
+  const later = Array.from({ length: 100 }, () => durability.flush())
+  await settled()
+  expect(running).toHaveLength(1)
+  running[0]!.resolve()
+  await first
+  await settled()
+  expect(running).toHaveLength(2)
+  running[1]!.resolve()
+  await Promise.all(later)
+})
+
+test('a failed commit fails its callers and not the next ones', async () => {
+  const { running, durability } = heldPool()
+  const failed = expect(durability.flush()).rejects.toThrow('lost')
+  await settled()
+  running[0]!.reject(new Error('lost'))
+  await failed
+  const next = durability.flush()
+  await settled()
+  running[1]!.resolve()
+  await next
+})
+
+test('a database that does not answer is tested again, and not taken for one that rejects the functions', async () => {
+  const { running, durability } = heldPool()
+  const first = expect(durability.expression()).rejects.toThrow('lost')
+  running[0]!.reject(new Error('lost'))
+  await first
+  const second = durability.expression()
+  running[1]!.resolve()
+  expect(await second).toContain('pg_current_wal_flush_lsn()')
+})
