@@ -2,6 +2,7 @@ import pg from 'pg'
 import { type DatabaseUrls, withoutSecrets } from './database-url.js'
 
 const oldest = 15
+const supported = `Assay supports PostgreSQL ${oldest} or newer, including Amazon Aurora and Citus`
 
 /**
  * Throws one sentence where an outside database lacks what the service needs: a PostgreSQL new enough that takes writes, and sessions that
@@ -11,6 +12,7 @@ export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<v
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
   await using(directUrl, { name, options: { statement_timeout: 30_000 } }, async (client) => {
+    await refuseUnsupported(client, directUrl)
     const server = await identify(client)
     proveServer(server, directUrl)
     await using(directUrl, { name }, (other) => proveSessions(client, other, name))
@@ -31,6 +33,21 @@ interface Server {
   place: string
 }
 
+/** Databases that speak PostgreSQL's protocol and report a recent version, but fail in a migration. */
+const unsupported: Record<string, RegExp> = {
+  CockroachDB: /cockroach/i,
+  YugabyteDB: /yugabyte|-YB-/i,
+  // PGAdapter returns 'PostgreSQL 14.1' for this exact statement. PostgreSQL itself always adds ' on <platform>'.
+  'Google Spanner, or another database that emulates PostgreSQL': /^(?!PostgreSQL .* on )/,
+}
+
+async function refuseUnsupported(client: pg.Client, url: string): Promise<void> {
+  const { rows } = await client.query<{ version: string }>('SELECT version()')
+  const { version } = rows[0]!
+  const product = Object.keys(unsupported).find((name) => unsupported[name]!.test(version))
+  if (product) throw new Error(`The database ${withoutSecrets(url)} is ${product} (version '${version}'); ${supported}.`)
+}
+
 async function identify(client: pg.Client): Promise<Server> {
   const { rows } = await client.query<Server>(
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
@@ -42,8 +59,7 @@ async function identify(client: pg.Client): Promise<Server> {
 
 function proveServer({ version, encoding, standby }: Server, url: string): void {
   const place = `The database ${withoutSecrets(url)}`
-  if (version < oldest * 10_000)
-    throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}; Assay needs ${oldest} or newer.`)
+  if (version < oldest * 10_000) throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}; ${supported}.`)
   if (encoding !== 'UTF8')
     throw new Error(`${place} has the encoding ${encoding}; make it with ENCODING 'UTF8', which names of files need.`)
   if (standby) throw new Error(`${place} takes no writes (a standby, or read-only); name the primary.`)

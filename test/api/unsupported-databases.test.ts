@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { emptyDatabase, type TestDatabase } from '../support/database.js'
+import { freePort, runCommand, Service } from '../support/service.js'
+
+const scratch = mkdtempSync(join(tmpdir(), 'assay-unsupported-'))
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+/** An empty database whose version() returns `version`. */
+async function databaseOfVersion(version: string): Promise<TestDatabase> {
+  const database = await emptyDatabase()
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const emulate = `CREATE SCHEMA emulated;
+     CREATE FUNCTION emulated.version() RETURNS text LANGUAGE sql AS $$ SELECT ${pg.escapeLiteral(version)}::text $$;
+     DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = emulated, pg_catalog, public', current_database()); END $$`
+  await client.query(emulate).finally(() => client.end())
+  return database
+}
+
+describe('refuses in one sentence, with status 1', () => {
+  const versions = {
+    CockroachDB: 'CockroachDB CCL v26.1.0 (x86_64-pc-linux-gnu, built 2026/02/02 17:52:24, go1.25.5)',
+    YugabyteDB: 'PostgreSQL 15.12-YB-2025.2.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 19.1.0, 64-bit',
+    'Google Spanner, or another database that emulates PostgreSQL': 'PostgreSQL 14.1',
+  }
+
+  test.each(Object.entries(versions))('to start on %s', async (product, version) => {
+    const database = await databaseOfVersion(version)
+    const { status, stdout, stderr } = await Service.run({
+      PORT: await freePort(),
+      DATA_DIR: join(scratch, 'data'),
+      DATABASE_URL: database.url,
+      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+    }).ended
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^The database .*\n$/)])
+    expect(stderr).toContain(
+      ` is ${product} (version '${version}'); Assay supports PostgreSQL 15 or newer, including Amazon Aurora and Citus.\n`,
+    )
+    expect(stdout).not.toContain('migration')
+    await database.drop()
+  })
+
+  test('to migrate CockroachDB', async () => {
+    const database = await databaseOfVersion(versions.CockroachDB)
+    const { status, stderr } = await runCommand(['migrate'], { DATABASE_URL: database.url })
+    expect([status, stderr]).toEqual([1, expect.stringContaining(' is CockroachDB ')])
+    await database.drop()
+  })
+})
