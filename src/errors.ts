@@ -101,8 +101,8 @@ export const rejected = (
 export const quotaExceeded = (message: string, details: Record<string, unknown>) =>
   new AssayError('quota_exceeded', message, { details })
 
-export const rateLimited = (message: string, retryAfter: number) =>
-  new AssayError('rate_limited', message, { retryAfter, details: { retry_after: retryAfter } })
+export const rateLimited = (message: string, retryAfter: number, details: Record<string, unknown> = {}) =>
+  new AssayError('rate_limited', message, { retryAfter, details: { retry_after: retryAfter, ...details } })
 
 const unavailable =
   (code: 'scanner_unavailable' | 'storage_unavailable' | 'database_unavailable' | 'overloaded') =>

@@ -7,12 +7,17 @@ import type { Attempt } from './attempt.js'
 import { type Endpoint, operationOf } from './attempt.js'
 import { ahead, type Call } from './call.js'
 import type { JsonAdmission } from './json-admission.js'
+import { ConcurrentCosts } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
 import type { UploadAdmission } from './upload-admission.js'
 
 export interface AdmissionParts {
-  /** Counts a call; its `refusal` is the 429 to throw. */
-  limits: { call(actor: Actor): Promise<RateState> }
+  limits: {
+    /** Counts a call; its `refusal` is the 429 to throw. */
+    call(actor: Actor): Promise<RateState>
+    /** Counts the further calls that an expensive request is worth. */
+    charge(actor: Actor, request: { cost: number; calls: number }): Promise<RateState>
+  }
   uploads: UploadAdmission
   json: JsonAdmission
   record(entry: Entry): Promise<void>
@@ -29,6 +34,7 @@ export class Admission {
   readonly uploads: UploadAdmission
   readonly json: JsonAdmission
   readonly #parts: AdmissionParts
+  readonly #concurrentCosts = new ConcurrentCosts()
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts
@@ -42,8 +48,9 @@ export class Admission {
     const attempt = call.begin(key, operationOf(endpoint))
     let result: T
     try {
-      await this.#admit(call, endpoint, isCounted)
-      result = await work(attempt)
+      const actor = await this.#admit(call, endpoint, isCounted)
+      if (call.cost.isExpensive) await this.#admitExpensive(call, actor)
+      result = await call.cost.executeInTurn(() => work(attempt))
     } catch (caught) {
       const error = withOutcome(attempt, caught)
       await this.failed(attempt, endpoint, error)
@@ -110,23 +117,33 @@ export class Admission {
 
   async #admit(call: Call, endpoint: Endpoint, isCounted = false): Promise<Actor> {
     const actor = call.requireActor()
-    if (!isCounted) await this.#count(call, actor)
+    if (!isCounted) rejectOverLimit(call, await this.#parts.limits.call(actor))
     requireAccess(actor, endpoint)
     return actor
   }
 
-  async #count(call: Call, actor: Actor): Promise<void> {
-    const state = await this.#parts.limits.call(actor)
-    Object.assign(call.answerHeaders, rateLimitHeaders(state))
-    if (!state.refusal) return
-    call.answerHeaders['Retry-After'] = String(state.resetSeconds)
-    throw state.refusal
+  /** Once for all root fields of a request: a document that does not fit is rejected as a whole. */
+  #admitExpensive(call: Call, actor: Actor): Promise<void> {
+    const { cost } = call
+    const admit = async () => {
+      const { value, extraCalls: calls } = cost
+      if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
+      cost.release = await this.#concurrentCosts.enter(actor.tenantId, value)
+    }
+    return (cost.admitted ??= admit())
   }
 }
 
 /** A 503 states that nothing was stored (contract, section 1), which is wrong if it comes after the commit. */
 function withOutcome({ isCommitted }: Attempt, error: unknown): unknown {
   return isCommitted && httpStatus[publicError(error).code] === 503 ? outcomeUnknown(error) : error
+}
+
+function rejectOverLimit(call: Call, state: RateState): void {
+  Object.assign(call.answerHeaders, rateLimitHeaders(state))
+  if (!state.refusal) return
+  call.answerHeaders['Retry-After'] = String(state.resetSeconds)
+  throw state.refusal
 }
 
 /** Throws the 403 for what a credential may not do. */

@@ -3,6 +3,7 @@ import { type AssayError, type FieldFault, unauthenticated } from '../errors.js'
 import type { Operation } from '../ledger/entry.js'
 import type { Admission } from './admission.js'
 import { Attempt } from './attempt.js'
+import { RequestCost } from './request-cost.js'
 
 /** The place of a call whose root field is not known yet. */
 export const ahead = Symbol('ahead')
@@ -42,6 +43,7 @@ export class Call {
   /** Headers that the answer is to carry, such as what is left of a rate limit. */
   readonly answerHeaders: Record<string, string> = {}
   readonly memo = new Map<unknown, unknown>()
+  readonly cost = new RequestCost()
   // TypeScript's private and not JavaScript's: Apollo Server copies its context value, and a copy has no #fields. The map is shared.
   private readonly attempts = new Map<string | typeof ahead, Attempt>()
   private readonly makeSignal: () => AbortSignal

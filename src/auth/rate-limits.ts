@@ -71,6 +71,25 @@ export class RateLimits {
   }
 
   /**
+   * Counts the further calls that an expensive request is worth: at most half of a minute's, so that no limit rejects a legal request
+   * forever. A request that exceeds the limit is not executed and not counted.
+   */
+  async charge({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>, request: { cost: number; calls: number }): Promise<RateState> {
+    const { perMinute } = this.#limits
+    const calls = Math.min(request.calls, Math.floor(perMinute / 2))
+    const { key: keys, tenant: tenants } = this.#counters
+    const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(tenantId, calls)])
+    const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
+    const tenant = stateOf('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
+    const exceeded = ofKey.count > key.limit ? key : ofTenant.count > tenant.limit ? tenant : undefined
+    if (!exceeded) return tenant.remaining < key.remaining ? tenant : key
+    await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])
+    const left = exceeded === key ? key.limit - ofKey.count : tenant.limit - ofTenant.count
+    const state = { ...exceeded, remaining: Math.max(0, left + calls) }
+    return { ...state, refusal: tooExpensive({ ...request, calls }, state) }
+  }
+
+  /**
    * Counts a credential that was refused; throws where its address has sent too many. Called after the refusal only, so that a
    * good credential from the same address always passes: guessing 256 bits is hopeless, this only bounds what it costs us.
    */
@@ -151,3 +170,10 @@ const stateOf = (policy: 'key' | 'tenant', limit: number, count: number, resetSe
 
 const tooManyCalls = (whose: string, { limit, resetSeconds }: RateState) =>
   rateLimited(`Too many calls by ${whose}: at most ${limit} a minute; try again in ${resetSeconds} s.`, resetSeconds)
+
+const tooExpensive = ({ cost, calls }: { cost: number; calls: number }, { policy, limit, remaining, resetSeconds }: RateState) =>
+  rateLimited(
+    `The request has a cost of ${cost}, which counts as ${calls} calls. This ${policy === 'key' ? 'credential' : 'tenant'} has ${remaining} of ${limit} calls a minute left. Retry in ${resetSeconds} s, or request fewer fields or smaller pages.`,
+    resetSeconds,
+    { cost, calls, limit, remaining },
+  )

@@ -125,7 +125,7 @@ export class ValidationCheck {
   outcome!: CheckOutcomeName
   @Field(() => String, { description: 'What was seen, for people.' })
   message!: string
-  @Field(() => JsonObjectScalar, { description: 'What was seen, for programs.' })
+  @Field(() => JsonObjectScalar, { description: 'Machine-readable evidence.', complexity: 1 })
   evidence!: Record<string, unknown>
   @Field(() => Number, { description: 'Milliseconds.' })
   durationMs!: number
@@ -152,7 +152,10 @@ export class ValidationReportType {
   outcome!: ValidationOutcome
   @Field(() => RefusalReasonName, { nullable: true, description: 'The first reason to refuse it; null where it was accepted.' })
   reason!: (typeof refusalReasons)[number] | null
-  @Field(() => [ValidationCheck], { description: 'All five, in the order in which they are judged.' })
+  @Field(() => [ValidationCheck], {
+    description: 'All five checks, in the order in which they run.',
+    complexity: ({ childComplexity }) => 1 + blockReasons.length * childComplexity,
+  })
   checks!: ValidationCheck[]
   @Field(() => String, { nullable: true, description: 'What the content is found to be.' })
   detectedContentType!: string | null

@@ -11,10 +11,10 @@ import {
   Source,
   TokenKind,
 } from 'graphql'
-import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity } from 'graphql-query-complexity'
+import { type CostRequest, computeCost } from '../admission/document-cost.js'
+import { maxCost } from '../admission/request-cost.js'
 import { badUserInput } from '../errors.js'
 import { faultOfBreadth } from './breadth.js'
-import { connectionItems } from './page.js'
 
 const mostDepth = 12
 /** The standard introspection query unwraps types nine times. */
@@ -25,8 +25,6 @@ const mostIntrospections = 2
 const mostDirectives = 50
 /** Of braces, brackets and parentheses: a parser's stack. */
 const mostNesting = 100
-/** Objects and values that an answer may have, as far as the document tells: nested lists of 100 multiply. A field may name a price of its own. */
-const mostCost = 50_000
 const mostCharacters = 50_000
 /** Tokens of a document: what a parser may be given to chew on. */
 export const mostTokens = 4_000
@@ -183,42 +181,12 @@ class Screen {
   }
 }
 
-/** Throws where the operation asks for more than an answer may hold. */
-export function refuseByCost(
-  schema: GraphQLSchema,
-  request: { document: never; operationName?: string | null; variables?: Record<string, unknown> | null },
-): void {
-  const cost = costOf(schema, request)
-  if (cost <= mostCost) return
-  throw new GraphQLError(`This asks for about ${cost} values; ${mostCost} are the most. Ask for smaller pages.`, {
-    extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
-  })
-}
-
-function costOf(schema: GraphQLSchema, { document, operationName, variables }: Parameters<typeof refuseByCost>[1]): number {
-  try {
-    return getComplexity({
-      schema,
-      query: document,
-      ...(operationName && { operationName }),
-      variables: variables ?? {},
-      estimators: [fieldExtensionsEstimator(), estimate],
-    })
-  } catch {
-    // A variable at fault: executing it tells so, by its name, and costs nothing.
-    return 0
-  }
-}
-
-function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): number {
-  if (typeof args.days !== 'number') return 1 + itemsOf(args, field) * childComplexity
-  const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
-  // A point of a chart is a few numbers of one row, which is made whatever is asked of it: a year of hours is one document's share.
-  return 1 + points * Math.max(5, childComplexity / 4)
-}
-
-function itemsOf(args: Record<string, unknown>, field: ComplexityEstimatorArgs['field']): number {
-  const asked = args.first ?? args.last ?? args.pageSize
-  if (typeof asked === 'number') return Math.min(Math.max(asked, 1), 100)
-  return field.args.some(({ name }) => name === 'last') ? connectionItems : 1
+/** Computes the cost of an operation, and throws if it exceeds the limit. */
+export function computeCostWithinLimit(schema: GraphQLSchema, request: CostRequest, limit = maxCost): number {
+  const cost = computeCost(schema, request)
+  if (cost <= limit) return cost
+  throw new GraphQLError(
+    `The document has a cost of ${cost}: about as many values as its response may contain. The limit is ${limit}. Request fewer fields or smaller pages.`,
+    { extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } } },
+  )
 }

@@ -1,4 +1,5 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
+import { connectionItems } from '../admission/document-cost.js'
 import { idAt, mostPages } from '../cursors.js'
 import { badUserInput } from '../errors.js'
 import type { IdPrefix } from '../ids.js'
@@ -87,9 +88,6 @@ export function stretchOf<Place>(
     before: typeof before === 'string' ? placeAt(before, 'before') : undefined,
   }
 }
-
-/** How many a connection gives by default. */
-export const connectionItems = 20
 
 @ObjectType({ simpleResolvers: true, description: 'Where a page stands in its list.' })
 export class Pagination {

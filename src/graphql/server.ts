@@ -9,7 +9,7 @@ import { jsonInTurns } from '../body/json-in-turns.js'
 import { badUserInput } from '../errors.js'
 import { publicError } from '../public-error.js'
 import { refuseBadVariables } from './coerced.js'
-import { mostTokens, refuseByCost, screenDocument } from './limits.js'
+import { computeCostWithinLimit, mostTokens, screenDocument } from './limits.js'
 import { formatError, isOurFault } from './public-errors.js'
 import { logUnreached } from './unreached.js'
 
@@ -56,7 +56,11 @@ export async function openGraphql(
     handle: async (request, response, call, body) => {
       await refuseBombs(parts.schema, call, body)
       await pause(body as { query?: unknown })
-      await answer(server, request, response, call, body)
+      try {
+        await answer(server, request, response, call, body)
+      } finally {
+        call.cost.release()
+      }
     },
     warm: () => warm(server),
     close: () => server.stop(),
@@ -149,15 +153,15 @@ function pausesPlugin(): ApolloServerPlugin<Call> {
 function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async () => ({
-      didResolveOperation: async ({ document, operation, request }) => {
+      didResolveOperation: async ({ contextValue: call, document, operation, request }) => {
         // Apollo Server runs the hooks of all plugins side by side: this one makes its own pauses.
         await pause(request)
         // Without one, Apollo Server tells it.
         if (operation) refuseSubscription(operation)
         if (operation) refuseBadVariables(parts.schema, operation, request.variables ?? {})
         await pause(request)
-        refuseByCost(parts.schema, {
-          document: document as never,
+        call.cost.value = computeCostWithinLimit(parts.schema, {
+          document,
           operationName: request.operationName ?? null,
           variables: request.variables ?? null,
         })

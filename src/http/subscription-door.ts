@@ -18,7 +18,7 @@ import type { LiveStreams } from '../admission/live-streams.js'
 import { cleanUserAgent, type Origin } from '../auth/actor.js'
 import { badUserInput, overloaded } from '../errors.js'
 import { refuseBadVariables } from '../graphql/coerced.js'
-import { mostTokens, refuseByCost, screenDocument } from '../graphql/limits.js'
+import { computeCostWithinLimit, mostTokens, screenDocument } from '../graphql/limits.js'
 import { formatError, isOurFault } from '../graphql/public-errors.js'
 import { newId } from '../ids.js'
 import { publicError } from '../public-error.js'
@@ -183,7 +183,7 @@ async function subscribe(
     if (operation?.operation !== 'subscription')
       throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])
     refuseBadVariables(schema, operation, variables ?? {})
-    refuseByCost(schema, { document: document as never, operationName: operationName ?? null, variables: variables ?? null })
+    computeCostWithinLimit(schema, { document, operationName: operationName ?? null, variables: variables ?? null })
     const call = new Call({ id: newId('req'), admission, origin, actor, signal: () => signal })
     return {
       schema,

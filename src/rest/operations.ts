@@ -16,6 +16,7 @@ import {
   visit,
 } from 'graphql'
 import type { Endpoint } from '../admission/attempt.js'
+import { computeCost } from '../admission/document-cost.js'
 import { blockReasons, fieldOfReason } from '../block-reasons.js'
 import { snakeCase } from '../spelling.js'
 import { type CompiledOperation, compileOperation } from './compiled-operation.js'
@@ -24,6 +25,8 @@ export interface Operation {
   name: string
   document: DocumentNode
   run: CompiledOperation
+  /** Cost of the operation with these variables. */
+  costOf: (variables: Record<string, unknown>) => number
   variables: { name: string; type: GraphQLInputType }[]
   /** What its root field asks of the caller, as its resolver declares it. */
   endpoint: Endpoint
@@ -83,6 +86,11 @@ function operationOf(
     name: node.name!.value,
     document,
     run: compileOperation(schema, node, fragments) ?? interpreted(schema, document),
+    costOf: costsOf(
+      schema,
+      document,
+      variables.map(({ name }) => name),
+    ),
     variables,
     endpoint,
     spelling,
@@ -97,6 +105,24 @@ const interpreted =
     if (result.errors?.length) throw result.errors[0]!.originalError ?? result.errors[0]
     return (result.data as { data: unknown }).data
   }
+
+// The only variables that the cost of an operation depends on.
+const sizes = ['page_size', 'limit', 'days', 'period']
+const maxRememberedCosts = 2_000
+
+function costsOf(schema: GraphQLSchema, document: DocumentNode, names: string[]): Operation['costOf'] {
+  const remembered = new Map<string, number>()
+  const relevant = names.filter((name) => sizes.includes(name))
+  return (variables) => {
+    const key = relevant.map((name) => variables[name]).join()
+    const known = remembered.get(key)
+    if (known !== undefined) return known
+    const cost = computeCost(schema, { document, variables })
+    // A cost of 0 stands for invalid variables, which the key does not contain.
+    if (cost > 0 && remembered.size < maxRememberedCosts) remembered.set(key, cost)
+    return cost
+  }
+}
 
 function spell(value: ValueNode, path: string, into: Map<string, string>): void {
   if (value.kind === Kind.VARIABLE) into.set(path, value.name.value)

@@ -54,6 +54,8 @@ export function createRestHandler(parts: RestParts): RestHandler {
       if (response.headersSent || response.destroyed) return
       setHeaders(response, call)
       sendError(request, response, told, call.id)
+    } finally {
+      call.cost.release()
     }
   }
 }
@@ -108,5 +110,6 @@ async function run({ call, operation, route }: Inquiry, raw: ReadonlyMap<string,
     nullable: route.nullable,
   })
   for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
+  if (call.inputFaults.length === 0) call.cost.value = operation.costOf(variables)
   return operation.run(call, variables)
 }

@@ -14,6 +14,9 @@ import {
   UploadsChart,
 } from './stats.type.js'
 
+// The lists have no pages: a tenant may have this many contexts, or more.
+const costByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 100 * childComplexity
+
 @Resolver()
 export class StatsResolver {
   readonly #stats: StatsService
@@ -49,13 +52,13 @@ export class StatsResolver {
   }
 
   @Requires('metadata')
-  @Query(() => [ContextApiCalls], { description: 'All calls by context, most first.' })
+  @Query(() => [ContextApiCalls], { description: 'All calls by context, most first.', complexity: costByContext })
   apiCallsByContext(@By() actor: Actor) {
     return this.#stats.apiCallsByContext(actor)
   }
 
   @Requires('metadata')
-  @Query(() => [ContextFiles], { description: 'Files by context, most bytes first.' })
+  @Query(() => [ContextFiles], { description: 'Files by context, most bytes first.', complexity: costByContext })
   filesByContext(@By() actor: Actor) {
     return this.#stats.filesByContext(actor)
   }

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { refusal } from '../support/answers.js'
+import { inOneWindow } from '../support/clock.js'
+import { type Caller, World } from '../support/world.js'
+
+let world: World
+beforeAll(async () => {
+  world = await World.open()
+})
+afterAll(() => world.close())
+
+const yearByHour = '/stats/charts/api-calls?period=hourly&days=365'
+const files = 'files(pageSize: 100) { data { fileId validation { checks { check outcome message evidence durationMs } } } }'
+// 100 files with five checks of five values each.
+const filesCost = 1 + 100 * (1 + 1 + (1 + 1 + 5 * 5))
+const document = (fields: number) => `{ ${Array.from({ length: fields }, (_, at) => `f${at}: ${files}`).join(' ')} }`
+const remaining = ({ headers }: { headers: Headers }) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
+
+describe('the rate limit', () => {
+  let limited: World
+  beforeAll(async () => {
+    limited = await World.open({ RATE_LIMIT_PER_MINUTE: '170' }, world)
+  })
+  afterAll(() => limited.close())
+  const keyAt = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
+
+  test('counts the cost of a document as calls; one that exceeds it is rejected as a whole with its cost and the limit, and cheap calls are not', () =>
+    inOneWindow(60, async () => {
+      const key = await keyAt()
+      expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
+      // Ten calls, and one for each 500 of the cost above 3,000.
+      const extra = Math.ceil((10 * filesCost - 3_000) / 500)
+      const accepted = await key.graphql(document(10))
+      expect(accepted.body.errors).toBeUndefined()
+      expect(remaining(await key.get('/files'))).toBe(168 - 10 - extra)
+      await key.graphql(document(10))
+      const rejected = await key.graphql(document(10))
+      expect(Object.values(rejected.body.data)).toEqual(Array(10).fill(null))
+      expect(rejected.body.errors).toHaveLength(10)
+      expect(rejected.body.errors[0]).toMatchObject({
+        message: expect.stringMatching(
+          new RegExp(`cost of ${10 * filesCost}, which counts as ${extra} calls.* of 170 calls a minute`),
+        ),
+        extensions: { code: 'RATE_LIMITED', details: { cost: 10 * filesCost, calls: extra, limit: 170 } },
+      })
+      expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect((await key.get('/files')).status).toBe(200)
+    }))
+
+  test('counts the cost of an hourly chart of a year by REST', () =>
+    inOneWindow(60, async () => {
+      const key = await keyAt()
+      for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)
+      const rejected = await key.get(yearByHour)
+      expect(refusal(rejected)).toEqual([429, 'rate_limited'])
+      expect(rejected.body.message).toMatch(/cost of 43801, which counts as 82 calls.* of 170 calls a minute/)
+      expect(rejected.body.error.details).toMatchObject({ cost: 43_801, calls: 82, limit: 170 })
+      expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect((await key.get('/files')).status).toBe(200)
+    }))
+
+  test('counts a request as at most half of it, so that a low limit rejects no legal request forever', () =>
+    inOneWindow(60, async () => {
+      const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
+      try {
+        const key = low.as((await (await world.tenant()).key(['metadata'])).credential)
+        const accepted = await key.get(yearByHour)
+        expect([accepted.status, remaining(accepted)]).toEqual([200, 9])
+        expect(refusal(await key.get(yearByHour))).toEqual([429, 'rate_limited'])
+      } finally {
+        await low.close()
+      }
+    }))
+})
+
+describe('expensive requests of one tenant', () => {
+  /** Replaces charts by empty ones that are held until the test releases them. */
+  function holdCharts() {
+    const { charts } = world.app.services
+    const { apiCalls } = charts
+    const held: (() => void)[] = []
+    let arrived = () => {}
+    charts.apiCalls = async () => {
+      await new Promise<void>((release) => {
+        held.push(release)
+        arrived()
+      })
+      return { period: 'hourly' as never, dataPoints: [] }
+    }
+    return {
+      held,
+      next: (count: number) =>
+        new Promise<void>((resolve) => {
+          arrived = () => {
+            if (held.length >= count) resolve()
+          }
+          arrived()
+        }),
+      restore: () => {
+        charts.apiCalls = apiCalls
+      },
+    }
+  }
+  const chartBy: Record<string, (caller: Caller) => Promise<{ status: number; body: { errors?: unknown } }>> = {
+    REST: (caller) => caller.get(yearByHour),
+    GraphQL: (caller) => caller.graphql('{ apiCallsChart(period: hourly, days: 365) { dataPoints { total } } }'),
+  }
+
+  test.each(Object.keys(chartBy))('wait for each other by %s; cheap requests and other tenants do not wait', async (door) => {
+    const [tenant, other] = [await world.tenant(), await world.tenant()]
+    const charts = holdCharts()
+    try {
+      const first = chartBy[door]!(tenant.admin)
+      await charts.next(1)
+      const second = chartBy[door]!(tenant.admin)
+      const third = chartBy[door]!(other.admin)
+      await charts.next(2)
+      expect((await tenant.admin.get('/files')).status).toBe(200)
+      expect(charts.held).toHaveLength(2)
+      charts.held[0]!()
+      await charts.next(3)
+      for (const release of charts.held) release()
+      for (const { status, body } of await Promise.all([first, second, third])) {
+        expect(status).toBe(200)
+        expect(body.errors).toBeUndefined()
+      }
+    } finally {
+      charts.restore()
+    }
+  })
+})

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import { ConcurrentCosts, maxCost, RequestCost } from '../../src/admission/request-cost.js'
+
+describe('the concurrent cost of a tenant', () => {
+  beforeEach(() => void jest.useFakeTimers())
+  afterEach(() => void jest.useRealTimers())
+
+  /** Requests in the order in which they were admitted or rejected. */
+  const track = (costs: ConcurrentCosts) => {
+    const settled: string[] = []
+    const enter = (name: string, cost: number, tenantId = 'ten_1') =>
+      costs.enter(tenantId, cost).then(
+        (release) => {
+          settled.push(name)
+          return release
+        },
+        (error: { code: string; message: string; details: object }) => {
+          settled.push(`${name} ${error.code}`)
+          throw error
+        },
+      )
+    return { settled, enter }
+  }
+
+  test('is at most the limit; further requests wait in order, and requests of other tenants do not', async () => {
+    const { settled, enter } = track(new ConcurrentCosts())
+    const [first, second] = [await enter('first', maxCost - 1_000), enter('second', 2_000)]
+    const third = enter('third', 500)
+    await enter('other', maxCost, 'ten_2')
+    expect(settled).toEqual(['first', 'other'])
+    first()
+    // Twice has no effect.
+    first()
+    await Promise.all([second, third])
+    expect(settled).toEqual(['first', 'other', 'second', 'third'])
+  })
+
+  test('a request that waits for five seconds is rejected with its cost and the limit; cheaper ones behind it are admitted', async () => {
+    const { settled, enter } = track(new ConcurrentCosts())
+    await enter('first', maxCost - 1_000)
+    const second = expect(enter('second', 2_000)).rejects.toMatchObject({
+      code: 'rate_limited',
+      retryAfter: 1,
+      message: expect.stringMatching(/cost of 2000.*limit is 50000/),
+      details: { cost: 2_000, limit: maxCost },
+    })
+    const third = enter('third', 500)
+    await jest.advanceTimersByTimeAsync(4_000)
+    expect(settled).toEqual(['first'])
+    await jest.advanceTimersByTimeAsync(1_000)
+    await Promise.all([second, third])
+    expect(settled).toEqual(['first', 'second rate_limited', 'third'])
+  })
+
+  test('at most 100 requests wait', async () => {
+    const { settled, enter } = track(new ConcurrentCosts())
+    await enter('first', maxCost)
+    const waiting = Array.from({ length: 100 }, (_, at) => enter(String(at), 1_001).catch(() => {}))
+    await expect(enter('last', 1_001)).rejects.toMatchObject({ code: 'rate_limited' })
+    expect(settled).toEqual(['first', 'last rate_limited'])
+    await jest.advanceTimersByTimeAsync(5_000)
+    await Promise.all(waiting)
+  })
+})
+
+describe('the root fields of a request', () => {
+  const started = async (value: number) => {
+    const cost = new RequestCost()
+    cost.value = value
+    const log: string[] = []
+    const finish: (() => void)[] = []
+    const fields = ['a', 'b'].map((field) =>
+      cost.executeInTurn(async () => {
+        log.push(field)
+        await new Promise<void>((resolve) => finish.push(resolve))
+        if (field === 'a') throw new Error(field)
+      }),
+    )
+    const [first, second] = [expect(fields[0]).rejects.toThrow('a'), fields[1]]
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    for (let turns = 0; turns < 5; turns++) await turn()
+    const before = [...log]
+    finish[0]!()
+    await first
+    for (let turns = 0; turns < 5; turns++) await turn()
+    finish[1]!()
+    await second
+    return { before, log }
+  }
+
+  test('are executed one after another if the request is expensive, also after an error', async () => {
+    expect(await started(1_001)).toEqual({ before: ['a'], log: ['a', 'b'] })
+  })
+
+  test('are executed together if it is not', async () => {
+    expect((await started(1_000)).before).toEqual(['a', 'b'])
+  })
+})
