@@ -9,7 +9,7 @@ import {
   parse,
   validate,
 } from 'graphql'
-import { type Context, handleProtocols, makeServer, type SubscribePayload } from 'graphql-ws'
+import { type Context, handleProtocols, MessageType, makeServer, type SubscribePayload } from 'graphql-ws'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { requireAccess } from '../admission/admission.js'
 import type { Endpoint } from '../admission/attempt.js'
@@ -24,6 +24,8 @@ import { newId } from '../ids.js'
 import { publicError } from '../public-error.js'
 import { type AddressOf, callBy } from './caller.js'
 import type { EdgeParts } from './endpoints.js'
+import { closeCodes, end, limitMessages, sendBounded } from './socket-limits.js'
+import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-sockets.js'
 
 interface Parts extends Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'> {
   schema: GraphQLSchema
@@ -41,25 +43,39 @@ interface Connection {
   socket: WebSocket
   request: IncomingMessage
   origin: Origin
+  /** Place among the sockets that have not authenticated yet. */
+  place: WaitingPlace
+  /** Set once the credential is accepted. */
   call?: Call
 }
 
-const mostMessageBytes = 64 * 1024
-const mostConnections = 500
-const mostSubscriptions = 10
-const mostErrors = 20
-const beatMs = 12_000
-const initMs = 5_000
-const closingMs = 1_000
-// As graphql-transport-ws has them, and RFC 6455.
-const closes = { goingAway: 1001, tryAgain: 1013, internal: 4500, unauthorized: 4401, forbidden: 4403 }
+const maxMessageBytes = 16 * 1024
+const maxSubscriptions = 10
+const maxSubscriptionCost = 200
+const maxErrors = 20
 
-/** Subscriptions by WebSocket on /graphql (graphql-transport-ws). Who asks is said by `connection_init`; a cookie says nothing here. */
+const socketOptions = {
+  noServer: true,
+  maxPayload: maxMessageBytes,
+  maxFragments: 64,
+  // Milliseconds until a client must have answered a close frame. @types/ws does not declare it.
+  closeTimeout: 1_000,
+  handleProtocols,
+  perMessageDeflate: false,
+  // A ping frame counts as a message before it is answered.
+  autoPong: false,
+  // One message of a connection per turn of the event loop, however many arrive together.
+  allowSynchronousEvents: false,
+}
+
+/** Subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is in `connection_init`; cookies are ignored. */
 export function openSubscriptions(parts: Parts): { attach(server: Server, addressOf: AddressOf): void; close(): void } {
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: mostMessageBytes, handleProtocols, perMessageDeflate: false })
+  const sockets = new WebSocketServer(socketOptions)
+  const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
     schema: parts.schema,
-    connectionInitWaitTimeout: initMs,
+    // The timer of UnauthenticatedSockets also includes the check of the credential.
+    connectionInitWaitTimeout: 0,
     onConnect: (context) => connect(parts, context),
     onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),
     onError: (_context, _id, _payload, errors) => told(parts, errors),
@@ -67,42 +83,55 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, addres
       result.errors ? { ...result, errors: told(parts, result.errors) } : undefined,
   })
   const open = (socket: WebSocket, request: IncomingMessage, origin: Origin) => {
-    const beat = beating(socket)
+    // Invalid or oversized frames: ws closes the connection.
+    socket.on('error', () => {})
+    const place = unauthenticated.enter(origin.ip, {
+      timedOut: () => end(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
+      drop: () => {
+        socket.close(closeCodes.tryAgain, tooManyWaiting)
+        socket.terminate()
+      },
+    })
+    if (!place) return end(socket, closeCodes.tryAgain, tooManyWaiting)
+    const connection: Connection = { socket, request, origin, place }
+    const send = (text: string) => sendBounded(socket, text)
+    const onMessage = limitMessages(socket, place, () => connection.call !== undefined)
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
-        // Resolved when it is on its way: whatever a client does not take, no more is read for.
-        send: (text) => new Promise((resolve) => socket.send(text, () => resolve())),
-        close: (code, reason) => socket.close(code, reason),
+        // Resolves once the message is written: until then, the subscription reads no further event.
+        send,
+        close: (code, reason) => end(socket, code ?? closeCodes.internal, reason ?? ''),
+        // Without the payload, which graphql-ws would repeat.
+        onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
         onMessage: (handle) =>
-          socket.on('message', (message) => {
-            handle(String(message)).catch((error) => {
+          onMessage((text) =>
+            handle(text).catch((error) => {
               parts.onFault(error)
-              socket.close(closes.internal, 'A fault of ours; connect again.')
-            })
-          }),
+              end(socket, closeCodes.internal, 'Internal error. Connect again.')
+            }),
+          ),
       },
-      { socket, request, origin },
+      connection,
     )
-    // A frame that is none, or too large: it closes by itself.
-    socket.on('error', () => {})
     socket.once('close', (code, reason) => {
-      clearInterval(beat)
+      place.leave()
       void closed(code, String(reason))
     })
   }
   return {
     attach: (server, addressOf) =>
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-        if (sockets.clients.size >= mostConnections) return refuse(socket, '503 Service Unavailable')
         const origin = { ip: addressOf(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
         sockets.handleUpgrade(request, socket, head, (client) => open(client, request, origin))
       }),
     close: () => {
-      for (const socket of sockets.clients) end(socket, closes.goingAway, 'This process is about to end; connect again.')
+      for (const socket of sockets.clients) end(socket, closeCodes.goingAway, 'The process is shutting down. Connect again.')
     },
   }
 }
+
+const tooManyWaiting = 'Too many connections without a credential. Connect again, and send connection_init immediately.'
 
 /** True where a request is to become a WebSocket of ours; any other wish to upgrade is ignored, and the request answered. */
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
@@ -111,29 +140,6 @@ export const isSubscription = ({ method, url = '', headers }: IncomingMessage): 
 function told({ onFault }: Parts, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
   for (const error of errors) if (isOurFault(error)) onFault(error)
   return errors.map((error) => formatError(error.toJSON(), error))
-}
-
-function refuse(socket: Duplex, status: string): void {
-  socket.on('error', () => {})
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
-}
-
-/** A client that answers no ping is gone, or takes nothing. */
-function beating(socket: WebSocket): NodeJS.Timeout {
-  let isThere = true
-  socket.on('pong', () => {
-    isThere = true
-  })
-  return setInterval(() => {
-    if (!isThere) return socket.terminate()
-    isThere = false
-    socket.ping()
-  }, beatMs)
-}
-
-function end(socket: WebSocket, code: number, reason: string): void {
-  socket.close(code, reason.slice(0, 100))
-  setTimeout(() => socket.terminate(), closingMs).unref()
 }
 
 async function connect(
@@ -152,16 +158,18 @@ async function connect(
     if (ended.signal.aborted) return false
     const stream = parts.streams.enter(actor, () => parts.mayGoOn(rawHeaders, origin))
     ended.signal.addEventListener('abort', stream.leave)
-    stream.signal.addEventListener('abort', () => end(socket, closes.forbidden, 'The credential is no longer good.'))
+    stream.signal.addEventListener('abort', () => end(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
     extra.call = call
     return true
   } catch (error) {
     const { code, message } = publicError(error)
-    const why = { unauthenticated: closes.unauthorized, overloaded: closes.tryAgain, rate_limited: closes.tryAgain }[
+    const why = { unauthenticated: closeCodes.unauthorized, overloaded: closeCodes.tryAgain, rate_limited: closeCodes.tryAgain }[
       code as string
     ]
-    end(socket, why ?? closes.forbidden, message)
+    end(socket, why ?? closeCodes.forbidden, message)
     return false
+  } finally {
+    extra.place.leave()
   }
 }
 
@@ -172,18 +180,22 @@ async function subscribe(
 ): Promise<ExecutionArgs | GraphQLError[]> {
   const { actor, origin, signal } = extra.call!
   try {
-    if (Object.keys(subscriptions).length > mostSubscriptions)
-      throw overloaded(`At most ${mostSubscriptions} subscriptions at once on one connection.`)
+    if (Object.keys(subscriptions).length > maxSubscriptions)
+      throw overloaded(`A connection can have at most ${maxSubscriptions} subscriptions.`)
     const { fault } = screenDocument(query)
     if (fault) throw fault
     const document = parse(query, { maxTokens: mostTokens })
-    const faults = validate(schema, document, undefined, { maxErrors: mostErrors })
+    const faults = validate(schema, document, undefined, { maxErrors: maxErrors })
     if (faults.length > 0) return faults.map(faultOfDocument)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
       throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])
     refuseBadVariables(schema, operation, variables ?? {})
-    computeCostWithinLimit(schema, { document, operationName: operationName ?? null, variables: variables ?? null })
+    computeCostWithinLimit(
+      schema,
+      { document, operationName: operationName ?? null, variables: variables ?? null },
+      maxSubscriptionCost,
+    )
     const call = new Call({ id: newId('req'), admission, origin, actor, signal: () => signal })
     return {
       schema,

@@ -1,0 +1,90 @@
+import { MessageType, parseMessage } from 'graphql-ws'
+import type { WebSocket } from 'ws'
+import type { WaitingPlace } from './unauthenticated-sockets.js'
+
+// A client that does not read loses its connection.
+const maxUnsentBytes = 1024 * 1024
+// Messages, pings and pongs per connection and interval.
+const maxMessages = 60
+const intervalMs = 12_000
+// Of RFC 6455, section 7.4.1, and of graphql-transport-ws.
+export const closeCodes = {
+  goingAway: 1001,
+  policyViolation: 1008,
+  tryAgain: 1013,
+  badRequest: 4400,
+  unauthorized: 4401,
+  forbidden: 4403,
+  initTimeout: 4408,
+  internal: 4500,
+}
+const clientMessages: readonly string[] = [
+  MessageType.ConnectionInit,
+  MessageType.Ping,
+  MessageType.Pong,
+  MessageType.Subscribe,
+  MessageType.Complete,
+]
+
+/** Closes a connection. The reason of a close frame has at most 123 bytes. */
+export const end = (socket: WebSocket, code: number, reason: string): void => socket.close(code, reason.slice(0, 100))
+
+/** Resolves once the message is written. Ends the connection if too many bytes are unsent. */
+export function sendBounded(socket: WebSocket, text: string): Promise<void> {
+  if (socket.bufferedAmount > maxUnsentBytes) socket.terminate()
+  return new Promise((resolve) => socket.send(text, () => resolve()))
+}
+
+/**
+ * Passes on the messages that the protocol and the limits of a connection allow, and ends the connection otherwise. Also ends it if the
+ * client does not answer a ping of the service within an interval.
+ */
+export function limitMessages(
+  socket: WebSocket,
+  place: WaitingPlace,
+  isAuthenticated: () => boolean,
+): (handle: (text: string) => void) => void {
+  let messages = 0
+  let isInitReceived = false
+  let isAlive = true
+  const count = () => {
+    if (socket.readyState !== socket.OPEN) return false
+    if (++messages <= maxMessages) return true
+    end(socket, closeCodes.policyViolation, `More than ${maxMessages} messages in ${intervalMs / 1000} s.`)
+    return false
+  }
+  const interval = setInterval(() => {
+    if (!isAlive) return socket.terminate()
+    isAlive = false
+    messages = 0
+    socket.ping()
+  }, intervalMs)
+  socket.once('close', () => clearInterval(interval))
+  socket.on('pong', () => {
+    isAlive = true
+    count()
+  })
+  socket.on('ping', (data) => {
+    if (count() && isAuthenticated()) socket.pong(data)
+  })
+  return (handle) =>
+    socket.on('message', (data) => {
+      if (!count()) return
+      const text = String(data)
+      const type = typeOf(text)
+      if (!type || !clientMessages.includes(type)) return end(socket, closeCodes.badRequest, 'Invalid message.')
+      if (!isAuthenticated() && (isInitReceived || type !== MessageType.ConnectionInit))
+        return end(socket, closeCodes.unauthorized, 'Send connection_init first, and wait for connection_ack.')
+      if (!isInitReceived) place.checking()
+      isInitReceived = true
+      handle(text)
+    })
+}
+
+function typeOf(text: string): string | undefined {
+  try {
+    return parseMessage(text).type
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,107 @@
+import { EventEmitter } from 'node:events'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import type { WebSocket } from 'ws'
+import { limitMessages, sendBounded } from '../../src/http/socket-limits.js'
+import { UnauthenticatedSockets } from '../../src/http/unauthenticated-sockets.js'
+
+beforeEach(() => void jest.useFakeTimers())
+afterEach(() => void jest.useRealTimers())
+
+describe('the pool of unauthenticated sockets', () => {
+  const enter = (pool: UnauthenticatedSockets, ip: string) => {
+    const socket = { timedOut: jest.fn(), drop: jest.fn() }
+    return { ...socket, place: pool.enter(ip, socket) }
+  }
+
+  test('drops the oldest idle socket of an address that exceeds its share', () => {
+    const pool = new UnauthenticatedSockets()
+    const elsewhere = enter(pool, '192.0.2.2')
+    const sockets = Array.from({ length: 65 }, () => enter(pool, '192.0.2.1'))
+    expect(sockets.map(({ drop }) => drop.mock.calls.length)).toEqual([1, ...Array(64).fill(0)])
+    expect(elsewhere.drop).not.toHaveBeenCalled()
+  })
+
+  test('drops the oldest idle socket of all addresses if it is full', () => {
+    const pool = new UnauthenticatedSockets()
+    const sockets = Array.from({ length: 257 }, (_, at) => enter(pool, `192.0.2.${at % 16}`))
+    expect(sockets.map(({ drop }) => drop.mock.calls.length)).toEqual([1, ...Array(256).fill(0)])
+  })
+
+  test('does not drop a socket whose credential is being checked', () => {
+    const pool = new UnauthenticatedSockets()
+    const sockets = Array.from({ length: 64 }, () => enter(pool, '192.0.2.1'))
+    for (const { place } of sockets) place!.checking()
+    expect(enter(pool, '192.0.2.1').place).toBeUndefined()
+    sockets[9]!.place!.leave()
+    expect(enter(pool, '192.0.2.1').place).toBeDefined()
+    expect(sockets.every(({ drop }) => drop.mock.calls.length === 0)).toBe(true)
+  })
+
+  test('reports a socket that has not left after five seconds, even if its credential is being checked', () => {
+    const pool = new UnauthenticatedSockets()
+    const [checking, left] = [enter(pool, '192.0.2.1'), enter(pool, '192.0.2.1')]
+    checking.place!.checking()
+    left.place!.leave()
+    jest.advanceTimersByTime(4_999)
+    expect(checking.timedOut).not.toHaveBeenCalled()
+    jest.advanceTimersByTime(1)
+    expect(checking.timedOut).toHaveBeenCalledTimes(1)
+    expect(left.timedOut).not.toHaveBeenCalled()
+  })
+})
+
+describe('one connection', () => {
+  class FakeSocket extends EventEmitter {
+    readonly OPEN = 1
+    readyState = 1
+    bufferedAmount = 0
+    terminate = jest.fn()
+    ping = jest.fn()
+    pong = jest.fn()
+    close = jest.fn((_code: number, _reason: string) => {
+      this.readyState = 2
+    })
+    send = jest.fn((_text: string, written: () => void) => written())
+  }
+  const place = { checking: () => {}, leave: () => {} }
+  const limited = () => {
+    const socket = new FakeSocket()
+    limitMessages(socket as unknown as WebSocket, place, () => true)(() => {})
+    return socket
+  }
+
+  test('ends if its client does not read', async () => {
+    const socket = new FakeSocket()
+    await sendBounded(socket as unknown as WebSocket, 'text')
+    expect(socket.terminate).not.toHaveBeenCalled()
+    socket.bufferedAmount = 1024 * 1024 + 1
+    await sendBounded(socket as unknown as WebSocket, 'text')
+    expect(socket.terminate).toHaveBeenCalledTimes(1)
+  })
+
+  test('accepts 60 messages and ping frames in 12 seconds, and again 60 in the next', () => {
+    const socket = limited()
+    for (let interval = 0; interval < 2; interval++) {
+      for (let message = 0; message < 30; message++) {
+        socket.emit('message', '{"type":"ping"}')
+        socket.emit('ping', Buffer.from('data'))
+      }
+      expect(socket.close).not.toHaveBeenCalled()
+      expect(socket.pong).toHaveBeenCalledTimes(30 * (interval + 1))
+      if (interval === 0) jest.advanceTimersByTime(12_000)
+    }
+    socket.emit('ping', Buffer.from('data'))
+    expect(socket.close).toHaveBeenCalledWith(1008, 'More than 60 messages in 12 s.')
+    expect(socket.pong).toHaveBeenCalledTimes(60)
+  })
+
+  test('ends if its client does not answer a ping within an interval', () => {
+    const [silent, alive] = [limited(), limited()]
+    jest.advanceTimersByTime(12_000)
+    alive.emit('pong')
+    jest.advanceTimersByTime(12_000)
+    expect(silent.terminate).toHaveBeenCalledTimes(1)
+    expect(alive.terminate).not.toHaveBeenCalled()
+    for (const socket of [silent, alive]) socket.emit('close')
+  })
+})
