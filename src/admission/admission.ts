@@ -127,8 +127,9 @@ export class Admission {
     const { cost } = call
     const admit = async () => {
       const { value, extraCalls: calls } = cost
+      cost.release = await this.#concurrentCosts.enter(actor.tenantId, value, cost.clientLeft)
+      // After the wait: what is not executed is not charged.
       if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
-      cost.release = await this.#concurrentCosts.enter(actor.tenantId, value)
     }
     return (cost.admitted ??= admit())
   }

@@ -20,6 +20,7 @@ export class RequestCost {
   /** Ends the request's share of the concurrent cost. */
   release: () => void = () => {}
   #lastField: Promise<unknown> = Promise.resolve()
+  #clientLeft: AbortController | undefined
 
   get isExpensive(): boolean {
     return this.value > cheapCost
@@ -28,6 +29,16 @@ export class RequestCost {
   /** Calls that the rate limit counts in addition to one call for each root field. */
   get extraCalls(): number {
     return Math.ceil(Math.max(0, this.value - includedCost) / costPerCall)
+  }
+
+  /** Aborts once `clientLeave` is called. */
+  get clientLeft(): AbortSignal {
+    return (this.#clientLeft ??= new AbortController()).signal
+  }
+
+  /** The connection is closed: a request that still waits gives up its place in the queue. */
+  clientLeave(): void {
+    this.#clientLeft?.abort()
   }
 
   /** Executes the root fields of an expensive request one after another. Other requests are served between two of them. */
@@ -49,11 +60,11 @@ export class ConcurrentCosts {
   readonly #tenants = new Map<string, Tenant>()
 
   /** Waits until the request fits, and resolves to the function that ends its share. Throws 429 if too many requests wait, or for too long. */
-  async enter(tenantId: string, cost: number): Promise<() => void> {
+  async enter(tenantId: string, cost: number, clientLeft?: AbortSignal): Promise<() => void> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
     this.#tenants.set(tenantId, tenant)
     if (tenant.waiting.length === 0 && tenant.running + cost <= maxCost) tenant.running += cost
-    else await this.#wait(tenant, cost)
+    else await this.#wait(tenant, cost, clientLeft)
     let isReleased = false
     return () => {
       if (isReleased) return
@@ -64,7 +75,7 @@ export class ConcurrentCosts {
     }
   }
 
-  #wait(tenant: Tenant, cost: number): Promise<void> {
+  #wait(tenant: Tenant, cost: number, clientLeft?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const reject429 = () =>
         reject(
@@ -82,12 +93,17 @@ export class ConcurrentCosts {
           resolve()
         },
       }
-      const timer = setTimeout(() => {
-        tenant.waiting.splice(tenant.waiting.indexOf(waiter), 1)
+      const giveUp = () => {
+        const place = tenant.waiting.indexOf(waiter)
+        if (place < 0) return
+        clearTimeout(timer)
+        tenant.waiting.splice(place, 1)
         reject429()
         // The next request may be cheaper.
         startWaiting(tenant)
-      }, maxWaitMs)
+      }
+      const timer = setTimeout(giveUp, maxWaitMs)
+      clientLeft?.addEventListener('abort', giveUp)
       tenant.waiting.push(waiter)
     })
   }

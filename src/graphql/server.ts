@@ -56,6 +56,7 @@ export async function openGraphql(
     handle: async (request, response, call, body) => {
       await refuseBombs(parts.schema, call, body)
       await pause(body as { query?: unknown })
+      response.once('close', () => call.cost.clientLeave())
       try {
         await answer(server, request, response, call, body)
       } finally {

@@ -104,12 +104,13 @@ async function answer(
   return runWith(asked)
 }
 
-async function run({ call, operation, route }: Inquiry, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
+async function run({ call, operation, response, route }: Inquiry, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
   const { variables, faults } = coerceVariables(operation, raw, {
     nullIsFault: route.method === 'PATCH',
     nullable: route.nullable,
   })
   for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
   if (call.inputFaults.length === 0) call.cost.value = operation.costOf(variables)
+  if (call.cost.isExpensive) response.once('close', () => call.cost.clientLeave())
   return operation.run(call, variables)
 }

@@ -52,6 +52,16 @@ describe('the concurrent cost of a tenant', () => {
     expect(settled).toEqual(['first', 'second rate_limited', 'third'])
   })
 
+  test('a request whose client leaves stops waiting; requests behind it are admitted', async () => {
+    const costs = new ConcurrentCosts()
+    await costs.enter('ten_1', maxCost - 1_000)
+    const client = new AbortController()
+    const left = expect(costs.enter('ten_1', 2_000, client.signal)).rejects.toMatchObject({ code: 'rate_limited' })
+    const next = costs.enter('ten_1', 1_000)
+    client.abort()
+    await Promise.all([left, next])
+  })
+
   test('at most 100 requests wait', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost)
