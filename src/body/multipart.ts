@@ -54,7 +54,8 @@ export class Multipart {
     this.#request = request
     this.#options = options
     this.#parser = this.#open()
-    this.#headers = new PartHeaders(this.#parser)
+    const malformed = 'Malformed Content-Disposition of a part: a quote in a file name must be sent as %22'
+    this.#headers = new PartHeaders(this.#parser, () => this.stop(options.broken(malformed)))
     this.#boundary = boundaryOf(request.headers['content-type'] ?? '')
   }
 

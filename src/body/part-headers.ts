@@ -13,6 +13,10 @@ const cr = 0x0d
 const quote = 0x22
 const backslash = 0x5c
 
+// A type, and parameters of the form name=token, name="quoted \"string\"" or name*=charset'language'value.
+const wellFormed =
+  /^[^\s;]+(?:[ \t]*;[ \t]*(?:[^\s=;"*]*\*=[^\s;]*|[^\s=;"*]+=(?:"(?:\\.|[^"\\])*"|[\w!#$%&'*+.^`|~-]+)))*[ \t]*$/
+
 /**
  * busboy rejects a form if the header of a part has a control character. The contract (section 4) strips them from file names
  * instead: inside quotes each one reaches busboy as a tab, which it accepts and `cleanFilename` strips. CR LF still ends a line.
@@ -28,24 +32,26 @@ export class PartHeaders {
   /** The last byte was a CR inside quotes. The next one tells whether it begins a line break. */
   #heldCr = false
 
-  constructor(parser: Busboy) {
+  /** `onMalformed` is called for a part whose Content-Disposition busboy cannot parse. busboy itself skips such a part without a word. */
+  constructor(parser: Busboy, onMalformed: () => void) {
     let current: HeaderParser | null = null
     Object.defineProperty(parser, '_hparser', {
       get: () => current,
       set: (headers: HeaderParser | null) => {
         current = headers
-        if (headers && headers !== this.#parser) this.#attach(headers)
+        if (headers && headers !== this.#parser) this.#attach(headers, onMalformed)
       },
     })
   }
 
-  #attach(headers: HeaderParser): void {
+  #attach(headers: HeaderParser, onMalformed: () => void): void {
     this.#parser = headers
     this.#push = headers.push.bind(headers)
     const onHeader = headers.cb
     headers.cb = (header) => {
       this.#isComplete = true
       const disposition = header['content-disposition']?.[0] ?? ''
+      if (disposition !== '' && !wellFormed.test(disposition)) onMalformed()
       this.isNameExtended = /;[ \t]*filename\*=/i.test(disposition.replace(/"(\\.|[^"\\])*"/g, '""'))
       onHeader(header)
     }

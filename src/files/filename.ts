@@ -24,7 +24,7 @@ export function extensionOf(filename: string): string {
   return dot < 0 ? '' : filename.slice(dot + 1).toLowerCase()
 }
 
-// The end of a long name says what it is: the stem is what is cut.
+// Shortens the stem, since the extension decides how the file is checked.
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= longestBytes) return name
   const dot = name.lastIndexOf('.')
@@ -37,5 +37,5 @@ function shortened(name: string): string {
     if (bytes > room) break
     stem += character
   }
-  return stem + extension
+  return (stem + extension).trimEnd()
 }

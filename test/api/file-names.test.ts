@@ -77,6 +77,21 @@ test('rejects a name of which nothing is left with 400', async () => {
       expect(refusal(answer)).toEqual([400, 'bad_user_input'])
 })
 
+test('rejects a part whose Content-Disposition cannot be parsed, and says so', async () => {
+  for (const disposition of [
+    'filename="say "hi".txt"',
+    'filename="a.txt\\"',
+    'filename=日本語.txt',
+    'filename="a.txt',
+    'filename',
+  ]) {
+    const answer = await rest('upload', disposition)
+    expect(refusal(answer)).toEqual([400, 'bad_user_input'])
+    expect(answer.body.message).toContain('Malformed Content-Disposition of a part')
+    expect((await graphql(uploadFile, disposition)).body.errors[0].message).toContain('Malformed Content-Disposition of a part')
+  }
+})
+
 test('does not decode escapes in the metadata of a resumable upload, which is not escaped', async () => {
   const tus = new Tus(caller)
   const { headers } = await tus.create('notes', 'say%22hi%0D\u0007"\r\n.txt', 4, {}, Buffer.from('text'))

@@ -37,6 +37,18 @@ test('a long name keeps its extension, whole characters, and 255 bytes at most',
     }
 })
 
+test('cleans a cleaned name no further, also if it was shortened at a space', () => {
+  for (const name of [
+    `${'x'.repeat(250)}${' '.repeat(20)}y`,
+    `${'\u3000'.repeat(3)}${'a \u3000'.repeat(100)}`,
+    `${' a'.repeat(200)}.txt`,
+  ]) {
+    const clean = cleanFilename(name)
+    expect(clean).toBe(clean.trim())
+    expect(cleanFilename(clean)).toBe(clean)
+  }
+})
+
 test('the extension is the last one, in lower case', () => {
   expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(extensionOf)).toEqual(['gz', '', '', 'hidden', 'c'])
 })
