@@ -22,9 +22,9 @@ import { Metrics, measuredScanner, measuredStorage } from './metrics.js'
 import { alone, shareOf } from './processes/place.js'
 import type { Siblings } from './processes/siblings.js'
 import { QuarantineMoves } from './quarantine/quarantine-moves.js'
-import { KeptContents } from './rescan/kept-contents.js'
 import { RescanQueue } from './rescan/rescan-queue.js'
 import { Rescanner } from './rescan/rescanner.js'
+import { StoredContents } from './rescan/stored-contents.js'
 import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
 import { openServices, type Services } from './services.js'
@@ -208,7 +208,7 @@ function rescannerOf(
     queue: new RescanQueue(database.pool),
     rescans: services.rescans,
     quarantine: services.quarantine,
-    contents: new KeptContents({ ...parts, storage: services.storage }),
+    contents: new StoredContents({ ...parts, storage: services.storage, inSpool: scanner.isSandboxed ?? false }),
     megabytesPerSecond: config.rescanMbPerSecond / (siblings?.place ?? alone).of,
     logger,
   })

@@ -198,6 +198,7 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
   passesOver: (kinds, options) => scanner.passesOver(kinds, options),
   prove: () => scanner.prove(),
   close: () => scanner.close(),
+  isSandboxed: scanner.isSandboxed ?? false,
   inVisit: scanner.inVisit && { ...scanner.inVisit, took: (ms) => metrics.scan.observe(ms / 1000) },
 })
 

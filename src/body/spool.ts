@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { storageUnavailable } from '../errors.js'
@@ -57,12 +57,31 @@ export class Spool {
     }
   }
 
-  // The folder may have been removed under us, by a cleaner of temporary files.
-  async #create(file: string): Promise<FileHandle> {
-    return open(file, 'wx', 0o600).catch(async (error) => {
+  /**
+   * Makes another file visible in the spool by a hard link, which costs no room: the caller removes it. Undefined if the file systems
+   * differ or have no hard links.
+   */
+  async link(source: string): Promise<string | undefined> {
+    const file = join(this.directory, newId('req'))
+    try {
+      await this.#inDirectory(() => link(source, file))
+      return file
+    } catch (error) {
+      if (['EXDEV', 'EPERM', 'ENOTSUP', 'ENOSYS', 'EMLINK'].includes((error as { code: string }).code)) return undefined
+      throw error
+    }
+  }
+
+  #create(file: string): Promise<FileHandle> {
+    return this.#inDirectory(() => open(file, 'wx', 0o600))
+  }
+
+  // A cleaner of temporary files may have removed the directory.
+  async #inDirectory<T>(work: () => Promise<T>): Promise<T> {
+    return work().catch(async (error) => {
       if (error.code !== 'ENOENT') throw error
       await mkdir(this.directory, { recursive: true, mode: 0o700 })
-      return open(file, 'wx', 0o600)
+      return work()
     })
   }
 

@@ -7,11 +7,11 @@ import type { VirusScanner } from '../scanner/virus-scanner.js'
 import type { ValidationReport } from '../validation/checks/check.js'
 import { scanAgain } from '../validation/scan-again.js'
 import { background } from '../workers/fair-queue.js'
-import type { KeptContents } from './kept-contents.js'
 import { Pace } from './pace.js'
 import type { RescanService } from './rescan.service.js'
 import type { Batch, DueFile, RescanQueue, Result } from './rescan-queue.js'
 import type { Signatures } from './signatures.js'
+import type { StoredContents } from './stored-contents.js'
 
 const scansAtOnce = 2
 const idleMs = 5_000
@@ -25,7 +25,7 @@ interface Parts {
   queue: RescanQueue
   rescans: RescanService
   quarantine: QuarantineService
-  contents: KeptContents
+  contents: StoredContents
   megabytesPerSecond: number
   logger: Logger
 }

@@ -42,6 +42,8 @@ export interface VirusScanner {
   close(): Promise<void>
   /** Where the validator's own workers can scan what they read, in one visit. */
   readonly inVisit?: VisitScan | undefined
+  /** Whether scans run in a sandbox, which sees files of the spool and no other. */
+  readonly isSandboxed?: boolean
 }
 
 /** What was not scanned is called neither clean nor infected. */

@@ -42,6 +42,11 @@ export class ScanWork {
     }
   }
 
+  /** Processes for native code run in the sandbox, where the system has one. */
+  get isSandboxed(): boolean {
+    return this.#work.apart
+  }
+
   /** For workers of another's: undefined where scans want processes of their own, or another module. */
   inVisit(): VisitScan | undefined {
     const { deadlineOf, module } = this.#options

@@ -47,6 +47,7 @@ const patience = (size: number) => 60_000 + size / 10_000
 /** VirusTotal's YARA-X inside the process, with rules of our own: no virus scanner with a vendor's signatures, and it says so. */
 export class YaraScanner implements VirusScanner {
   readonly inVisit: VisitScan | undefined
+  readonly isSandboxed: boolean
   readonly #work: ScanWork
   readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
@@ -64,6 +65,7 @@ export class YaraScanner implements VirusScanner {
     identity: EngineIdentity
   }) {
     this.#work = parts.work
+    this.isSandboxed = parts.work.isSandboxed
     this.#ownPool = parts.ownPool
     // The WebAssembly engine takes its memory once, in a pool of its own.
     this.inVisit = parts.ownPool ? undefined : parts.work.inVisit()

@@ -1,0 +1,156 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { dataOf, refusal } from '../support/answers.js'
+import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
+import { bad, rescanAll } from '../support/learning-clamd.js'
+import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+// Rescans with the real engines, as users run them: native YARA in a thread, an operator's YARA rules in the Linux sandbox, and clamd.
+// From 64 KiB on, YARA scans in a worker. From 256 KiB on, a file fetched from a bucket is a temporary file.
+const timeoutMs = 600_000
+const sizes = [1024, 64 * 1024 + 1, 300 * 1024, 5 * 1024 * 1024]
+const largest = 100 * 1024 * 1024
+
+const rule = (name: string, text: string) => `rule ${name} { strings: $a = "${text}" condition: $a }\n`
+
+let bucketWorld: BucketWorld
+let folder: string
+beforeAll(async () => {
+  bucketWorld = await openBucketWorld()
+  folder = await mkdtemp(join(tmpdir(), 'assay-rules-'))
+})
+afterAll(async () => {
+  await bucketWorld.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const stores = [
+  { store: 'local', storeEnv: () => ({}) },
+  { store: 'bucket', storeEnv: () => bucketWorld.env },
+]
+
+function contentOf(size: number, isInfected: boolean): Buffer {
+  const content = Buffer.alloc(size, 'words of a note that people read, line by line\n')
+  content.write(`${size} ${isInfected}\n`)
+  // At the end: only a scan of the whole file finds it.
+  if (isInfected) content.write(bad, size - bad.length)
+  return content
+}
+
+/** One clean and one infected file of each size, uploaded while the signatures do not find `bad`. */
+async function uploadAll(tenant: TestTenant): Promise<{ clean: string[]; infected: string[] }> {
+  await tenant.context('sizes', { max_file_size_mb: 128 })
+  const upload = async (size: number, isInfected: boolean): Promise<string> => {
+    const answer = await tenant.admin.upload('sizes', `${size}-${isInfected}.txt`, contentOf(size, isInfected))
+    expect(answer.status).toBe(201)
+    return answer.body.data.file_id
+  }
+  const [clean, infected]: string[][] = [[], []]
+  for (const size of sizes) {
+    clean!.push(await upload(size, false))
+    infected!.push(await upload(size, true))
+  }
+  infected!.push(await upload(largest, true))
+  return { clean: clean!, infected: infected! }
+}
+
+async function expectRescanned(caller: TestTenant['admin'], clean: string[], infected: string[]): Promise<void> {
+  const count = clean.length + infected.length
+  expect(dataOf(await caller.get('/contexts/sizes/rescan'))).toMatchObject({
+    status: 'finished',
+    files_done: count,
+    files_scanned: count,
+    files_failed: 0,
+    files_quarantined: infected.length,
+  })
+  for (const file of infected) expect(refusal(await caller.get(`/files/${file}`))).toEqual([403, 'quarantined'])
+  for (const file of clean) {
+    expect((await caller.get(`/files/${file}`)).status).toBe(200)
+    const reports = dataOf(await caller.get(`/files/${file}/validations`)).data
+    expect(reports.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['accepted', 'accepted'])
+    const scan = reports[0].checks.find(({ check }: { check: string }) => check === 'virus_detected')
+    expect(scan.outcome).toBe('passed')
+  }
+}
+
+describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', ({ store, storeEnv }) => {
+  const env = () => ({ ...storeEnv(), RESCAN_MB_PER_SECOND: '10000' })
+
+  test(
+    'with the built-in YARA rules finishes after an upgrade of the rules',
+    async () => {
+      const world = await World.open(env())
+      try {
+        const tenant = await world.tenant()
+        const { clean, infected } = await uploadAll(tenant)
+        // As if an older version of the service had scanned them: the built-in rules change only with a release.
+        await world.database.pool.query(
+          `UPDATE validation_reports SET report = jsonb_set(report, '{engine,signaturesVersion}', '"older"') WHERE tenant_id = $1`,
+          [tenant.tenantId],
+        )
+        await rescanAll(world)
+        await expectRescanned(tenant.admin, [...clean, ...infected], [])
+      } finally {
+        await world.close()
+      }
+    },
+    timeoutMs,
+  )
+
+  test(
+    "with an operator's YARA rules in the sandbox quarantines what new rules find",
+    async () => {
+      const rulesDir = join(folder, store)
+      await mkdir(rulesDir)
+      await writeFile(join(rulesDir, 'today.yar'), rule('Today', 'nothing that any file contains'))
+      const world = await World.open({ ...env(), RULES_DIR: rulesDir })
+      try {
+        const tenant = await world.tenant()
+        const { clean, infected } = await uploadAll(tenant)
+        await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', bad))
+        // Rules are read at start-up.
+        const upgraded = await World.open({ ...env(), RULES_DIR: rulesDir }, world)
+        try {
+          await rescanAll(upgraded)
+          await expectRescanned(upgraded.as(tenant.admin.credential), clean, infected)
+        } finally {
+          await upgraded.close()
+        }
+      } finally {
+        await world.close()
+      }
+    },
+    timeoutMs,
+  )
+
+  describeWith('clamd')('with clamd', () => {
+    let clamd: RealClamd
+    beforeAll(async () => {
+      clamd = await startRealClamd(['StreamMaxLength 200M', 'MaxFileSize 200M', 'MaxScanSize 400M'])
+    })
+    afterAll(() => clamd.close())
+
+    test(
+      'quarantines what new signatures find',
+      async () => {
+        const world = await World.open({ ...env(), SCANNER_URL: clamd.unixUrl })
+        try {
+          const tenant = await world.tenant()
+          const { clean, infected } = await uploadAll(tenant)
+          await clamd.learn('Test.Tomorrow', bad)
+          // A database of one's own has no version: a rescan has to be requested.
+          dataOf(await tenant.admin.post('/contexts/sizes/rescan'))
+          await rescanAll(world)
+          await expectRescanned(tenant.admin, clean, infected)
+        } finally {
+          await world.close()
+        }
+      },
+      timeoutMs,
+    )
+  })
+})
