@@ -241,6 +241,8 @@ function healthOf({ services, database, spool, scanner, isDiskFull = () => false
     processes: siblings && (() => ({ running: siblings.state.running, of: siblings.place.of })),
     replicaBehindMs: database.replica && (() => database.replica!.behindMs()),
     storageFindings: () => storageFindings(database.pool),
+    // The database's own check reports its outage.
+    rescanFailures: () => services.rescans.failures().catch(() => undefined),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })
 }

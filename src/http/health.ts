@@ -6,6 +6,12 @@ import type { BlobStorage } from '../storage/blob-storage.js'
 
 type Condition = { status: 'up' | 'degraded' | 'down' | 'off'; reason?: string } & Record<string, unknown>
 
+interface RescanFailures {
+  waiting: number
+  givenUp: number
+  reason: string | null
+}
+
 const freshMs = 5_000
 const timeoutMs = 8_000
 // Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
@@ -28,6 +34,7 @@ export class Health {
     processes,
     replicaBehindMs,
     storageFindings,
+    rescanFailures,
     onDown,
   }: {
     pool: Pool
@@ -43,6 +50,8 @@ export class Health {
     replicaBehindMs?: (() => Promise<number>) | undefined
     /** What the reconciler found and is not mended yet: shown here, though the service works on. */
     storageFindings: () => Promise<number>
+    /** Files that could not be scanned again. */
+    rescanFailures: () => Promise<RescanFailures | undefined>
     /** Called once for each time that a dependency goes down. */
     onDown: (dependency: string, error: unknown) => void
   }) {
@@ -81,6 +90,7 @@ export class Health {
           signatures_date: engine.signaturesDate?.toISOString() ?? null,
         }
       },
+      ...(scanner && { rescan: async () => rescanCondition(await rescanFailures()) }),
     }
   }
 
@@ -128,6 +138,18 @@ export class Health {
   #noteDown(name: string, error: unknown): void {
     if (!this.#down.has(name)) this.#onDown(name, error)
     this.#down.add(name)
+  }
+}
+
+// Not down: a file that cannot be scanned again must not take the service out of rotation.
+const rescanCondition = (failures: RescanFailures | undefined): Condition => {
+  if (!failures) return { status: 'up' }
+  const { waiting, givenUp, reason } = failures
+  return {
+    status: 'degraded',
+    files_waiting_for_retry: waiting,
+    files_given_up: givenUp,
+    reason: `files could not be scanned again: ${reason ?? 'see the log'}. Reports of files that were given up say incomplete; a requested rescan of their context tries again`,
   }
 }
 

@@ -1,11 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
+import { isExact, isVersioned, signaturesIn } from '../scanner/signatures.js'
 import type { ValidationReport } from '../validation/checks/check.js'
-import { isExact, isVersioned, signaturesIn } from './signatures.js'
 
 const leaseSeconds = 30
-const mostAtOnce = 64
-const lookedAtOnce = 256
-const mostAttempts = 3
+const maxBatchFiles = 64
+const maxFilesExamined = 256
 
 /** A file to scan again. */
 export interface DueFile {
@@ -15,9 +14,13 @@ export interface DueFile {
   checksum: string
   blobPath: string
   report: ValidationReport
+  /** This one included. */
+  attempts: number
+  /** Why the attempt before failed; null if none failed, or if the service ended during it. */
+  failure: string | null
 }
 
-/** Files of one context that are the token's until its lease ends. */
+/** Files of one context that belong to the token until its lease ends. */
 export interface Batch {
   tenantId: string
   contextId: string
@@ -25,22 +28,30 @@ export interface Batch {
   files: DueFile[]
 }
 
-/** What came of one: a report, or none where it could not be read or is no longer to be scanned. */
+/** Result of one file. `report` is null if the content is missing, or if the file no longer needs a scan. */
 export interface Result {
   fileId: string
   report: ValidationReport | null
   bytes: number
   failed: boolean
+  /** Why the file was given up. */
+  failure?: string
 }
 
-interface Place {
+interface ContextRow {
   tenant_id: string
   context_id: string
 }
 
+interface Lease {
+  file_id: string
+  attempts: number
+  failure: string | null
+}
+
 /**
- * Which files are scanned again, and by which replica. Where each context has come to is a row, and so is each file in hand, leased by
- * the database's clock: replicas take turns at both, and what one that died had in hand another takes when its lease is over.
+ * Which files are scanned again, and by which replica. The position in each context is a row, and so is each file that a replica scans,
+ * leased by the database's clock. Replicas take turns at both. When a replica dies, another takes its files after their lease.
  */
 export class RescanQueue {
   readonly #pool: Pool
@@ -49,19 +60,20 @@ export class RescanQueue {
     this.#pool = pool
   }
 
-  /** Files that no other replica has; undefined where there are none. */
+  /** Files that no other replica has; undefined if there are none. */
   async take(signatures: string, token: string): Promise<Batch | undefined> {
     return (await this.#takeDue(signatures, token)) ?? (await this.#takeNext(signatures, token))
   }
 
-  /** Writes what came of files, unless another replica has them by now; gives how many were still the token's. */
+  /** Writes the results of files that are still the token's. Returns their number. */
   async keep({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
-    const rows = results.map(({ fileId, report, bytes, failed }) => ({
+    const rows = results.map(({ fileId, report, bytes, failed, failure }) => ({
       file_id: fileId,
       validated_at: report?.validatedAt ?? null,
       report,
       bytes,
       failed,
+      failure: failure ?? null,
     }))
     const { rows: kept } = await this.#pool.query<{ kept: number }>('SELECT rescan_keep_1($1, $2, $3, $4::jsonb, $5) AS kept', [
       tenantId,
@@ -73,7 +85,7 @@ export class RescanQueue {
     return Number(kept[0]!.kept)
   }
 
-  /** They stay the token's for another while. */
+  /** Extends the lease of the token's files. */
   async renew({ tenantId, token }: Batch): Promise<void> {
     await this.#pool.query(
       'UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $3) WHERE tenant_id = $1 AND token = $2',
@@ -81,26 +93,49 @@ export class RescanQueue {
     )
   }
 
-  /** Anyone may take them after `seconds`, and the attempt does not count: the files are not at fault. */
-  async giveBack({ tenantId, contextId, token }: Batch, seconds: number): Promise<void> {
+  /** Releases the batch for `seconds`. Only attempts of `suspects` count: during these the scanner became unavailable. */
+  async giveBack({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.#pool.query(
-      'UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $3), token = NULL, attempts = attempts - 1 WHERE tenant_id = $1 AND token = $2',
-      [tenantId, token, seconds],
+      `UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $3), token = NULL, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
+       WHERE tenant_id = $1 AND token = $2`,
+      [tenantId, token, seconds, suspects],
     )
-    await this.#pool.query('UPDATE rescans SET paused_at = coalesce(paused_at, now()) WHERE tenant_id = $1 AND context_id = $2', [
-      tenantId,
-      contextId,
-    ])
+    await this.#pause(tenantId, contextId)
   }
 
-  /** The scanner is away: what is under way says so until it goes on. */
+  /** Releases one file of the batch until its next attempt. */
+  async retryLater(
+    { tenantId, contextId, token }: Batch,
+    fileId: string,
+    { seconds, attempts, failure }: { seconds: number; attempts: number; failure: string },
+  ): Promise<void> {
+    await this.#pool.query(
+      'UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $4), token = NULL, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND token = $3',
+      [tenantId, fileId, token, seconds, attempts, failure],
+    )
+    await this.#pause(tenantId, contextId)
+  }
+
+  /** Path of the file's blob now; undefined if the file was deleted. A move of a quarantined object changes it. */
+  async blobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
+    const { rows } = await this.#pool.query<{ path: string }>(
+      'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
+      [tenantId, fileId],
+    )
+    return rows[0]?.path
+  }
+
+  /** Marks the rescans in progress as paused, because the scanner is unavailable. */
   async pauseAll(): Promise<void> {
     await this.#pool.query('UPDATE rescans SET paused_at = now() WHERE finished_at IS NULL AND paused_at IS NULL')
   }
 
-  /** Ends the walks that are through, and has those looked at once more that began while uploads were still judged by the signatures before. */
+  /**
+   * Finishes the rescans that have no file left. Uploads that were in progress when a rescan began may still have used the signatures
+   * before: after ten minutes, it examines the newest files once more.
+   */
   async finish(): Promise<void> {
-    const { rows } = await this.#pool.query<Place>(
+    const { rows } = await this.#pool.query<ContextRow>(
       `SELECT w.tenant_id, w.context_id FROM rescans w WHERE w.walked AND (w.finished_at IS NULL OR (NOT w.settled AND w.started_at < now() - interval '10 minutes'))
          AND NOT EXISTS (SELECT FROM rescan_queue q WHERE q.tenant_id = w.tenant_id AND q.context_id = w.context_id) LIMIT 1000`,
       [],
@@ -121,66 +156,78 @@ export class RescanQueue {
     )
   }
 
-  /** What was left by a replica that died, or restored. */
+  /**
+   * Restored files, and files whose attempt failed or whose replica died. The latter are taken one at a time: a file that ends the
+   * service or the scanner then costs no other file an attempt.
+   */
   async #takeDue(signatures: string, token: string): Promise<Batch | undefined> {
-    const { rows } = await this.#pool.query<Place>(
-      `SELECT q.tenant_id, q.context_id FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
+    const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
+      `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
        WHERE q.leased_until <= now() AND coalesce(w.signatures, $1) = $1 ORDER BY q.leased_until LIMIT 1`,
       [signatures],
     )
     if (!rows[0]) return undefined
-    const { tenant_id: tenantId, context_id: contextId } = rows[0]
-    const { rows: taken } = await this.#pool.query<{ file_id: string; attempts: number }>(
+    const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
+    const { rows: taken } = await this.#pool.query<Lease>(
       `UPDATE rescan_queue q SET leased_until = now() + make_interval(secs => $4), token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
-         WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.leased_until <= now() ORDER BY d.file_id DESC LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
-       RETURNING q.file_id, q.attempts`,
-      [tenantId, contextId, token, leaseSeconds],
+         WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.leased_until <= now() AND (d.attempts > 0) = $5
+         ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
+       RETURNING q.file_id, q.attempts, q.failure`,
+      [tenantId, contextId, token, leaseSeconds, isRetry],
     )
-    const worn = taken.filter(({ attempts }) => attempts > mostAttempts).map(({ file_id }) => file_id)
-    return this.#batchOf({ tenantId, contextId, token }, signatures, { ids: taken.map(({ file_id }) => file_id), worn })
+    return this.#batchOf({ tenantId, contextId, token }, signatures, taken)
   }
 
-  /** The next ones of the context that had its last turn longest ago. */
+  /** The next files of the context that had its last turn longest ago. */
   async #takeNext(signatures: string, token: string): Promise<Batch | undefined> {
-    const { rows } = await this.#pool.query<Place>(
+    const { rows } = await this.#pool.query<ContextRow>(
       'SELECT tenant_id, context_id FROM rescans WHERE NOT walked AND signatures = $1 ORDER BY taken_at LIMIT 8',
       [signatures],
     )
     for (const { tenant_id: tenantId, context_id: contextId } of rows) {
-      const place = { tenantId, contextId, token }
-      const ids = await this.#advance(place, signatures)
-      if (ids) return this.#batchOf(place, signatures, { ids, worn: [] })
+      const context = { tenantId, contextId, token }
+      const leases = await this.#advance(context, signatures)
+      if (leases) return this.#batchOf(context, signatures, leases)
     }
     return undefined
   }
 
-  /** Those that are deleted, scanned already or no longer to be scanned are done with, and so are the `worn`: three scans of them came to no end. */
-  async #batchOf(
-    place: Omit<Batch, 'files'>,
-    signatures: string,
-    { ids, worn }: { ids: string[]; worn: string[] },
-  ): Promise<Batch> {
-    const described = await this.#described(place, signatures, ids)
-    const batch = { ...place, files: described.filter(({ fileId }) => !worn.includes(fileId)) }
-    const done = ids.filter((id) => !batch.files.some(({ fileId }) => fileId === id))
-    if (done.length > 0)
+  /** Without the files that are deleted, already scanned, or in a context that no longer scans: these are done. */
+  async #batchOf(context: Omit<Batch, 'files'>, signatures: string, leases: readonly Lease[]): Promise<Batch> {
+    const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
+    const described = await this.#described(context, signatures, [...byId.keys()])
+    const files = described.map((file) => {
+      const { attempts, failure } = byId.get(file.fileId)!
+      byId.delete(file.fileId)
+      return { ...file, attempts, failure }
+    })
+    const batch = { ...context, files }
+    if (byId.size > 0)
       await this.keep(
         batch,
         signatures,
-        done.map((fileId) => ({ fileId, report: null, bytes: 0, failed: worn.includes(fileId) })),
+        [...byId.keys()].map((fileId) => ({ fileId, report: null, bytes: 0, failed: false })),
       )
     return batch
   }
 
-  /** Moves a context's place on, and leases what lies between and is to be scanned; undefined where another replica came to its end. */
-  async #advance(place: Omit<Batch, 'files'>, signatures: string): Promise<string[] | undefined> {
+  /** Until the next file of the context is scanned. */
+  async #pause(tenantId: string, contextId: string): Promise<void> {
+    await this.#pool.query(
+      'UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL',
+      [tenantId, contextId],
+    )
+  }
+
+  /** Moves the position of a context on and leases the files in between; undefined if another replica finished the context. */
+  async #advance(context: Omit<Batch, 'files'>, signatures: string): Promise<Lease[] | undefined> {
     const client = await this.#pool.connect()
     try {
       await client.query('BEGIN')
-      const ids = await this.#step(client, place, signatures)
+      const leases = await this.#step(client, context, signatures)
       await client.query('COMMIT')
-      return ids
+      return leases
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
       throw error
@@ -193,22 +240,22 @@ export class RescanQueue {
     client: PoolClient,
     { tenantId, contextId, token }: Omit<Batch, 'files'>,
     signatures: string,
-  ): Promise<string[] | undefined> {
+  ): Promise<Lease[] | undefined> {
     const { rowCount } = await client.query(
       'SELECT FROM rescans WHERE tenant_id = $1 AND context_id = $2 AND signatures = $3 AND NOT walked FOR UPDATE',
       [tenantId, contextId, signatures],
     )
     if (!rowCount) return undefined
-    const { rows: looked } = await client.query<{ file_id: string; done: boolean }>(
+    const { rows: examined } = await client.query<{ file_id: string; done: boolean }>(
       `SELECT f.file_id, ${isDone(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = w.tenant_id AND f.context_id = w.context_id
          AND f.file_id < coalesce(w.before_id, 'g') AND f.file_id > w.until_id
-       WHERE w.tenant_id = $1 AND w.context_id = $2 ORDER BY f.file_id DESC LIMIT ${lookedAtOnce}`,
+       WHERE w.tenant_id = $1 AND w.context_id = $2 ORDER BY f.file_id DESC LIMIT ${maxFilesExamined}`,
       [tenantId, contextId, signatures],
     )
     const ids: string[] = []
     let passed = 0
-    for (const { file_id, done } of looked) {
-      if (ids.length === mostAtOnce) break
+    for (const { file_id, done } of examined) {
+      if (ids.length === maxBatchFiles) break
       passed++
       if (!done) ids.push(file_id)
     }
@@ -218,29 +265,29 @@ export class RescanQueue {
       [
         tenantId,
         contextId,
-        looked[0]?.file_id ?? '',
-        looked[passed - 1]?.file_id ?? null,
-        passed === looked.length && looked.length < lookedAtOnce,
+        examined[0]?.file_id ?? '',
+        examined[passed - 1]?.file_id ?? null,
+        passed === examined.length && examined.length < maxFilesExamined,
         passed - ids.length,
       ],
     )
-    const { rows: leased } = await client.query<{ file_id: string }>(
+    const { rows: leased } = await client.query<Lease>(
       `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token, attempts)
        SELECT $1, file_id, $2, now() + make_interval(secs => $5), $4, 1 FROM unnest($3::text[]) AS taken(file_id)
-       ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id`,
+       ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id, attempts, failure`,
       [tenantId, contextId, ids, token, leaseSeconds],
     )
-    return leased.map(({ file_id }) => file_id)
+    return leased
   }
 
-  /** Newest first; without those that are gone or need no scan any more. */
+  /** Newest first, without files that are deleted or need no scan any more. */
   async #described(
     { tenantId, contextId }: Pick<Batch, 'tenantId' | 'contextId'>,
     signatures: string,
     fileIds: string[],
-  ): Promise<DueFile[]> {
+  ): Promise<Omit<DueFile, 'attempts' | 'failure'>[]> {
     if (fileIds.length === 0) return []
-    const { rows } = await this.#pool.query<DueFile>(
+    const { rows } = await this.#pool.query<Omit<DueFile, 'attempts' | 'failure'>>(
       `SELECT f.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", f.checksum, f.blob_path AS "blobPath", r.report
        FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id AND c.scan_for_viruses
          LEFT JOIN rescans w ON w.tenant_id = f.tenant_id AND w.context_id = f.context_id
@@ -253,11 +300,14 @@ export class RescanQueue {
 }
 
 /**
- * Whether file `f` needs no scan in walk `w`: it has a report by these signatures. Where their version does not tell every change, a
- * walk that a person asked for scans again what it has not itself; but not what was found infected, and may have been released.
+ * Whether file `f` needs no scan in rescan `w`: it has a report with these signatures. A requested rescan repeats the scans that failed.
+ * If the version does not show every change of the signatures, it repeats all scans except those that found a virus: an admin may have
+ * released these files.
  */
 function isDone(signatures: string, parameter: string): string {
-  const same = `r.tenant_id = f.tenant_id AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}`
-  if (isExact(signatures)) return `EXISTS (SELECT FROM validation_reports r WHERE ${same})`
-  return `EXISTS (SELECT FROM validation_reports r WHERE ${same} AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR r.report->>'outcome' = 'rejected'))`
+  const isFinal = isExact(signatures)
+    ? `NOT r.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'`
+    : `r.report->>'outcome' = 'rejected'`
+  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}
+    AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR ${isFinal}))`
 }

@@ -4,9 +4,9 @@ import { committed } from '../db/lost-commit.js'
 import { notFound, scannerUnavailable } from '../errors.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import type { FileContext } from '../file-contexts/file-context.type.js'
+import { type Signatures, signaturesOf } from '../scanner/signatures.js'
 import type { VirusScanner } from '../scanner/virus-scanner.js'
 import { type RescanProgress, RescanStatus } from './rescan.type.js'
-import { type Signatures, signaturesOf } from './signatures.js'
 
 const stateKey = 'rescan'
 /** More than ever alternate; an older version that comes back is taken for a new one. */
@@ -18,9 +18,9 @@ interface Row extends Omit<RescanProgress, 'status'> {
   pausedAt: Date | null
 }
 
-/** Scanning files again that are kept: begun for new signatures or by a person, and how far it is. What does the work is rescanner.ts. */
+/** Rescans of stored files: their start, by new signatures or on request, and their progress. rescanner.ts does the work. */
 export class RescanService {
-  /** Called when there is something to do. */
+  /** Called if there is a file to scan. */
   onBegun: () => void = () => {}
   readonly #db: Database
   readonly #contexts: FileContextService
@@ -78,14 +78,51 @@ export class RescanService {
    * Begins with the signatures that this scanner has by now: everywhere when they are seen for the first time, and in contexts that scan
    * since. Not with older ones, nor with those that others followed: a replica whose scanner is behind leaves the work to others.
    */
-  async notice({ signatures, madeAt }: Signatures): Promise<void> {
+  async notice(current: Signatures): Promise<void> {
+    const newest = await this.#newest(current)
+    if (newest === current.signatures) await this.#db.pool.query(beginningEverywhere, [newest])
+  }
+
+  /**
+   * The newest signatures of any replica: a restored file without a report by them waits for its scan. Null if no scanner is configured.
+   * While the scanner is unavailable, those that were seen last; if there are none, every restored file waits.
+   */
+  async newestSignatures(): Promise<string | null> {
+    const identity = await this.#scanner?.identity().catch(() => undefined)
+    if (identity?.name === 'none') return null
+    const current = identity && { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
+    return (await this.#newest(current)) ?? 'unknown'
+  }
+
+  async #newest(current: Signatures | undefined): Promise<string | undefined> {
     const known = await this.#db.pool.query<{ latest: string }>(`SELECT ${latest} AS latest FROM service_state WHERE key = $1`, [
       stateKey,
     ])
-    let [state] = known.rows
-    if (state?.latest !== signatures)
-      [state] = (await this.#db.pool.query<{ latest: string }>(noticing, [stateKey, signatures, mostRemembered, madeAt])).rows
-    if (state?.latest === signatures) await this.#db.pool.query(beginningEverywhere, [signatures])
+    if (!current || known.rows[0]?.latest === current.signatures) return known.rows[0]?.latest
+    const { rows } = await this.#db.pool.query<{ latest: string }>(noticing, [
+      stateKey,
+      current.signatures,
+      mostRemembered,
+      current.madeAt,
+    ])
+    const { latest: newest } = rows[0]!
+    // Files that failed with the signatures before get all their attempts again.
+    if (newest === current.signatures)
+      await this.#db.pool.query(
+        'UPDATE rescan_queue SET attempts = 0, failure = NULL WHERE attempts > 0 AND (token IS NULL OR leased_until <= now())',
+      )
+    return newest
+  }
+
+  /** Files of all tenants that failed in the current rescans, for readiness. Undefined if there are none. */
+  async failures(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
+    const { rows } = await this.#db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
+      `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
+       FROM (SELECT count(*)::int AS files, max(failure) AS failure FROM rescan_queue WHERE failure IS NOT NULL) q,
+         (SELECT coalesce(sum(failed), 0)::int AS files, max(failure) AS failure FROM rescans WHERE failed > 0) w`,
+    )
+    const { waiting, givenUp } = rows[0]!
+    return waiting + givenUp > 0 ? rows[0] : undefined
   }
 
   /** For the metrics, of all tenants. */
@@ -121,7 +158,7 @@ function statusOf({
 }
 
 const afresh = `signatures = excluded.signatures, asked = excluded.asked, started_at = excluded.started_at, finished_at = NULL, paused_at = NULL, taken_at = excluded.taken_at,
-  top_id = '', before_id = NULL, until_id = '', walked = false, settled = false, files = excluded.files, passed = 0, scanned = 0, bytes = 0, infected = 0, failed = 0`
+  top_id = '', before_id = NULL, until_id = '', walked = false, settled = false, files = excluded.files, passed = 0, scanned = 0, bytes = 0, infected = 0, failed = 0, failure = NULL`
 
 const beginning = `
 INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, taken_at, files)

@@ -1,25 +1,25 @@
 import type { Content } from '../body/content.js'
 import { currentTime } from '../clock.js'
-import type { VirusScanner } from '../scanner/virus-scanner.js'
+import type { EngineIdentity, VirusScanner } from '../scanner/virus-scanner.js'
 import type { CheckReport, FileUnderTest, Scan, Submission, ValidationReport } from './checks/check.js'
 import { virus } from './checks/virus.js'
 import { extensionOf, scanWith } from './file-under-test.js'
 import type { Findings } from './findings.js'
 
-/** A file that was accepted, and the latest report on it. */
-export interface KeptContent {
+/** An accepted file and its latest report. */
+export interface StoredContent {
   originalFilename: string
   content: Content
   report: ValidationReport
 }
 
 /**
- * Scans a kept file once more, and gives the report with that verdict in place of the last one. What its other checks found stands:
- * the content has not changed. Only a virus is a reason against it now; what cannot be looked at completely is kept all the same.
+ * Scans a stored file again. Returns its report with the new verdict of the virus check. The other checks keep their results, because the
+ * content has not changed. Only a virus rejects the file: an incomplete scan does not.
  */
 export async function scanAgain(
   scanner: VirusScanner,
-  { originalFilename, content, report }: KeptContent,
+  { originalFilename, content, report }: StoredContent,
   { signal, owner }: { signal: AbortSignal; owner: string },
 ): Promise<ValidationReport> {
   let scan: Scan | undefined
@@ -31,19 +31,37 @@ export async function scanAgain(
     scan: async () => (scan = await scanWith(scanner, content, { signal, owner })),
   }
   const { outcome, message, evidence = {}, durationMs = 0 } = await virus(file)
-  const line: CheckReport = {
-    check: 'virus_detected',
-    outcome,
-    message,
-    evidence,
-    durationMs: Math.round(durationMs * 100) / 100,
-  }
+  const line = { outcome, message, evidence, durationMs: Math.round(durationMs * 100) / 100 }
+  return withScan(report, line, scan?.engine ?? null)
+}
+
+/** The report on a file that no attempt could scan. `scan_failed` tells it from a scan that a password or a limit made incomplete. */
+export function reportUnscanned(
+  report: ValidationReport,
+  { reason, attempts, engine }: { reason: string; attempts: number; engine: EngineIdentity },
+): ValidationReport {
+  const message = `The file was not scanned again: ${attempts} attempts failed. ${reason}`
+  return withScan(
+    report,
+    { outcome: 'incomplete', message, evidence: { cause: reason, attempts, scan_failed: true }, durationMs: 0 },
+    engine,
+  )
+}
+
+function withScan(
+  report: ValidationReport,
+  scan: Omit<CheckReport, 'check'>,
+  engine: ValidationReport['engine'],
+): ValidationReport {
+  const isInfected = scan.outcome === 'failed'
   return {
     ...report,
-    outcome: outcome === 'failed' ? 'rejected' : 'accepted',
-    reason: outcome === 'failed' ? 'virus_detected' : null,
-    checks: report.checks.map((check) => (check.check === 'virus_detected' ? line : check)),
-    engine: scan?.engine ?? null,
+    outcome: isInfected ? 'rejected' : 'accepted',
+    reason: isInfected ? 'virus_detected' : null,
+    checks: report.checks.map((check) =>
+      check.check === 'virus_detected' ? { check: 'virus_detected' as const, ...scan } : check,
+    ),
+    engine,
     validatedAt: currentTime().toISOString(),
   }
 }

@@ -54,7 +54,8 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
     file = job.path === undefined ? undefined : new FileSource(job.path, '', job.ahead)
     return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
-    return { fault: (error as Error).message }
+    // Its message has the path of the file, which clients must not see.
+    return { fault: `the scan worker cannot open it (${(error as NodeJS.ErrnoException).code})` }
   } finally {
     file?.close()
   }

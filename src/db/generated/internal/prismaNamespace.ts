@@ -3625,7 +3625,8 @@ export const RescanScalarFieldEnum = {
   scanned: 'scanned',
   bytes: 'bytes',
   infected: 'infected',
-  failed: 'failed'
+  failed: 'failed',
+  failure: 'failure'
 } as const
 
 export type RescanScalarFieldEnum = (typeof RescanScalarFieldEnum)[keyof typeof RescanScalarFieldEnum]
@@ -3637,7 +3638,8 @@ export const RescanQueueScalarFieldEnum = {
   contextId: 'contextId',
   leasedUntil: 'leasedUntil',
   token: 'token',
-  attempts: 'attempts'
+  attempts: 'attempts',
+  failure: 'failure'
 } as const
 
 export type RescanQueueScalarFieldEnum = (typeof RescanQueueScalarFieldEnum)[keyof typeof RescanQueueScalarFieldEnum]

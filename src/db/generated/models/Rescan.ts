@@ -64,6 +64,7 @@ export type RescanMinAggregateOutputType = {
   bytes: bigint | null
   infected: bigint | null
   failed: bigint | null
+  failure: string | null
 }
 
 export type RescanMaxAggregateOutputType = {
@@ -86,6 +87,7 @@ export type RescanMaxAggregateOutputType = {
   bytes: bigint | null
   infected: bigint | null
   failed: bigint | null
+  failure: string | null
 }
 
 export type RescanCountAggregateOutputType = {
@@ -108,6 +110,7 @@ export type RescanCountAggregateOutputType = {
   bytes: number
   infected: number
   failed: number
+  failure: number
   _all: number
 }
 
@@ -150,6 +153,7 @@ export type RescanMinAggregateInputType = {
   bytes?: true
   infected?: true
   failed?: true
+  failure?: true
 }
 
 export type RescanMaxAggregateInputType = {
@@ -172,6 +176,7 @@ export type RescanMaxAggregateInputType = {
   bytes?: true
   infected?: true
   failed?: true
+  failure?: true
 }
 
 export type RescanCountAggregateInputType = {
@@ -194,6 +199,7 @@ export type RescanCountAggregateInputType = {
   bytes?: true
   infected?: true
   failed?: true
+  failure?: true
   _all?: true
 }
 
@@ -303,6 +309,7 @@ export type RescanGroupByOutputType = {
   bytes: bigint
   infected: bigint
   failed: bigint
+  failure: string | null
   _count: RescanCountAggregateOutputType | null
   _avg: RescanAvgAggregateOutputType | null
   _sum: RescanSumAggregateOutputType | null
@@ -348,6 +355,7 @@ export type RescanWhereInput = {
   bytes?: Prisma.BigIntFilter<"Rescan"> | bigint | number
   infected?: Prisma.BigIntFilter<"Rescan"> | bigint | number
   failed?: Prisma.BigIntFilter<"Rescan"> | bigint | number
+  failure?: Prisma.StringNullableFilter<"Rescan"> | string | null
 }
 
 export type RescanOrderByWithRelationInput = {
@@ -370,6 +378,7 @@ export type RescanOrderByWithRelationInput = {
   bytes?: Prisma.SortOrder
   infected?: Prisma.SortOrder
   failed?: Prisma.SortOrder
+  failure?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type RescanWhereUniqueInput = Prisma.AtLeast<{
@@ -396,6 +405,7 @@ export type RescanWhereUniqueInput = Prisma.AtLeast<{
   bytes?: Prisma.BigIntFilter<"Rescan"> | bigint | number
   infected?: Prisma.BigIntFilter<"Rescan"> | bigint | number
   failed?: Prisma.BigIntFilter<"Rescan"> | bigint | number
+  failure?: Prisma.StringNullableFilter<"Rescan"> | string | null
 }, "tenantId_contextId">
 
 export type RescanOrderByWithAggregationInput = {
@@ -418,6 +428,7 @@ export type RescanOrderByWithAggregationInput = {
   bytes?: Prisma.SortOrder
   infected?: Prisma.SortOrder
   failed?: Prisma.SortOrder
+  failure?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.RescanCountOrderByAggregateInput
   _avg?: Prisma.RescanAvgOrderByAggregateInput
   _max?: Prisma.RescanMaxOrderByAggregateInput
@@ -448,6 +459,7 @@ export type RescanScalarWhereWithAggregatesInput = {
   bytes?: Prisma.BigIntWithAggregatesFilter<"Rescan"> | bigint | number
   infected?: Prisma.BigIntWithAggregatesFilter<"Rescan"> | bigint | number
   failed?: Prisma.BigIntWithAggregatesFilter<"Rescan"> | bigint | number
+  failure?: Prisma.StringNullableWithAggregatesFilter<"Rescan"> | string | null
 }
 
 export type RescanCreateInput = {
@@ -470,6 +482,7 @@ export type RescanCreateInput = {
   bytes?: bigint | number
   infected?: bigint | number
   failed?: bigint | number
+  failure?: string | null
 }
 
 export type RescanUncheckedCreateInput = {
@@ -492,6 +505,7 @@ export type RescanUncheckedCreateInput = {
   bytes?: bigint | number
   infected?: bigint | number
   failed?: bigint | number
+  failure?: string | null
 }
 
 export type RescanUpdateInput = {
@@ -514,6 +528,7 @@ export type RescanUpdateInput = {
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   infected?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   failed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanUncheckedUpdateInput = {
@@ -536,6 +551,7 @@ export type RescanUncheckedUpdateInput = {
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   infected?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   failed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanCreateManyInput = {
@@ -558,6 +574,7 @@ export type RescanCreateManyInput = {
   bytes?: bigint | number
   infected?: bigint | number
   failed?: bigint | number
+  failure?: string | null
 }
 
 export type RescanUpdateManyMutationInput = {
@@ -580,6 +597,7 @@ export type RescanUpdateManyMutationInput = {
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   infected?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   failed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanUncheckedUpdateManyInput = {
@@ -602,6 +620,7 @@ export type RescanUncheckedUpdateManyInput = {
   bytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   infected?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   failed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanTenantIdContextIdCompoundUniqueInput = {
@@ -629,6 +648,7 @@ export type RescanCountOrderByAggregateInput = {
   bytes?: Prisma.SortOrder
   infected?: Prisma.SortOrder
   failed?: Prisma.SortOrder
+  failure?: Prisma.SortOrder
 }
 
 export type RescanAvgOrderByAggregateInput = {
@@ -660,6 +680,7 @@ export type RescanMaxOrderByAggregateInput = {
   bytes?: Prisma.SortOrder
   infected?: Prisma.SortOrder
   failed?: Prisma.SortOrder
+  failure?: Prisma.SortOrder
 }
 
 export type RescanMinOrderByAggregateInput = {
@@ -682,6 +703,7 @@ export type RescanMinOrderByAggregateInput = {
   bytes?: Prisma.SortOrder
   infected?: Prisma.SortOrder
   failed?: Prisma.SortOrder
+  failure?: Prisma.SortOrder
 }
 
 export type RescanSumOrderByAggregateInput = {
@@ -715,6 +737,7 @@ export type RescanSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   bytes?: boolean
   infected?: boolean
   failed?: boolean
+  failure?: boolean
 }, ExtArgs["result"]["rescan"]>
 
 export type RescanSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -737,6 +760,7 @@ export type RescanSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extens
   bytes?: boolean
   infected?: boolean
   failed?: boolean
+  failure?: boolean
 }, ExtArgs["result"]["rescan"]>
 
 export type RescanSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -759,6 +783,7 @@ export type RescanSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extens
   bytes?: boolean
   infected?: boolean
   failed?: boolean
+  failure?: boolean
 }, ExtArgs["result"]["rescan"]>
 
 export type RescanSelectScalar = {
@@ -781,9 +806,10 @@ export type RescanSelectScalar = {
   bytes?: boolean
   infected?: boolean
   failed?: boolean
+  failure?: boolean
 }
 
-export type RescanOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "contextId" | "signatures" | "asked" | "startedAt" | "finishedAt" | "pausedAt" | "takenAt" | "topId" | "beforeId" | "untilId" | "walked" | "settled" | "files" | "passed" | "scanned" | "bytes" | "infected" | "failed", ExtArgs["result"]["rescan"]>
+export type RescanOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "contextId" | "signatures" | "asked" | "startedAt" | "finishedAt" | "pausedAt" | "takenAt" | "topId" | "beforeId" | "untilId" | "walked" | "settled" | "files" | "passed" | "scanned" | "bytes" | "infected" | "failed" | "failure", ExtArgs["result"]["rescan"]>
 
 export type $RescanPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Rescan"
@@ -808,6 +834,7 @@ export type $RescanPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     bytes: bigint
     infected: bigint
     failed: bigint
+    failure: string | null
   }, ExtArgs["result"]["rescan"]>
   composites: {}
 }
@@ -1250,6 +1277,7 @@ export interface RescanFieldRefs {
   readonly bytes: Prisma.FieldRef<"Rescan", 'BigInt'>
   readonly infected: Prisma.FieldRef<"Rescan", 'BigInt'>
   readonly failed: Prisma.FieldRef<"Rescan", 'BigInt'>
+  readonly failure: Prisma.FieldRef<"Rescan", 'String'>
 }
     
 

@@ -41,6 +41,7 @@ export type RescanQueueMinAggregateOutputType = {
   leasedUntil: Date | null
   token: string | null
   attempts: number | null
+  failure: string | null
 }
 
 export type RescanQueueMaxAggregateOutputType = {
@@ -50,6 +51,7 @@ export type RescanQueueMaxAggregateOutputType = {
   leasedUntil: Date | null
   token: string | null
   attempts: number | null
+  failure: string | null
 }
 
 export type RescanQueueCountAggregateOutputType = {
@@ -59,6 +61,7 @@ export type RescanQueueCountAggregateOutputType = {
   leasedUntil: number
   token: number
   attempts: number
+  failure: number
   _all: number
 }
 
@@ -78,6 +81,7 @@ export type RescanQueueMinAggregateInputType = {
   leasedUntil?: true
   token?: true
   attempts?: true
+  failure?: true
 }
 
 export type RescanQueueMaxAggregateInputType = {
@@ -87,6 +91,7 @@ export type RescanQueueMaxAggregateInputType = {
   leasedUntil?: true
   token?: true
   attempts?: true
+  failure?: true
 }
 
 export type RescanQueueCountAggregateInputType = {
@@ -96,6 +101,7 @@ export type RescanQueueCountAggregateInputType = {
   leasedUntil?: true
   token?: true
   attempts?: true
+  failure?: true
   _all?: true
 }
 
@@ -192,6 +198,7 @@ export type RescanQueueGroupByOutputType = {
   leasedUntil: Date
   token: string | null
   attempts: number
+  failure: string | null
   _count: RescanQueueCountAggregateOutputType | null
   _avg: RescanQueueAvgAggregateOutputType | null
   _sum: RescanQueueSumAggregateOutputType | null
@@ -224,6 +231,7 @@ export type RescanQueueWhereInput = {
   leasedUntil?: Prisma.DateTimeFilter<"RescanQueue"> | Date | string
   token?: Prisma.StringNullableFilter<"RescanQueue"> | string | null
   attempts?: Prisma.IntFilter<"RescanQueue"> | number
+  failure?: Prisma.StringNullableFilter<"RescanQueue"> | string | null
 }
 
 export type RescanQueueOrderByWithRelationInput = {
@@ -233,6 +241,7 @@ export type RescanQueueOrderByWithRelationInput = {
   leasedUntil?: Prisma.SortOrder
   token?: Prisma.SortOrderInput | Prisma.SortOrder
   attempts?: Prisma.SortOrder
+  failure?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type RescanQueueWhereUniqueInput = Prisma.AtLeast<{
@@ -246,6 +255,7 @@ export type RescanQueueWhereUniqueInput = Prisma.AtLeast<{
   leasedUntil?: Prisma.DateTimeFilter<"RescanQueue"> | Date | string
   token?: Prisma.StringNullableFilter<"RescanQueue"> | string | null
   attempts?: Prisma.IntFilter<"RescanQueue"> | number
+  failure?: Prisma.StringNullableFilter<"RescanQueue"> | string | null
 }, "tenantId_fileId">
 
 export type RescanQueueOrderByWithAggregationInput = {
@@ -255,6 +265,7 @@ export type RescanQueueOrderByWithAggregationInput = {
   leasedUntil?: Prisma.SortOrder
   token?: Prisma.SortOrderInput | Prisma.SortOrder
   attempts?: Prisma.SortOrder
+  failure?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.RescanQueueCountOrderByAggregateInput
   _avg?: Prisma.RescanQueueAvgOrderByAggregateInput
   _max?: Prisma.RescanQueueMaxOrderByAggregateInput
@@ -272,6 +283,7 @@ export type RescanQueueScalarWhereWithAggregatesInput = {
   leasedUntil?: Prisma.DateTimeWithAggregatesFilter<"RescanQueue"> | Date | string
   token?: Prisma.StringNullableWithAggregatesFilter<"RescanQueue"> | string | null
   attempts?: Prisma.IntWithAggregatesFilter<"RescanQueue"> | number
+  failure?: Prisma.StringNullableWithAggregatesFilter<"RescanQueue"> | string | null
 }
 
 export type RescanQueueCreateInput = {
@@ -281,6 +293,7 @@ export type RescanQueueCreateInput = {
   leasedUntil: Date | string
   token?: string | null
   attempts?: number
+  failure?: string | null
 }
 
 export type RescanQueueUncheckedCreateInput = {
@@ -290,6 +303,7 @@ export type RescanQueueUncheckedCreateInput = {
   leasedUntil: Date | string
   token?: string | null
   attempts?: number
+  failure?: string | null
 }
 
 export type RescanQueueUpdateInput = {
@@ -299,6 +313,7 @@ export type RescanQueueUpdateInput = {
   leasedUntil?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   attempts?: Prisma.IntFieldUpdateOperationsInput | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanQueueUncheckedUpdateInput = {
@@ -308,6 +323,7 @@ export type RescanQueueUncheckedUpdateInput = {
   leasedUntil?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   attempts?: Prisma.IntFieldUpdateOperationsInput | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanQueueCreateManyInput = {
@@ -317,6 +333,7 @@ export type RescanQueueCreateManyInput = {
   leasedUntil: Date | string
   token?: string | null
   attempts?: number
+  failure?: string | null
 }
 
 export type RescanQueueUpdateManyMutationInput = {
@@ -326,6 +343,7 @@ export type RescanQueueUpdateManyMutationInput = {
   leasedUntil?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   attempts?: Prisma.IntFieldUpdateOperationsInput | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanQueueUncheckedUpdateManyInput = {
@@ -335,6 +353,7 @@ export type RescanQueueUncheckedUpdateManyInput = {
   leasedUntil?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   token?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   attempts?: Prisma.IntFieldUpdateOperationsInput | number
+  failure?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RescanQueueTenantIdFileIdCompoundUniqueInput = {
@@ -349,6 +368,7 @@ export type RescanQueueCountOrderByAggregateInput = {
   leasedUntil?: Prisma.SortOrder
   token?: Prisma.SortOrder
   attempts?: Prisma.SortOrder
+  failure?: Prisma.SortOrder
 }
 
 export type RescanQueueAvgOrderByAggregateInput = {
@@ -362,6 +382,7 @@ export type RescanQueueMaxOrderByAggregateInput = {
   leasedUntil?: Prisma.SortOrder
   token?: Prisma.SortOrder
   attempts?: Prisma.SortOrder
+  failure?: Prisma.SortOrder
 }
 
 export type RescanQueueMinOrderByAggregateInput = {
@@ -371,6 +392,7 @@ export type RescanQueueMinOrderByAggregateInput = {
   leasedUntil?: Prisma.SortOrder
   token?: Prisma.SortOrder
   attempts?: Prisma.SortOrder
+  failure?: Prisma.SortOrder
 }
 
 export type RescanQueueSumOrderByAggregateInput = {
@@ -386,6 +408,7 @@ export type RescanQueueSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   leasedUntil?: boolean
   token?: boolean
   attempts?: boolean
+  failure?: boolean
 }, ExtArgs["result"]["rescanQueue"]>
 
 export type RescanQueueSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -395,6 +418,7 @@ export type RescanQueueSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   leasedUntil?: boolean
   token?: boolean
   attempts?: boolean
+  failure?: boolean
 }, ExtArgs["result"]["rescanQueue"]>
 
 export type RescanQueueSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -404,6 +428,7 @@ export type RescanQueueSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   leasedUntil?: boolean
   token?: boolean
   attempts?: boolean
+  failure?: boolean
 }, ExtArgs["result"]["rescanQueue"]>
 
 export type RescanQueueSelectScalar = {
@@ -413,9 +438,10 @@ export type RescanQueueSelectScalar = {
   leasedUntil?: boolean
   token?: boolean
   attempts?: boolean
+  failure?: boolean
 }
 
-export type RescanQueueOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "fileId" | "contextId" | "leasedUntil" | "token" | "attempts", ExtArgs["result"]["rescanQueue"]>
+export type RescanQueueOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "fileId" | "contextId" | "leasedUntil" | "token" | "attempts" | "failure", ExtArgs["result"]["rescanQueue"]>
 
 export type $RescanQueuePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "RescanQueue"
@@ -427,6 +453,7 @@ export type $RescanQueuePayload<ExtArgs extends runtime.Types.Extensions.Interna
     leasedUntil: Date
     token: string | null
     attempts: number
+    failure: string | null
   }, ExtArgs["result"]["rescanQueue"]>
   composites: {}
 }
@@ -856,6 +883,7 @@ export interface RescanQueueFieldRefs {
   readonly leasedUntil: Prisma.FieldRef<"RescanQueue", 'DateTime'>
   readonly token: Prisma.FieldRef<"RescanQueue", 'String'>
   readonly attempts: Prisma.FieldRef<"RescanQueue", 'Int'>
+  readonly failure: Prisma.FieldRef<"RescanQueue", 'String'>
 }
     
 

@@ -1,22 +1,22 @@
-import type { EngineIdentity } from '../scanner/virus-scanner.js'
+import type { EngineIdentity } from './virus-scanner.js'
 
-/** By which signatures a scanner judges: what changes when they do. The engine's own version does not count. */
+/** Name and version of a scanner's signatures. The engine's own version does not count. */
 export const signaturesOf = ({ name, signaturesVersion }: Pick<EngineIdentity, 'name' | 'signaturesVersion'>): string =>
   `${name} ${signaturesVersion}`
 
-/** Those that a scanner has now. */
+/** The current signatures of a scanner. */
 export interface Signatures {
   signatures: string
-  /** Null where it does not tell. */
+  /** Null if the scanner does not report it. */
   madeAt: Date | null
 }
 
-/** The same in SQL, of a report. */
+/** The signatures of a report, in SQL. */
 export const signaturesIn = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
-/** Whether the version tells every change. ClamAV's is that of its daily database: what lies beside it may change without a word. */
+/** Whether the version shows every change. ClamAV's is the version of its daily database: other databases may change without it. */
 export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
 
-/** Whether there is a version at all: ClamAV with databases of the operator's own alone tells none. */
+/** Whether there is a version: ClamAV reports none if all databases are the operator's own. */
 export const isVersioned = (signatures: string): boolean => !signatures.includes('unversioned')

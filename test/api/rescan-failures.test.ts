@@ -1,0 +1,224 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { dataOf, refusal } from '../support/answers.js'
+import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { type TestTenant, World } from '../support/world.js'
+
+/** The scanner fails on files that contain this. */
+const poison = 'a file that no scanner survives'
+const failing = 'stream: Can not allocate memory ERROR\0'
+
+let clamd: LearningClamd
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  clamd = await LearningClamd.start()
+  world = await World.open({ SCANNER_URL: clamd.url })
+})
+afterAll(async () => {
+  await world.close()
+  await clamd.daemon.close()
+})
+beforeEach(async () => {
+  clamd.forget()
+  tenant = await world.tenant()
+})
+// Readiness is about all tenants.
+afterEach(async () => {
+  await world.database.pool.query('UPDATE file_contexts SET scan_for_viruses = false')
+  await world.database.pool.query('DELETE FROM rescan_queue')
+  await world.database.pool.query('DELETE FROM rescans')
+})
+
+async function uploaded(context: string, name: string, content: string): Promise<string> {
+  const { status, body } = await tenant.admin.upload(context, name, content)
+  expect(status).toBe(201)
+  return body.data.file_id
+}
+
+/** New signatures. From now on, `onPoison` gives the answer about the poisoned file. */
+async function failOnPoison(onPoison: () => string = () => failing): Promise<void> {
+  await clamd.learn(world)
+  const { version } = clamd.daemon.script
+  clamd.daemon.script = { version: version!, answer: (stream) => (stream.includes(poison) ? onPoison() : 'stream: OK\0') }
+}
+
+/** As if the wait before the next attempt, or the lease of a replica that died, had ended. */
+const endWaits = () => world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
+
+const progressOf = async (context: string) => dataOf(await tenant.admin.get(`/contexts/${context}/rescan`))
+const reportsOf = async (file: string) => dataOf(await tenant.admin.get(`/files/${file}/validations`)).data
+
+/** Waits until readiness reports this of rescans, and 200 all the time. It keeps its answer for a few seconds. */
+async function readinessReports(expected: object): Promise<void> {
+  const isReported = async () => {
+    const { status, body } = await world.stranger.raw('/health/ready')
+    expect([status, body.status]).toEqual([200, 'ready'])
+    return Object.entries(expected).every(([name, value]) => body.checks.rescan[name] === value)
+  }
+  while (!(await isReported())) await new Promise((resolve) => setTimeout(resolve, 100))
+}
+const failsOnFile = {
+  status: 'degraded',
+  reason:
+    'files could not be scanned again: the scanner fails on the file. Reports of files that were given up say incomplete; a requested rescan of their context tries again',
+}
+
+describe('a file that the scanner fails on', () => {
+  test('holds up no other file or context, and is reported as incomplete after three attempts', async () => {
+    for (const context of ['first', 'second']) await tenant.context(context)
+    const others = [await uploaded('first', 'a.txt', 'one'), await uploaded('second', 'b.txt', 'two')]
+    const file = await uploaded('first', 'c.txt', poison)
+    await readinessReports({ status: 'up' })
+    await failOnPoison()
+    await rescanAll(world)
+    for (const other of others) expect(await reportsOf(other)).toHaveLength(2)
+    expect(await progressOf('second')).toMatchObject({ status: 'finished', files_failed: 0 })
+    expect(await progressOf('first')).toMatchObject({ files_done: 1, finished_at: null })
+    await readinessReports({ ...failsOnFile, files_waiting_for_retry: 1, files_given_up: 0 })
+
+    await endWaits()
+    await rescanAll(world)
+    expect(await reportsOf(file)).toHaveLength(1)
+    // The attempts are in the database: a service that starts now makes the last one.
+    const restarted = await World.open({ SCANNER_URL: clamd.url }, world)
+    try {
+      await endWaits()
+      await rescanAll(restarted)
+    } finally {
+      await restarted.close()
+    }
+    expect(await progressOf('first')).toMatchObject({ status: 'finished', files_done: 2, files_scanned: 1, files_failed: 1 })
+    const [report, ...earlier] = await reportsOf(file)
+    expect(earlier).toHaveLength(1)
+    expect(report).toMatchObject({ outcome: 'accepted', reason: null, engine: { signatures_version: clamd.version } })
+    expect(report.checks.at(-1)).toMatchObject({
+      check: 'virus_detected',
+      outcome: 'incomplete',
+      message: expect.stringMatching(/^The file was not scanned again: 3 attempts failed\. ./),
+      evidence: { attempts: 3, scan_failed: true },
+    })
+    expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
+    // New signatures that work.
+    await readinessReports({ ...failsOnFile, files_waiting_for_retry: 0, files_given_up: 1 })
+    await clamd.learn(world)
+    await rescanAll(world)
+    expect(await progressOf('first')).toMatchObject({ status: 'finished', files_failed: 0 })
+    await readinessReports({ status: 'up' })
+  })
+
+  test('is scanned by a requested rescan once the scanner works, with the same signatures too', async () => {
+    await tenant.context('notes')
+    const file = await uploaded('notes', 'a.txt', `${poison} ${bad}`)
+    await failOnPoison()
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await rescanAll(world)
+      await endWaits()
+    }
+    expect(await reportsOf(file)).toHaveLength(2)
+    clamd.find()
+    await rescanAll(world)
+    expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
+    dataOf(await tenant.admin.post('/contexts/notes/rescan'))
+    await rescanAll(world)
+    expect(refusal(await tenant.admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
+    await readinessReports({ status: 'up' })
+  })
+
+  test('has three attempts with each version of the signatures', async () => {
+    await tenant.context('notes')
+    const file = await uploaded('notes', 'a.txt', poison)
+    for (let version = 0; version < 2; version++) {
+      await failOnPoison()
+      for (let attempt = 0; attempt < 2; attempt++) {
+        await rescanAll(world)
+        await endWaits()
+      }
+      expect(await reportsOf(file)).toHaveLength(1)
+    }
+    await rescanAll(world)
+    expect(await reportsOf(file)).toHaveLength(2)
+  })
+
+  test('is given up after it made the scanner unavailable three times, and no other file is', async () => {
+    await tenant.context('notes')
+    const files = []
+    for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, n === 3 ? poison : `note ${n}`))
+    let deaths = 0
+    await failOnPoison(() => {
+      deaths++
+      clamd.daemon.script = { ...clamd.daemon.script, proof: failing }
+      return failing
+    })
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await expect(rescanAll(world)).rejects.toThrow('the scanner is unavailable')
+      expect(deaths).toBe(attempt + 1)
+      // While it is unavailable, no attempt counts.
+      await endWaits()
+      await expect(rescanAll(world)).rejects.toThrow('EICAR')
+      const { proof: _, ...working } = clamd.daemon.script
+      clamd.daemon.script = working
+      await endWaits()
+    }
+    await rescanAll(world)
+    expect(deaths).toBe(3)
+    expect(await progressOf('notes')).toMatchObject({ status: 'finished', files_scanned: 4, files_failed: 1 })
+    const [report] = await reportsOf(files[3]!)
+    expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { attempts: 3, scan_failed: true } })
+  })
+
+  test('is given up after three services ended while they scanned it, and no other file is', async () => {
+    await tenant.context('notes')
+    const files = []
+    for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, `note ${n}`))
+    await clamd.learn(world)
+    await rescanAll(world)
+    await clamd.learn(world)
+    const { rescans } = world.app.services
+    await rescans.notice(await rescans.signatures())
+    // As services leave it that are killed: the first with all files, each later one with the file that it took.
+    await world.database.pool.query(
+      `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token, attempts)
+       SELECT tenant_id, file_id, context_id, now(), 'killed', CASE WHEN file_id = $2 THEN 3 ELSE 1 END FROM files WHERE tenant_id = $1`,
+      [tenant.tenantId, files[2]],
+    )
+    await endWaits()
+    const { asked } = clamd.daemon
+    await rescanAll(world)
+    expect(clamd.daemon.asked - asked).toBe(4)
+    const [report] = await reportsOf(files[2]!)
+    expect(report.checks.at(-1)).toMatchObject({
+      outcome: 'incomplete',
+      evidence: { cause: 'The service ended during each scan.' },
+    })
+  })
+})
+
+describe('a file in the store that cannot be read', () => {
+  test('holds up no other file', async () => {
+    await tenant.context('notes')
+    const [broken, whole] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
+    await clamd.learn(world)
+    const { storage } = world.app.services
+    const { open } = storage
+    const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
+      broken,
+    ])
+    storage.open = async (path, range) => {
+      if (path === rows[0]!.path) throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
+      return open.call(storage, path, range)
+    }
+    try {
+      for (let attempt = 0; attempt < 3; attempt++) {
+        await rescanAll(world)
+        await endWaits()
+      }
+    } finally {
+      storage.open = open
+    }
+    expect(await reportsOf(whole)).toHaveLength(2)
+    expect(await progressOf('notes')).toMatchObject({ status: 'finished', files_failed: 1 })
+    const [report] = await reportsOf(broken)
+    expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete' })
+    expect(JSON.stringify(report)).not.toContain('EIO')
+  })
+})
