@@ -110,6 +110,10 @@ export async function createApp(parts: AppParts): Promise<App> {
     onCommitted(entry)
     if (entry.deletion) maintenance.sweepSoon()
   }
+  services.trash.onAwaitsScan = async (file) => {
+    await quarantineMoves.move(file).catch((error) => logger.warn({ err: error }, notMoved))
+    services.rescans.onBegun()
+  }
   services.trash.onPurged = services.expiry.onPurged = () => maintenance.sweepSoon()
   const tracing = await openTracing(config.otlpEndpoint)
   const doors = await openDoors({

@@ -14,7 +14,10 @@ const rows = {
     status: 403,
     meaning: 'the credential lacks the scope or is restricted to other contexts, or its tenant is suspended.',
   },
-  quarantined: { status: 403, meaning: 'the file is quarantined: a virus was found in it after it was uploaded.' },
+  quarantined: {
+    status: 403,
+    meaning: 'the file is quarantined: a later scan found a virus in it, or it was restored and waits for its scan.',
+  },
   not_found: { status: 404, meaning: 'there is no such thing in this tenant.' },
   method_not_allowed: { status: 405, meaning: 'the path has other methods.' },
   conflict: {

@@ -79,11 +79,15 @@ export function refuseMethod({ method }: { method: string }): never {
 export const onHold = (fileId: string) =>
   new AssayError('on_hold', `File '${shown(fileId)}' is on hold: it cannot be deleted.`, { details: { file_id: shown(fileId) } })
 
-/** A file in which a virus was found after it was uploaded. */
+/** A later scan found a virus, or a restored file waits for its scan. */
 export const quarantined = (fileId: string) =>
-  new AssayError('quarantined', `File '${shown(fileId)}' is quarantined: a virus was found in it after it was uploaded.`, {
-    details: { file_id: shown(fileId) },
-  })
+  new AssayError(
+    'quarantined',
+    `File '${shown(fileId)}' is quarantined: a later scan found a virus in it, or it was restored and waits for its scan.`,
+    {
+      details: { file_id: shown(fileId) },
+    },
+  )
 
 export const idempotencyMismatch = (key: string) =>
   new AssayError(

@@ -142,6 +142,7 @@ function roomsOf(
   const { sessions } = identity
   const callLogs = new CallLogService({ db, horizon: horizons.calls })
   const log = new LogService({ ...base, publicUrl })
+  const rescans = new RescanService({ db, contexts })
   return {
     contexts,
     users,
@@ -157,14 +158,14 @@ function roomsOf(
     welcomes: new WelcomeService({ ...base, sessions }),
     sessions: new SessionService({ ...base, forget: forget('user') }),
     downloads: new SignedDownloads(db.pool),
-    rescans: new RescanService({ db, contexts }),
+    rescans,
     quarantine: new QuarantineService({ ...base, contexts }),
     callLogs,
     log,
     logShares: new LogShareService(base),
     receipts: new ReceiptService({ ...base, log, contexts, callLogs, publicUrl }),
     files,
-    trash: new TrashService({ ...base, contexts, files }),
+    trash: new TrashService({ ...base, contexts, files, rescans }),
     expiry: new ExpiryService(base),
     holds: new HoldService({ ...base, contexts }),
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),

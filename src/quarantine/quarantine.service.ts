@@ -42,8 +42,8 @@ const quarantined: DatedList = {
 }
 
 /**
- * Files in which a virus was found after they were uploaded. The row is first: from its commit on no replica hands the file out. Where
- * URLs lead to the store itself, the object is moved then (quarantine-moves.ts).
+ * Files in which a later scan found a virus, and restored files that wait for their scan (without viruses). From the commit of its row on,
+ * no replica serves the file. If URLs lead to the store itself, the object is then moved (quarantine-moves.ts).
  */
 export class QuarantineService {
   /** Called when a file was quarantined, or a blob is to go. */
@@ -69,7 +69,7 @@ export class QuarantineService {
       const file = await this.#taken(tx, { tenantId, fileId, token })
       if (!file) return { result: false, entry: {} }
       await tx.validationReport.create({ data: { tenantId, fileId, validatedAt: report.validatedAt, report: report as object } })
-      const isNew = file.quarantinedAt === null
+      const { isNew } = file
       await tx.$executeRaw`UPDATE rescans SET passed = passed + 1, scanned = scanned + 1, bytes = bytes + ${report.sizeBytes}, infected = infected + ${Number(isNew)}
         WHERE tenant_id = ${tenantId} AND context_id = ${contextId}`
       await tx.$executeRaw`INSERT INTO quarantine AS q (tenant_id, file_id, context_id, quarantined_at, signatures, viruses, move_due_at)
@@ -120,10 +120,12 @@ export class QuarantineService {
   async #taken(
     tx: Transaction,
     { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,
-  ): Promise<{ contextKey: string; quarantinedAt: Date | null } | undefined> {
+  ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, token } })).count === 0) return undefined
-    const [file] = await tx.$queryRaw<{ contextKey: string; quarantinedAt: Date | null }[]>`
-      SELECT c.context_key AS "contextKey", f.quarantined_at AS "quarantinedAt" FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+    // A restored file may be quarantined for its scan only: the virus is new.
+    const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
+      SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"
+      FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
       WHERE f.tenant_id = ${tenantId} AND f.file_id = ${fileId} FOR UPDATE OF f`
     return file
   }

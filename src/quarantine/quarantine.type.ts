@@ -4,7 +4,7 @@ import { LongScalar } from '../graphql/scalars.js'
 
 @ObjectType({
   simpleResolvers: true,
-  description: 'A file in which a virus was found after it was uploaded, and which is out of reach since.',
+  description: 'A quarantined file: a later scan found a virus, or the file was restored and waits for its scan.',
 })
 export class QuarantinedFile {
   @Field(() => ID, { description: 'Shape file_….' })
@@ -15,11 +15,11 @@ export class QuarantinedFile {
   sizeBytes!: number
   @Field(() => String, { description: 'The context that it was uploaded into.' })
   contextKey!: string
-  @Field(() => [String], { description: 'What was found.' })
+  @Field(() => [String], { description: 'Names of the detected viruses. Empty if the file was restored and waits for its scan.' })
   viruses!: string[]
-  @Field(() => String, { description: 'The signatures that found it.' })
+  @Field(() => String, { description: 'Signatures that found the viruses, or that the file waits to be scanned with.' })
   signatures!: string
-  @Field(() => Date, { description: 'When.' })
+  @Field(() => Date, { description: 'Time of the quarantine.' })
   quarantinedAt!: Date
 }
 

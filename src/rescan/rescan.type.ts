@@ -2,13 +2,13 @@ import { Field, ObjectType } from 'type-graphql'
 import { enumOf } from '../graphql/enum.js'
 import { LongScalar } from '../graphql/scalars.js'
 
-/** Spelled as the member shows it. */
-export const RescanStatus = enumOf('RescanStatus', 'Where scanning the files of a context again stands.', {
-  off: 'The context has no files scanned.',
-  none: 'It was not begun yet.',
-  running: 'Files are being scanned, or wait for their turn.',
-  paused: 'The scanner or the store is away; it goes on when they are back.',
-  finished: 'All files were looked at.',
+/** As in the responses. */
+export const RescanStatus = enumOf('RescanStatus', 'Status of the rescan of a context.', {
+  off: 'The context does not scan its files.',
+  none: 'No rescan has started.',
+  running: 'Files are being scanned, or wait to be scanned.',
+  paused: 'The scanner or the store is unavailable, or a file waits for its next attempt. The rescan continues automatically.',
+  finished: 'All files are done.',
 })
 export type RescanStatus = keyof typeof RescanStatus
 
@@ -31,7 +31,7 @@ export class RescanProgress {
   @Field(() => LongScalar, { description: 'Files that were found infected, and quarantined.' })
   filesQuarantined!: number
   @Field(() => LongScalar, {
-    description: 'Files that could not be scanned: their content is missing or changed, or no scan of it comes to an end.',
+    description: 'Files that could not be scanned: their stored content is missing or damaged, or three attempts failed.',
   })
   filesFailed!: number
   @Field(() => Date, { nullable: true, description: 'When it was begun.' })

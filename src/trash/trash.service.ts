@@ -11,6 +11,7 @@ import { type DatedList, latestFirst } from '../graphql/latest-first.js'
 import type { Page } from '../graphql/page.js'
 import { isId } from '../ids.js'
 import type { Ledger } from '../ledger/ledger.js'
+import type { BlobStorage } from '../storage/blob-storage.js'
 import { purge } from './purge.js'
 import { isRestorable, restore } from './restore.js'
 import type { TrashedFile } from './trash.type.js'
@@ -20,6 +21,9 @@ interface Parts {
   ledger: Ledger
   contexts: FileContextService
   files: FileService
+  /** Null if no scanner is configured. */
+  rescans: { newestSignatures(): Promise<string | null> }
+  storage: Pick<BlobStorage, 'kind'>
 }
 
 const trashed: DatedList = {
@@ -35,6 +39,8 @@ const trashed: DatedList = {
 export class TrashService {
   /** Called when blobs are due for the sweep. */
   onPurged: () => void = () => {}
+  /** Called if a restored file is quarantined until it is scanned. */
+  onAwaitsScan: (file: { tenantId: string; fileId: string }) => void | Promise<void> = () => {}
   readonly #parts: Parts
 
   constructor(parts: Parts) {
@@ -47,19 +53,22 @@ export class TrashService {
     return latestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** The file as it was. Throws 404, and 409 where its context is disabled. */
+  /** The restored file. Throws 404, and 409 if its context is disabled. */
   async restore(attempt: Attempt, fileId: string): Promise<File> {
     const { actor } = attempt
+    const { ledger, rescans, storage, files } = this.#parts
     if (!isId('file', fileId)) throw notFound('file', fileId)
-    const context = await this.#parts.ledger.change(actor.tenantId, async (tx) => {
-      const restored = await restore(tx, actor, fileId)
+    const signatures = await rescans.newestSignatures()
+    const { context, awaitsScan } = await ledger.change(actor.tenantId, async (tx) => {
+      const restored = await restore(tx, actor, { fileId, signatures, isMoved: storage.kind === 'gcs' })
       faultPoint('restore.moved')
-      return { result: restored.context, entry: { audit: restored.audit } }
+      return { result: restored, entry: { audit: restored.audit } }
     })
     attempt.markCommitted()
     faultPoint('restore.committed')
+    if (awaitsScan) await this.onAwaitsScan({ tenantId: actor.tenantId, fileId })
     attempt.involve({ fileId, context })
-    const file = (await this.#parts.files.byIds(actor.tenantId, [fileId])).get(fileId)
+    const file = (await files.byIds(actor.tenantId, [fileId])).get(fileId)
     // Deleted again in between.
     if (!file) throw notFound('file', fileId)
     return file

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +7,7 @@ import { dataOf, refusal } from '../support/answers.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { bad, rescanAll } from '../support/learning-clamd.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWhere, describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // Rescans with the real engines, as users run them: native YARA in a thread, an operator's YARA rules in the Linux sandbox, and clamd.
@@ -27,6 +28,9 @@ afterAll(async () => {
   await bucketWorld.close()
   await rm(folder, { recursive: true, force: true })
 })
+
+const otherDisk = '/dev/shm'
+const hasOtherDisk = existsSync(otherDisk) && statSync(otherDisk).dev !== statSync(tmpdir()).dev
 
 const stores = [
   { store: 'local', storeEnv: () => ({}) },
@@ -77,6 +81,27 @@ async function expectRescanned(caller: TestTenant['admin'], clean: string[], inf
   }
 }
 
+async function rescanWithOwnRules(env: Record<string, string>, rulesDir: string): Promise<void> {
+  await mkdir(rulesDir)
+  await writeFile(join(rulesDir, 'today.yar'), rule('Today', 'nothing that any file contains'))
+  const world = await World.open({ ...env, RULES_DIR: rulesDir })
+  try {
+    const tenant = await world.tenant()
+    const { clean, infected } = await uploadAll(tenant)
+    await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', bad))
+    // Rules are read at start-up.
+    const upgraded = await World.open({ ...env, RULES_DIR: rulesDir }, world)
+    try {
+      await rescanAll(upgraded)
+      await expectRescanned(upgraded.as(tenant.admin.credential), clean, infected)
+    } finally {
+      await upgraded.close()
+    }
+  } finally {
+    await world.close()
+  }
+}
+
 describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', ({ store, storeEnv }) => {
   const env = () => ({ ...storeEnv(), RESCAN_MB_PER_SECOND: '10000' })
 
@@ -103,27 +128,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
 
   test(
     "with an operator's YARA rules in the sandbox quarantines what new rules find",
-    async () => {
-      const rulesDir = join(folder, store)
-      await mkdir(rulesDir)
-      await writeFile(join(rulesDir, 'today.yar'), rule('Today', 'nothing that any file contains'))
-      const world = await World.open({ ...env(), RULES_DIR: rulesDir })
-      try {
-        const tenant = await world.tenant()
-        const { clean, infected } = await uploadAll(tenant)
-        await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', bad))
-        // Rules are read at start-up.
-        const upgraded = await World.open({ ...env(), RULES_DIR: rulesDir }, world)
-        try {
-          await rescanAll(upgraded)
-          await expectRescanned(upgraded.as(tenant.admin.credential), clean, infected)
-        } finally {
-          await upgraded.close()
-        }
-      } finally {
-        await world.close()
-      }
-    },
+    () => rescanWithOwnRules(env(), join(folder, store)),
     timeoutMs,
   )
 
@@ -153,4 +158,19 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
       timeoutMs,
     )
   })
+})
+
+describeWhere(hasOtherDisk, `${otherDisk} is no file system of its own`)('rescan of a local store on another file system', () => {
+  test(
+    'with rules of an operator in the sandbox finishes',
+    async () => {
+      const blobs = await mkdtemp(join(otherDisk, 'assay-blobs-'))
+      try {
+        await rescanWithOwnRules({ STORAGE_URL: `file://${blobs}`, RESCAN_MB_PER_SECOND: '10000' }, join(folder, 'other'))
+      } finally {
+        await rm(blobs, { recursive: true, force: true })
+      }
+    },
+    timeoutMs,
+  )
 })

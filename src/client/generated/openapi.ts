@@ -1886,7 +1886,7 @@ export interface components {
          *     - `bad_user_input`: A field, a parameter or the body is at fault.
          *     - `unauthenticated`: No, an unknown, a malformed, disabled, revoked or expired credential.
          *     - `forbidden`: The credential lacks the scope or is restricted to other contexts, or its tenant is suspended.
-         *     - `quarantined`: The file is quarantined: a virus was found in it after it was uploaded.
+         *     - `quarantined`: The file is quarantined: a later scan found a virus in it, or it was restored and waits for its scan.
          *     - `not_found`: There is no such thing in this tenant.
          *     - `method_not_allowed`: The path has other methods.
          *     - `conflict`: It exists already, its state does not allow it, or the key of this Idempotency-Key was made before.
@@ -1940,12 +1940,12 @@ export interface components {
             sample: components["schemas"]["FileAtOdds"][];
         };
         /**
-         * @description Where scanning the files of a context again stands.
-         *     - `off`: The context has no files scanned.
-         *     - `none`: It was not begun yet.
-         *     - `running`: Files are being scanned, or wait for their turn.
-         *     - `paused`: The scanner or the store is away; it goes on when they are back.
-         *     - `finished`: All files were looked at.
+         * @description Status of the rescan of a context.
+         *     - `off`: The context does not scan its files.
+         *     - `none`: No rescan has started.
+         *     - `running`: Files are being scanned, or wait to be scanned.
+         *     - `paused`: The scanner or the store is unavailable, or a file waits for its next attempt. The rescan continues automatically.
+         *     - `finished`: All files are done.
          * @enum {string}
          */
         RescanStatus: "off" | "none" | "running" | "paused" | "finished";
@@ -1984,7 +1984,7 @@ export interface components {
             files_quarantined: number;
             /**
              * Format: int64
-             * @description Files that could not be scanned: their content is missing or changed, or no scan of it comes to an end.
+             * @description Files that could not be scanned: their stored content is missing or damaged, or three attempts failed.
              */
             files_failed: number;
             /**
@@ -2448,7 +2448,7 @@ export interface components {
             /** @description Where this page stands. */
             pagination: components["schemas"]["Pagination"];
         };
-        /** @description A file in which a virus was found after it was uploaded, and which is out of reach since. */
+        /** @description A quarantined file: a later scan found a virus, or the file was restored and waits for its scan. */
         QuarantinedFile: {
             /** @description Shape file_…. */
             file_id: string;
@@ -2461,13 +2461,13 @@ export interface components {
             size_bytes: number;
             /** @description The context that it was uploaded into. */
             context_key: string;
-            /** @description What was found. */
+            /** @description Names of the detected viruses. Empty if the file was restored and waits for its scan. */
             viruses: string[];
-            /** @description The signatures that found it. */
+            /** @description Signatures that found the viruses, or that the file waits to be scanned with. */
             signatures: string;
             /**
              * Format: date-time
-             * @description When.
+             * @description Time of the quarantine.
              */
             quarantined_at: string;
         };
@@ -4189,7 +4189,7 @@ export interface components {
         /**
          * @description `forbidden`: the credential lacks the scope or is restricted to other contexts, or its tenant is suspended.
          *
-         *     `quarantined`: the file is quarantined: a virus was found in it after it was uploaded.
+         *     `quarantined`: the file is quarantined: a later scan found a virus in it, or it was restored and waits for its scan.
          */
         "forbidden.quarantined": {
             headers: {

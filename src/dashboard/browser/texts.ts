@@ -479,10 +479,12 @@ export const texts = {
   },
   quarantine: {
     title: 'Quarantine',
-    about: 'Files in which a virus was found after they were uploaded. They are out of reach until you decide.',
+    about:
+      'Files in which a later scan found a virus cannot be read until you release them. Restored files are released when their scan finds nothing.',
     caption: 'Quarantined files, latest first',
     file: 'File',
     found: 'Found',
+    awaitsScan: 'Restored, waiting for its scan',
     context: 'Context',
     size: 'Size',
     when: 'Quarantined',

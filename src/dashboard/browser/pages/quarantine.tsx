@@ -52,6 +52,7 @@ const columns: Column<Line>[] = [
             {virus}
           </Badge>
         ))}
+        {viruses.length === 0 && t.awaitsScan}
         <p class="hint">{signatures}</p>
       </>
     ),
@@ -62,7 +63,7 @@ const columns: Column<Line>[] = [
   { title: texts.actions, kind: 'acts', cell: (line) => <Actions of={line} /> },
 ]
 
-/** Files in which a virus was found after they were kept. */
+/** Files in which a later scan found a virus, and restored files that wait for their scan. */
 export function Quarantine() {
   const answer = useQuery(quarantineDocument, {})
   const list = answer.data?.quarantine

@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { dataOf, refusal } from '../support/answers.js'
+import { openBucketWorld } from '../support/bucket/world-env.js'
+import { freePort } from '../support/free-port.js'
+import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { healthy } from '../support/life.js'
+import { type TestTenant, World } from '../support/world.js'
+
+// A restored file whose signatures changed while it was in the trash is quarantined until it is scanned.
+let clamd: LearningClamd
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  clamd = await LearningClamd.start()
+  world = await World.open({ SCANNER_URL: clamd.url })
+})
+afterAll(async () => {
+  await world.close()
+  await clamd.daemon.close()
+})
+beforeEach(async () => {
+  tenant = await trashingTenant(world)
+})
+
+async function trashingTenant(of: World): Promise<TestTenant> {
+  const made = await of.tenant()
+  await made.context('notes')
+  dataOf(await made.admin.patch('/contexts/notes/policy', { trash_days: 7 }))
+  return made
+}
+
+/** A file in the trash, with a URL from before. */
+async function trashedFile(content: string): Promise<{ fileId: string; url: string }> {
+  clamd.forget()
+  const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${content}`)).body.data.file_id
+  const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
+  expect((await fetch(url)).status).toBe(200)
+  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  return { fileId, url }
+}
+
+const restored = async (fileId: string) => dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+
+async function expectServed({ fileId, url }: { fileId: string; url: string }): Promise<void> {
+  expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(200)
+  expect((await fetch(url)).status).toBe(200)
+}
+
+async function expectQuarantined({ fileId, url }: { fileId: string; url: string }): Promise<void> {
+  expect(refusal(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
+  expect((await fetch(url)).status).toBe(403)
+}
+
+describe('a restored file', () => {
+  test('is served immediately if the signatures did not change', async () => {
+    const file = await trashedFile('a note')
+    await restored(file.fileId)
+    await expectServed(file)
+    expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([])
+  })
+
+  test('whose signatures changed is quarantined from its restore on, and served once a scan finds nothing', async () => {
+    const file = await trashedFile('a note')
+    const version = await clamd.learn(world)
+    await rescanAll(world)
+    await restored(file.fileId)
+    await expectQuarantined(file)
+    expect(refusal(await tenant.admin.delete(`/files/${file.fileId}`))).toEqual([403, 'quarantined'])
+    expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([
+      expect.objectContaining({ file_id: file.fileId, viruses: [], signatures: `ClamAV ${version}` }),
+    ])
+    const verify = () => world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })
+    expect(await verify()).toMatchObject(healthy)
+    await rescanAll(world)
+    await expectServed(file)
+    expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([])
+    expect(await verify()).toMatchObject(healthy)
+    // The signatures have not changed since.
+    dataOf(await tenant.admin.delete(`/files/${file.fileId}`))
+    await restored(file.fileId)
+    await expectServed(file)
+  })
+
+  test('in which the scan finds a virus stays quarantined, with an audit entry and an event', async () => {
+    const file = await trashedFile(bad)
+    await clamd.learn(world)
+    await rescanAll(world)
+    await restored(file.fileId)
+    await expectQuarantined(file)
+    await rescanAll(world)
+    await expectQuarantined(file)
+    expect(dataOf(await tenant.admin.get('/quarantine')).data).toMatchObject([{ viruses: ['Test.Tomorrow'] }])
+    const changes = dataOf(await tenant.admin.get(`/audit-logs/entity/file/${file.fileId}`)).data
+    expect(changes.map(({ details }: { details: { change?: string } }) => details.change).slice(0, 2)).toEqual([
+      'quarantined',
+      'restored',
+    ])
+    const events = dataOf(await tenant.admin.get('/events?types=file.quarantined')).data
+    expect(events).toMatchObject([{ data: { file_id: file.fileId } }])
+  })
+
+  test('is quarantined although no rescan has noticed the new signatures', async () => {
+    const file = await trashedFile('a note')
+    await clamd.learn(world)
+    await restored(file.fileId)
+    await expectQuarantined(file)
+    await rescanAll(world)
+    await expectServed(file)
+  })
+
+  test('is quarantined by a replica without a working scanner, if another replica has seen new signatures', async () => {
+    const file = await trashedFile('a note')
+    await clamd.learn(world)
+    await rescanAll(world)
+    const other = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${await freePort()}` }, world)
+    try {
+      expect((await other.as(tenant.admin.credential).post(`/trash/${file.fileId}/restore`)).status).toBe(200)
+    } finally {
+      await other.close()
+    }
+    await expectQuarantined(file)
+    await rescanAll(world)
+    await expectServed(file)
+  })
+
+  test('that no attempt could scan stays quarantined until an admin releases it', async () => {
+    const file = await trashedFile('a note')
+    await clamd.learn(world)
+    await rescanAll(world)
+    await restored(file.fileId)
+    const { version } = clamd.daemon.script
+    clamd.daemon.script = { version: version!, answer: 'stream: Can not allocate memory ERROR\0' }
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await rescanAll(world)
+      await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
+    }
+    const report = dataOf(await tenant.admin.get(`/files/${file.fileId}/validation`))
+    expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { scan_failed: true } })
+    await expectQuarantined(file)
+    dataOf(await tenant.admin.post(`/quarantine/${file.fileId}/release`, { reason: 'We know this file.' }))
+    await expectServed(file)
+  })
+
+  test('is served if its context no longer scans', async () => {
+    const [before, after] = [await trashedFile('one'), await trashedFile('two')]
+    await clamd.learn(world)
+    await restored(after.fileId)
+    dataOf(await tenant.admin.patch('/contexts/notes', { scan_for_viruses: false }))
+    await restored(before.fileId)
+    await expectServed(before)
+    await expectQuarantined(after)
+    await rescanAll(world)
+    await expectServed(after)
+  })
+})
+
+test('in a bucket, a restored file is moved, so that its existing URLs end, and it is served once a scan finds nothing', async () => {
+  const bucketWorld = await openBucketWorld()
+  const own = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
+  try {
+    tenant = await trashingTenant(own)
+    const { fileId, url } = await trashedFile('a note in a bucket')
+    await clamd.learn(own)
+    await restored(fileId)
+    await new Sweeper(own.database.pool, own.app.services.storage).sweep()
+    expect((await fetch(url)).status).toBe(404)
+    expect(refusal(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
+    await rescanAll(own)
+    const again = dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false }).download_url
+    expect(await (await fetch(again)).text()).toContain('a note in a bucket')
+    expect(await own.app.services.storageHealth.verify({ deep: true })).toMatchObject(healthy)
+  } finally {
+    await own.close()
+    await bucketWorld.close()
+  }
+})
