@@ -1,6 +1,6 @@
 // npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and they are killed and frozen, connections are
 // cut, clocks are moved by hours, tenants are deleted, quotas are changed, sweeps run, and unanswered uploads are repeated.
-// Files are put on hold, deleted into a trash, taken out of it, purged, and expire, and events are followed through all of it. Afterwards no
+// New YARA rules have all files scanned again (rescans.mjs). Files are put on hold, deleted into a trash, taken out of it, purged, and expire, and events are followed through all of it. Afterwards no
 // answered file is lost, none is there twice, none on hold is gone, none was purged early, every event was told once, and everything that is
 // counted agrees. Status 1, and what is wrong, otherwise.
 import { createHash, randomBytes } from 'node:crypto'
@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { Lives } from './lives.mjs'
 import { admin, startDatabase, startReplica } from './parts.mjs'
+import { openRules, Rescans } from './rescans.mjs'
 
 const hour = 3_600_000
 const answerMs = 45_000
@@ -35,6 +36,8 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     STORAGE_URL: `file://${join(folder, 'blobs')}`,
     MASTER_KEY: randomBytes(32).toString('base64'),
     SCANNER_URL: 'yara:',
+    RULES_DIR: openRules(folder),
+    RESCAN_MB_PER_SECOND: '1000',
     RECONCILE_INTERVAL_HOURS: '0',
     LOG_LEVEL: 'error',
     DATABASE_POOL_SIZE: '8',
@@ -62,8 +65,11 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     other.hasTrash = true
     const living = await newTenant(run, 'living')
     run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask, insist })
+    const scanned = await newTenant(run, 'scanned')
+    run.rescans = new Rescans({ run, tenant: scanned, rules: env.RULES_DIR, ask, insist })
     const work = [
       run.lives.live(),
+      run.rescans.live(),
       ...Array.from({ length: clients }, (_, index) => uploader(run, index % 3 === 0 ? other : busy, index)),
       quotas(run, busy),
       sweeps(run),
@@ -77,6 +83,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     for (const replica of replicas) replica.clock(0)
     say('everything is left alone now')
     await Promise.all(work)
+    await run.rescans.finish(database.url)
     await prove(run, database.url)
     await proveEvents(run, database.url, readers)
     return {
@@ -84,6 +91,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       seconds,
       ...counts,
       lives: run.lives.counts,
+      rescans: run.rescans.counts,
       files: run.files.size,
       slowestNeighbourMs: Math.round(run.slowest),
       faults,
@@ -385,6 +393,7 @@ async function prove(run, databaseUrl) {
   const due = await run.command('expire')
   if (!('deleted' in due.result)) faults.push(`what is due was not deleted: ${JSON.stringify(due.result)}`)
   await run.lives.prove(client)
+  await run.rescans.prove(client)
   const ahead = await client.query(
     `SELECT 1 FROM files f WHERE NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = f.tenant_id AND h.file_id = f.file_id) AND (created_at > now() + interval '1 minute' OR created_at < now() - interval '1 hour')`,
   )

@@ -1,0 +1,161 @@
+// Rescans during chaos: new YARA rules appear, replicas load them when they restart, and are killed while they scan. Afterwards every
+// infected file is quarantined, every clean file is available, no signatures scanned a file twice, and no restored file was served
+// before its scan.
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+const roundMs = 6_000
+// Attempts that were cut off wait for two minutes at most; a lease ends after 30 s.
+const finishMs = 300_000
+// Above 64 KiB, YARA scans in a sandboxed process.
+const sizes = [100, 200_000]
+const fates = ['clean', 'infected', 'trashed']
+
+/** The rules of all replicas: a directory in `folder`. */
+export function openRules(folder) {
+  const rules = join(folder, 'rules')
+  mkdirSync(rules)
+  writeRule(rules, 0)
+  return rules
+}
+
+const virusOf = (round) => `virus of round ${round};`
+
+/** Replicas that start meanwhile see the whole rule or none. */
+function writeRule(rules, round) {
+  const temporary = join(rules, `round-${round}.new`)
+  writeFileSync(temporary, `rule round_${round} { strings: $a = "${virusOf(round)}" condition: $a }\n`)
+  renameSync(temporary, join(rules, `round-${round}.yar`))
+}
+
+export class Rescans {
+  counts = { rounds: 0, clean: 0, infected: 0, trashed: 0 }
+  #run
+  #tenant
+  #rules
+  #ask
+  #insist
+  #files = []
+
+  constructor({ run, tenant, rules, ask, insist }) {
+    this.#run = run
+    this.#tenant = tenant
+    this.#rules = rules
+    this.#ask = ask
+    this.#insist = insist
+  }
+
+  /** Uploads files that the rules of the next round find, until the run is over. */
+  async live() {
+    await this.#send('/contexts/notes/policy', 'PATCH', { trash_days: 7 })
+    let roundEnds = performance.now() + roundMs
+    for (let turn = 0; !this.#run.over; turn++) {
+      if (performance.now() > roundEnds) {
+        writeRule(this.#rules, ++this.counts.rounds)
+        roundEnds = performance.now() + roundMs
+      }
+      const fate = fates[turn % fates.length]
+      const fileId = await this.#upload(`${fate}-${turn}.txt`, fate, sizes[turn % sizes.length])
+      if (!fileId) continue
+      if (fate === 'trashed') await this.#send(`/files/${fileId}`, 'DELETE')
+      this.#files.push({ fate, fileId })
+      this.counts[fate]++
+      await sleep(200)
+    }
+  }
+
+  /** Lets all replicas load the last rules, and waits until every rescan has ended. */
+  async finish(databaseUrl) {
+    writeRule(this.#rules, ++this.counts.rounds)
+    for (const replica of this.#run.replicas) await replica.kill()
+    for (const { fate, fileId } of this.#files) {
+      if (fate !== 'trashed') continue
+      await this.#send(`/trash/${fileId}/restore`, 'POST')
+      await this.#expect(fileId, 403, 'was restored and is not scanned')
+    }
+    const client = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    const isBusy = async () => {
+      const { rows } = await client.query(
+        `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL OR signatures <> s.latest)::int + (SELECT count(*) FROM rescan_queue)::int AS left
+         FROM (SELECT value->-1->>'signatures' AS latest FROM service_state WHERE key = 'rescan') s`,
+      )
+      return rows[0]?.left !== 0 || !(await this.#isRescanned())
+    }
+    const until = performance.now() + finishMs
+    while (await isBusy()) {
+      if (performance.now() > until) {
+        const { rows } = await client.query('SELECT * FROM rescan_queue LIMIT 5')
+        this.#run.faults.push(`the rescans do not end; still waiting: ${JSON.stringify(rows)}`)
+        break
+      }
+      await sleep(500)
+    }
+    await client.end()
+  }
+
+  async prove(client) {
+    for (const { fate, fileId } of this.#files) await this.#expect(fileId, fate === 'clean' ? 200 : 403, `is ${fate}`)
+    const twice = await client.query(
+      `SELECT file_id FROM validation_reports WHERE tenant_id = $1 AND NOT report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'
+       GROUP BY file_id, report->'engine'->>'signaturesVersion' HAVING count(*) > 1`,
+      [this.#tenant.id],
+    )
+    for (const { file_id } of twice.rows) this.#run.faults.push(`${file_id} was scanned twice with the same signatures`)
+  }
+
+  /** The replicas notice new signatures a moment after they start: the newest rescan must be one by the last rules. */
+  async #isRescanned() {
+    const { body } = await this.#insist(this.#run, (url) => this.#ask(url, this.#tenant, '/contexts/notes/rescan'))
+    // The version ends with the number of rules.
+    const rules = Number(/\((\d+) rules\)$/.exec(body.data.signatures ?? '')?.[1])
+    this.#expectedRules ??= await this.#loadedRules()
+    return rules === this.#expectedRules
+  }
+
+  #expectedRules
+
+  async #loadedRules() {
+    for (;;) {
+      const url = this.#run.replicas[0].url
+      const answer = await fetch(`${url}/health/ready`).then(
+        (response) => response.json(),
+        () => undefined,
+      )
+      const version = answer?.checks.scanner?.signatures_version
+      if (version) return Number(/\((\d+) rules\)$/.exec(version)[1])
+      await sleep(500)
+    }
+  }
+
+  async #expect(fileId, status, why) {
+    const answer = await this.#insist(this.#run, (url) => this.#ask(url, this.#tenant, `/files/${fileId}`))
+    if (answer.status !== status) this.#run.faults.push(`${fileId} ${why}, and is answered ${answer.status}`)
+  }
+
+  async #upload(name, fate, size) {
+    const text = `${name} ${fate === 'clean' ? 'a note' : virusOf(this.counts.rounds + 1)} `.padEnd(size, 'words ')
+    const answer = await this.#insist(this.#run, (url) => {
+      const form = new FormData()
+      form.append('context', 'notes')
+      form.append('file', new Blob([text]), name)
+      const headers = { 'Idempotency-Key': `${this.#tenant.id}-${name}` }
+      return this.#ask(url, this.#tenant, '/files/upload', { method: 'POST', body: form, headers })
+    })
+    if (answer.status === 201) return answer.body.data.file_id
+    this.#run.faults.push(`an upload was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    return undefined
+  }
+
+  /** 404: an attempt without an answer did it. */
+  async #send(path, method, body) {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await this.#insist(this.#run, (url) =>
+      this.#ask(url, this.#tenant, path, { method, ...(body && { headers, body: JSON.stringify(body) }) }),
+    )
+    if (answer.status !== 200 && answer.status !== 404)
+      this.#run.faults.push(`${method} ${path} was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+  }
+}
