@@ -18,12 +18,6 @@ export function cleanFilename(name: string): string {
   return shortened(clean)
 }
 
-/** The last extension, in lower case; '' where there is none. */
-export function extensionOf(filename: string): string {
-  const dot = filename.lastIndexOf('.')
-  return dot < 0 ? '' : filename.slice(dot + 1).toLowerCase()
-}
-
 // Shortens the stem, since the extension decides how the file is checked.
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= longestBytes) return name
