@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { SecurityTrail } from './admission/security-trail.js'
-import { loadApiKey, rehashApiKey, writeKeyUses } from './api-keys/api-key.lookup.js'
+import { loadApiKey, writeKeyUses } from './api-keys/api-key.lookup.js'
 import { ApiKeyService } from './api-keys/api-key.service.js'
 import { AuditLogService } from './audit-logs/audit-log.service.js'
 import { Identity } from './auth/identity.js'
@@ -120,7 +120,6 @@ function identityOf(
     pool,
     connection: { connectionString: databaseUrl },
     loadApiKey: loadApiKey(pool),
-    rehashApiKey: rehashApiKey(pool),
     writeKeyUses: writeKeyUses(pool),
     loadSession: loadSession(pool),
     outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), userOnFirstSight: userOnFirstSight(pool, ledger) },

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import type { ApiKeyRecord, LoadApiKey, RehashApiKey } from '../auth/key-directory.js'
+import type { ApiKeyRecord, LoadApiKey } from '../auth/key-directory.js'
 import type { KeyUse } from '../auth/last-used.js'
 import { LookupLane } from '../auth/lookup-lane.js'
 import { unseen } from '../db/unseen.js'
 
-type Row = Omit<ApiKeyRecord, 'found' | 'graceEndsAt' | 'contexts'> & {
+type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
   restricted: boolean
   secretHash: Buffer
@@ -14,44 +14,27 @@ type Row = Omit<ApiKeyRecord, 'found' | 'graceEndsAt' | 'contexts'> & {
 
 /** What the key directory asks when it does not know: one prepared statement for all that wait. */
 export const loadApiKey = (pool: Pool): LoadApiKey => {
-  const lane = new LookupLane((asked: readonly (readonly Buffer[])[]) => loadApiKeys(pool, asked))
-  return (hashes) => lane.find(hashes)
+  const lane = new LookupLane((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
+  return (hash) => lane.find(hash)
 }
 
-async function loadApiKeys(pool: Pool, asked: readonly (readonly Buffer[])[]): Promise<(ApiKeyRecord | null)[]> {
+async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiKeyRecord | null)[]> {
   const { rows } = await pool.query<Row>({
     name: 'api-keys-by-hash',
     text: `SELECT k.api_key_id AS "apiKeyId", k.tenant_id AS "tenantId", k.name, k.scopes::text[] AS scopes, k.context_ids AS "contextIds", k.restricted, k.status,
         k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash",
         k.previous_secret_hash AS "previousSecretHash", k.previous_expires_at AS "previousExpiresAt"
       FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY(${unseen('$1', 'bytea')}) OR k.previous_secret_hash = ANY(${unseen('$1', 'bytea')})`,
-    values: [asked.flat()],
+    values: [hashes],
   })
   const found = new Map<string, ApiKeyRecord>()
   for (const { contextIds, restricted, secretHash, previousSecretHash, previousExpiresAt, ...facts } of rows) {
     const key = { ...facts, contexts: restricted ? contextIds : null }
-    if (previousSecretHash)
-      found.set(previousSecretHash.toString('hex'), { ...key, found: previousSecretHash, graceEndsAt: previousExpiresAt })
-    found.set(secretHash.toString('hex'), { ...key, found: secretHash, graceEndsAt: null })
+    if (previousSecretHash) found.set(previousSecretHash.toString('hex'), { ...key, graceEndsAt: previousExpiresAt })
+    found.set(secretHash.toString('hex'), { ...key, graceEndsAt: null })
   }
-  return asked.map((hashes) => {
-    const hash = hashes.map((each) => each.toString('hex')).find((each) => found.has(each))
-    return hash === undefined ? null : found.get(hash)!
-  })
+  return hashes.map((hash) => found.get(hash.toString('hex')) ?? null)
 }
-
-export const rehashApiKey =
-  (pool: Pool): RehashApiKey =>
-  async ({ apiKeyId, from, to }) => {
-    await pool.query(
-      `UPDATE api_keys SET
-        secret_hash = CASE WHEN secret_hash = $2 THEN $3 ELSE secret_hash END, pepper_id = CASE WHEN secret_hash = $2 THEN NULL ELSE pepper_id END,
-        previous_secret_hash = CASE WHEN previous_secret_hash = $2 THEN $3 ELSE previous_secret_hash END,
-        previous_pepper_id = CASE WHEN previous_secret_hash = $2 THEN NULL ELSE previous_pepper_id END
-      WHERE api_key_id = $1`,
-      [apiKeyId, from, to],
-    )
-  }
 
 /** Writes when keys were last used: many at once, never one per call. */
 export const writeKeyUses =

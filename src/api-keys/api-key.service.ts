@@ -125,10 +125,8 @@ export class ApiKeyService {
         data: {
           secretHash: new Uint8Array(hashOf(secret)),
           keyPrefix: keyPrefixOf(secret),
-          pepperId: null,
           updatedAt: new Date(),
           previousSecretHash: graced ? before.secretHash : null,
-          previousPepperId: graced ? before.pepperId : null,
           previousExpiresAt: graced ? new Date(now() + graceSeconds * 1000) : null,
         },
       })

@@ -5,9 +5,8 @@ import { type Authentication, type Authenticators, authenticate } from './authen
 import { makeEd25519Key } from './ed25519.js'
 import type { IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
-import { KeyDirectory, type LoadApiKey, type RehashApiKey } from './key-directory.js'
+import { KeyDirectory, type LoadApiKey } from './key-directory.js'
 import { type KeyUse, LastUsed } from './last-used.js'
-import { LegacyPeppers } from './legacy-peppers.js'
 import type { MasterKey } from './master-key.js'
 import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
 import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
@@ -20,9 +19,6 @@ export interface IdentityOptions {
   connection: ClientConfig
   masterKey: MasterKey
   loadApiKey: LoadApiKey
-  rehashApiKey: RehashApiKey
-  /** Longer than a rolling upgrade takes. */
-  rehashAfterMs?: number
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
   /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
@@ -40,12 +36,9 @@ export class Identity {
   readonly lastUsed: LastUsed
   readonly signing: Record<SigningPurpose, StoredSigningSecrets>
 
-  readonly #options: IdentityOptions
-  readonly #peppers = new LegacyPeppers()
   readonly #authenticators: Authenticators
 
   constructor(options: IdentityOptions) {
-    this.#options = options
     const { pool, connection, masterKey, onError } = options
     const onChange = ({ kind, id }: { kind: IdentityKind; id: string }) => this.forget(kind, id)
     this.listener = new IdentityListener({
@@ -75,14 +68,7 @@ export class Identity {
       receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
       log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
     }
-    this.directory = new KeyDirectory({
-      trust,
-      peppers: this.#peppers,
-      load: options.loadApiKey,
-      rehash: options.rehashApiKey,
-      rehashFrom: Date.now() + (options.rehashAfterMs ?? 3_600_000),
-      ...(onError ? { onError } : {}),
-    })
+    this.directory = new KeyDirectory({ trust, load: options.loadApiKey })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
     this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new OutsideTokens(options.outside) })
     this.lastUsed = new LastUsed(options.writeKeyUses, onError)
@@ -93,7 +79,6 @@ export class Identity {
   /** Begins to listen for changes, and makes what keys there must be. */
   async start(): Promise<void> {
     await this.listener.start()
-    await this.#peppers.load(this.#options.pool, this.#options.masterKey)
     for (const secrets of Object.values(this.signing)) await secrets.current()
     this.lastUsed.start()
   }

@@ -1,6 +1,5 @@
 import type { Scope } from './actor.js'
 import { IdentityCache, type Trust } from './identity-cache.js'
-import type { LegacyPeppers } from './legacy-peppers.js'
 import { fingerprint, hashOf } from './secrets.js'
 
 /** What authentication needs to know of an API key and its tenant. */
@@ -14,25 +13,16 @@ export interface ApiKeyRecord {
   status: 'active' | 'disabled' | 'revoked'
   expiresAt: Date | null
   tenantStatus: 'active' | 'suspended'
-  found: Buffer
-  /** Where `found` is the hash of a secret that was rotated away: until when it lives on. Null for the key's own secret. */
+  /** For a secret that was rotated away: the time until which it stays valid. Null for the current secret. */
   graceEndsAt: Date | null
 }
 
-/** Finds the key that has one of these hashes, as its secret or as the one before. */
-export type LoadApiKey = (hashes: readonly Buffer[]) => Promise<ApiKeyRecord | null>
-
-/** Replaces the hash `from` by `to` (secret_hash or previous_secret_hash, whichever it is). */
-export type RehashApiKey = (change: { apiKeyId: string; from: Buffer; to: Buffer }) => Promise<void>
+/** Finds the key with this hash of its secret, or of the secret before its rotation. */
+export type LoadApiKey = (hash: Buffer) => Promise<ApiKeyRecord | null>
 
 export interface KeyDirectoryOptions {
   trust: Trust
   load: LoadApiKey
-  rehash: RehashApiKey
-  peppers: LegacyPeppers
-  /** When hashes under a pepper begin to be replaced, in milliseconds: replicas of the earlier version know no other. */
-  rehashFrom: number
-  onError?(error: Error): void
   capacity?: number
 }
 
@@ -49,7 +39,7 @@ export class KeyDirectory {
 
   /** The key with that secret, or null. Its status, expiry and tenant are the caller's to judge. */
   find(secret: string): ApiKeyRecord | null | Promise<ApiKeyRecord | null> {
-    return this.#cache.get(fingerprint(secret), () => this.#load(secret))
+    return this.#cache.get(fingerprint(secret), () => this.#options.load(hashOf(secret)))
   }
 
   /** Forgets what depends on an API key or a tenant; to be called after its change is committed. */
@@ -59,15 +49,5 @@ export class KeyDirectory {
 
   clear(): void {
     this.#cache.clear()
-  }
-
-  async #load(secret: string): Promise<ApiKeyRecord | null> {
-    const { load, rehash, rehashFrom, peppers, onError } = this.#options
-    const hash = hashOf(secret)
-    const record = await load([hash, ...peppers.hashes(secret)])
-    // The only moment at which the secret is at hand. A failure costs nothing: the next look-up tries again.
-    if (record && !record.found.equals(hash) && Date.now() >= rehashFrom)
-      await rehash({ apiKeyId: record.apiKeyId, from: record.found, to: hash }).catch((error: Error) => onError?.(error))
-    return record
   }
 }

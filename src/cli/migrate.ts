@@ -1,14 +1,21 @@
 import { readDatabasePlace } from '../config/config.js'
 import { borrowDatabase } from '../db/embedded/embedded.js'
-import { migrate } from '../db/migrate.js'
+import { migrate, migrateFromPrerelease } from '../db/migrate.js'
 import { tell } from './tell.js'
 
 // npm run migrate: what a start does to the database, and no more; a release's job runs it with nothing but DATABASE_URL.
+// With --from-prerelease, it first converts a database of the last pre-release version.
 try {
+  const [option, ...more] = process.argv.slice(2)
+  if ((option !== undefined && option !== '--from-prerelease') || more.length > 0)
+    throw new Error(
+      `Unknown argument '${option === '--from-prerelease' ? more[0] : option}'. The only option is --from-prerelease.`,
+    )
   const database = await borrowDatabase(readDatabasePlace(), (what) => console.error(what))
   try {
     await database.prove()
-    console.log(JSON.stringify({ applied: await migrate(database.directUrl) }))
+    const converted = option ? { converted: await migrateFromPrerelease(database.directUrl) } : {}
+    console.log(JSON.stringify({ ...converted, applied: await migrate(database.directUrl) }))
   } finally {
     await database.stop()
   }

@@ -40,7 +40,7 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
     try {
       await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
       await client.query(migration.sql)
-      await note(client, migration)
+      await recordMigration(client, migration)
       await client.query('COMMIT')
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
@@ -50,7 +50,7 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
   alone: async (client, migration) => {
     await dropInvalidIndexes(client, migration)
     await client.query(migration.sql)
-    await note(client, migration)
+    await recordMigration(client, migration)
   },
   batches: async (client, migration) => {
     await client.query(`SET assay.batch_rows = ${batchRows}`)
@@ -60,12 +60,12 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
       changed = rowCount ?? 0
       if (changed > 0) await sleep(performance.now() - began)
     }
-    await note(client, migration)
+    await recordMigration(client, migration)
   },
 }
 
-// In place of a row that an interrupted attempt may have left.
-async function note(client: Client, { name, checksum }: Migration): Promise<void> {
+/** Replaces the row that an interrupted attempt may have left. */
+export async function recordMigration(client: Client, { name, checksum }: Migration): Promise<void> {
   await client.query('DELETE FROM _prisma_migrations WHERE migration_name = $1 AND finished_at IS NULL', [name])
   await client.query(
     `INSERT INTO _prisma_migrations (id, checksum, finished_at, migration_name, started_at, applied_steps_count)

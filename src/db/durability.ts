@@ -3,7 +3,7 @@ import type { PoolLogger } from './client.js'
 
 /**
  * Tells whether visible rows are already safe from a crash of the database, and waits until they are. A move is visible shortly before
- * that (see `ledger_groups_1` in prisma/migrations), but nothing may be signed or sent to others that a crash could still undo.
+ * that (see `ledger_groups` in prisma/migrations), but nothing may be signed or sent to others that a crash could still undo.
  */
 export class Durability {
   readonly #pool: Pool

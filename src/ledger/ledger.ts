@@ -28,7 +28,7 @@ const settledAtOnce = 16
  * that tenant alone, which the ledgers of several replicas share; the lock is not held while the disk is waited for, and nothing is
  * answered before (move-lanes.ts, tenant-moves.ts).
  * Whatever guards a promise (a quota, a claim on a blob's path, an Idempotency-Key) is a row that this transaction reads and writes;
- * no connection, clock or process keeps it (prisma/migrations, `ledger_move_3`).
+ * no connection, clock or process keeps it (prisma/migrations, `ledger_move`).
  * Counters are folded from what was added, a moment later, by whichever replica comes to it first, and readers add what is not folded
  * yet, so that every number is exact at any moment (fold.ts, counters.ts).
  * Connections of writers are not those of readers, and a tenant whose lock is held elsewhere waits beside the others.

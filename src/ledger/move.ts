@@ -8,8 +8,8 @@ import { type Statement, Unwritable } from './statement.js'
 
 /** Entries of one tenant, judged in order and written under its lock by one call of a function in the database: one round trip. */
 export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
-  name: 'ledger-move-3',
-  text: 'SELECT ledger_move_3($1, $2::jsonb) AS refusals',
+  name: 'ledger-move',
+  text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
   values: [tenantId, movesJson(entries)],
 })
 

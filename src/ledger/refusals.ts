@@ -3,7 +3,7 @@ import { type AssayError, conflict, forbidden, notFound, onHold, quarantined, qu
 import { megabyte } from '../units.js'
 import type { Entry } from './entry.js'
 
-/** Why `ledger_move_3` wrote nothing of the entry at place `n`. */
+/** Why `ledger_move` wrote nothing of the entry at place `n`. */
 export type Refusal = { n: number } & (
   | {
       why:

@@ -33,8 +33,8 @@ export async function moveGroups(
     }
   if (moves.length === 0) return outcomes
   const { rows } = await client.query<{ answers: Answer[] }>({
-    name: 'ledger-groups-1',
-    text: `CALL ledger_groups_1($1::jsonb, $2, '[]')`,
+    name: 'ledger-groups',
+    text: `CALL ledger_groups($1::jsonb, $2, '[]')`,
     values: [`[${moves.join(', ')}]`, `${patienceMs}ms`],
   })
   for (const answer of rows[0]!.answers)

@@ -75,7 +75,7 @@ export class RescanQueue {
       failed,
       failure: failure ?? null,
     }))
-    const { rows: kept } = await this.#pool.query<{ kept: number }>('SELECT rescan_keep_1($1, $2, $3, $4::jsonb, $5) AS kept', [
+    const { rows: kept } = await this.#pool.query<{ kept: number }>('SELECT rescan_keep($1, $2, $3, $4::jsonb, $5) AS kept', [
       tenantId,
       contextId,
       token,

@@ -93,7 +93,7 @@ test('a replica that is frozen for longer than its lease of an Idempotency-Key, 
 
 test('what a frozen replica left pending is moved by another, whose client is given that answer', async () => {
   const headers = { 'idempotency-key': 'pending' }
-  const release = await holding('SELECT ledger_leads_2($1)')
+  const release = await holding('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)
   await until(async () => (await query('SELECT 1 FROM pending_moves')).rows[0])
   other.child.kill('SIGSTOP')

@@ -156,7 +156,7 @@ describe('is answered only when no older decision can still commit', () => {
     const tenant = await newTenant()
     const { id } = await tenant.key(['upload'])
     // A group of another replica's, decided and not yet committed.
-    const older = await holding(`SELECT ledger_move_3($1, '{"entries": 1}')`, [tenant.tenantId])
+    const older = await holding(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
     let answered = false
     const answer = change(tenant, id).finally(() => {
       answered = true

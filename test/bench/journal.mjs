@@ -44,7 +44,7 @@ try {
 
 async function compareUploads() {
   const [as, without] = [await open('as_it_is'), await open('without')]
-  await onDatabase('without', (client) => withoutEvents(client, 'ledger_move_3'))
+  await onDatabase('without', (client) => withoutEvents(client, 'ledger_move'))
   // What both do only once.
   for (const service of [as, without]) await measure(service, 8)
   for (const connections of [1, 8, 32]) {
@@ -71,15 +71,15 @@ async function compareUploads() {
 
 /** The ledger's function as it would be without a journal. */
 async function withoutEvents(client, name) {
-  const { rows } = await client.query("SELECT pg_get_functiondef('ledger_move_3(text, jsonb)'::regprocedure) AS text")
+  const { rows } = await client.query("SELECT pg_get_functiondef('ledger_move(text, jsonb)'::regprocedure) AS text")
   const cut = [
-    ['FUNCTION public.ledger_move_3(', `FUNCTION public.${name}(`],
+    ['FUNCTION public.ledger_move(', `FUNCTION public.${name}(`],
     ["IF jsonb_array_length(moves->'events') > 0 THEN", 'IF false THEN'],
-    ['moves := ledger_thresholds_3(tenant, moves, held, quota, head.quota_level);', 'NULL;'],
+    ['moves := ledger_thresholds(tenant, moves, held, quota, head.quota_level);', 'NULL;'],
   ]
   let { text } = rows[0]
   for (const [from, to] of cut) {
-    if (!text.includes(from)) throw new Error(`ledger_move_3 has no '${from}'.`)
+    if (!text.includes(from)) throw new Error(`ledger_move has no '${from}'.`)
     text = text.replace(from, to)
   }
   await client.query(text)
@@ -120,9 +120,9 @@ async function compareFunctions(client, tenantId, uploadOf) {
     return Number(stat.split(' ')[0]) / 1e6
   }
   for (const size of [1, 16]) {
-    const spent = { ledger_move_3: [], ledger_move_without: [] }
+    const spent = { ledger_move: [], ledger_move_without: [] }
     for (let turn = 0; turn < 400; turn++)
-      for (const name of turn % 2 ? ['ledger_move_without', 'ledger_move_3'] : ['ledger_move_3', 'ledger_move_without']) {
+      for (const name of turn % 2 ? ['ledger_move_without', 'ledger_move'] : ['ledger_move', 'ledger_move_without']) {
         const entries = Array.from({ length: size }, () => uploadOf(`${tenantId}/${newId('blob')}`))
         const paths = entries.map(({ upload }) => upload.file.blobPath)
         await client.query(
@@ -134,7 +134,7 @@ async function compareFunctions(client, tenantId, uploadOf) {
         await client.query({ name, text: `SELECT ${name}($1, $2::jsonb)`, values: [tenantId, moves] })
         if (turn >= 20) spent[name].push((cpu() - before) / size)
       }
-    const [as, without] = [median(spent.ledger_move_3), median(spent.ledger_move_without)]
+    const [as, without] = [median(spent.ledger_move), median(spent.ledger_move_without)]
     console.log(
       `the function, groups of ${size}: ${(as * 1000).toFixed(0)} µs of CPU for an upload with its event, ${(without * 1000).toFixed(0)} µs without: ${((as - without) * 1000).toFixed(0)} µs for the event`,
     )

@@ -9,13 +9,12 @@ const rounds = 200_000
 const targetMicroseconds = 20
 
 let loads = 0
-const peppers = { hashes: () => [] }
-const load = async ([found]) => {
+const load = async () => {
   const id = String(loads++)
   const names = { apiKeyId: `key_${id}`, tenantId: 'ten_1', name: `Key ${id}`, scopes: ['upload', 'download'], contexts: null }
-  return { ...names, status: 'active', expiresAt: null, tenantStatus: 'active', found, graceEndsAt: null }
+  return { ...names, status: 'active', expiresAt: null, tenantStatus: 'active', graceEndsAt: null }
 }
-const directory = new KeyDirectory({ trust: { trusted: () => true }, peppers, load, rehashFrom: 0, capacity: keys })
+const directory = new KeyDirectory({ trust: { trusted: () => true }, load, capacity: keys })
 const secrets = Array.from({ length: keys }, newApiKeySecret)
 for (const secret of secrets) await directory.find(secret)
 

@@ -1,4 +1,3 @@
-import { createHmac, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import pg from 'pg'
@@ -9,7 +8,6 @@ import { reencryptSecrets } from '../../src/auth/reencrypt.js'
 import { hashOf, newApiKeySecret } from '../../src/auth/secrets.js'
 import { signingPurposes } from '../../src/auth/signing-keys.js'
 import { setTime } from '../../src/clock.js'
-import { newId } from '../../src/ids.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
 let world: Awaited<ReturnType<typeof identityWorld>>
@@ -265,53 +263,6 @@ describe('rotation of what protects them', () => {
     expect(await here.signing.download_url.find(old.id)).toBeUndefined()
     expect(await here.signing.download_url.find(next.id)).toBeUndefined()
     expect(await here.signing.download_url.find("sig_'; drop table signing_keys")).toBeUndefined()
-  })
-})
-
-describe('a key of an earlier version, whose hash is under a pepper', () => {
-  const hashes = async (id: string) =>
-    (
-      await world.pool.query(
-        'select secret_hash, pepper_id, previous_secret_hash, previous_pepper_id from api_keys where api_key_id = $1',
-        [id],
-      )
-    ).rows[0]
-  const peppers = async () =>
-    (await world.pool.query("select key_id from signing_keys where purpose = 'pepper' order by 1")).rows.map((row) => row.key_id)
-
-  async function pepper() {
-    const [id, secret] = [newId('sig'), randomBytes(32)]
-    await world.pool.query(
-      "insert into signing_keys (key_id, purpose, secret_encrypted, created_at, retired_at) values ($1, 'pepper', $2, now(), now())",
-      [id, world.masterKey.encrypt(secret, `signing key ${id} (pepper)`)],
-    )
-    return { id, under: (text: string) => createHmac('sha256', secret).update(text).digest() }
-  }
-
-  test('works, as does the secret before it; both hashes are plain ones once they were used, and the pepper goes', async () => {
-    const [first, second, unneeded] = [await pepper(), await pepper(), await pepper()]
-    const key = await world.apiKey(tenantId)
-    const before = newApiKeySecret()
-    await world.pool.query(
-      `update api_keys set secret_hash = $2, pepper_id = $3, previous_secret_hash = $4, previous_pepper_id = $5,
-        previous_expires_at = now() + interval '1 hour' where api_key_id = $1`,
-      [key.id, second.under(key.secret), second.id, first.under(before), first.id],
-    )
-    const upgraded = await world.replica()
-    expect(await present(upgraded, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
-    // A replica of the earlier version may still run beside it.
-    expect(await hashes(key.id)).toMatchObject({ pepper_id: second.id, previous_pepper_id: first.id })
-    const later = await world.replica({ rehashAfterMs: 0 })
-    expect(await peppers()).toEqual([first.id, second.id].sort())
-    expect(await peppers()).not.toContain(unneeded.id)
-    expect(await present(later, newApiKeySecret())).toMatchObject({ outcome: 'refused' })
-    expect(await present(later, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
-    expect(await hashes(key.id)).toMatchObject({ secret_hash: hashOf(key.secret), pepper_id: null, previous_pepper_id: first.id })
-    expect(await present(later, before)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
-    expect(await hashes(key.id)).toMatchObject({ previous_secret_hash: hashOf(before), previous_pepper_id: null })
-    const last = await world.replica()
-    expect(await peppers()).toEqual([])
-    expect(await present(last, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
   })
 })
 

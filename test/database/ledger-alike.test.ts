@@ -22,7 +22,7 @@ const megabyte = 1 << 20
 /** What a group leaves behind, but for what the clock and chance put there. */
 async function left(moves: string): Promise<{ refusals: unknown[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
-  const { rows } = await client.query(`SELECT ledger_move_3($1, $2::jsonb) AS refusals`, [books.tenantId, moves])
+  const { rows } = await client.query(`SELECT ledger_move($1, $2::jsonb) AS refusals`, [books.tenantId, moves])
   const after = await client.query(`SELECT
     (SELECT jsonb_agg(to_jsonb(f) ORDER BY file_id) FROM files f) AS files,
     (SELECT jsonb_agg(to_jsonb(t) ORDER BY context_id) FROM file_totals t) AS totals,

@@ -21,7 +21,7 @@ async function whileAnotherLeads(
   const leader = new pg.Client({ connectionString: books.url })
   await leader.connect()
   await leader.query('BEGIN')
-  await leader.query('SELECT ledger_leads_2($1)', [books.tenantId])
+  await leader.query('SELECT ledger_leads($1)', [books.tenantId])
   const outcomes = Promise.allSettled(entries.map((entry) => books.ledger().commit(entry)))
   while ((await books.rows('SELECT 1 FROM pending_moves')).length < entries.length) await new Promise(setImmediate)
   return { outcomes, end: () => leader.query('COMMIT').then(() => leader.end()) }

@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { migrate } from '../../src/db/migrate.js'
+import { readMigrations } from '../../src/db/migrations.js'
 import { emptyDatabase } from '../support/database.js'
 import { prismaDeploy, schemaDrift } from '../support/prisma-migrate.js'
 
@@ -246,6 +247,16 @@ describe('the schema and its migrations', () => {
     )
     expect(shadows).toEqual([])
     await database.drop()
+  })
+
+  test('contain every released migration unchanged: a change is a new migration', () => {
+    const checksums = new Map(readMigrations(ours).map(({ name, checksum }) => [name, checksum]))
+    const released = readFileSync(join(ours, 'released.sha256'), 'utf8').trim().split('\n')
+    for (const line of released) {
+      const [checksum, path] = line.split(/\s+/)
+      expect([path, checksums.get(dirname(path!))]).toEqual([path, checksum])
+    }
+    expect(released[0]).toContain('_baseline/')
   })
 
   test('are for PostgreSQL', () => {

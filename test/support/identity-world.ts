@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { loadApiKey, rehashApiKey } from '../../src/api-keys/api-key.lookup.js'
+import { loadApiKey } from '../../src/api-keys/api-key.lookup.js'
 import type { Scope } from '../../src/auth/actor.js'
 import { Identity, type IdentityOptions } from '../../src/auth/identity.js'
 import type { IdentityKind } from '../../src/auth/identity-cache.js'
@@ -43,7 +43,6 @@ export async function identityWorld() {
         connection: { connectionString: database.url },
         masterKey,
         loadApiKey: counted(loadApiKey(pool)),
-        rehashApiKey: rehashApiKey(pool),
         loadSession: counted(loadSession(pool)),
         writeKeyUses: async () => {},
         ...options,

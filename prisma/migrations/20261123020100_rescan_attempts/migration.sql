@@ -11,7 +11,7 @@ CREATE INDEX "rescans_failed" ON "rescans"("tenant_id") WHERE "failed" > 0;
 -- As before, and:
 -- - A file that was given up counts as failed, not as scanned. A later successful scan with the same signatures may add its report.
 -- - A restored file without a virus in its quarantine row was only waiting for this scan, and leaves the quarantine.
-CREATE OR REPLACE FUNCTION rescan_keep_1(tenant text, context text, holder text, results jsonb, again boolean) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION rescan_keep(tenant text, context text, holder text, results jsonb, again boolean) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   kept bigint;
 BEGIN

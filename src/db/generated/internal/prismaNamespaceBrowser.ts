@@ -190,9 +190,7 @@ export const ApiKeyScalarFieldEnum = {
   name: 'name',
   keyPrefix: 'keyPrefix',
   secretHash: 'secretHash',
-  pepperId: 'pepperId',
   previousSecretHash: 'previousSecretHash',
-  previousPepperId: 'previousPepperId',
   previousExpiresAt: 'previousExpiresAt',
   scopes: 'scopes',
   contextIds: 'contextIds',
@@ -526,7 +524,6 @@ export const PendingMoveScalarFieldEnum = {
   pendingId: 'pendingId',
   moves: 'moves',
   answer: 'answer',
-  version: 'version',
   createdAt: 'createdAt'
 } as const
 

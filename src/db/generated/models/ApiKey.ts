@@ -30,9 +30,7 @@ export type ApiKeyMinAggregateOutputType = {
   name: string | null
   keyPrefix: string | null
   secretHash: runtime.Bytes | null
-  pepperId: string | null
   previousSecretHash: runtime.Bytes | null
-  previousPepperId: string | null
   previousExpiresAt: Date | null
   restricted: boolean | null
   status: string | null
@@ -49,9 +47,7 @@ export type ApiKeyMaxAggregateOutputType = {
   name: string | null
   keyPrefix: string | null
   secretHash: runtime.Bytes | null
-  pepperId: string | null
   previousSecretHash: runtime.Bytes | null
-  previousPepperId: string | null
   previousExpiresAt: Date | null
   restricted: boolean | null
   status: string | null
@@ -68,9 +64,7 @@ export type ApiKeyCountAggregateOutputType = {
   name: number
   keyPrefix: number
   secretHash: number
-  pepperId: number
   previousSecretHash: number
-  previousPepperId: number
   previousExpiresAt: number
   scopes: number
   contextIds: number
@@ -92,9 +86,7 @@ export type ApiKeyMinAggregateInputType = {
   name?: true
   keyPrefix?: true
   secretHash?: true
-  pepperId?: true
   previousSecretHash?: true
-  previousPepperId?: true
   previousExpiresAt?: true
   restricted?: true
   status?: true
@@ -111,9 +103,7 @@ export type ApiKeyMaxAggregateInputType = {
   name?: true
   keyPrefix?: true
   secretHash?: true
-  pepperId?: true
   previousSecretHash?: true
-  previousPepperId?: true
   previousExpiresAt?: true
   restricted?: true
   status?: true
@@ -130,9 +120,7 @@ export type ApiKeyCountAggregateInputType = {
   name?: true
   keyPrefix?: true
   secretHash?: true
-  pepperId?: true
   previousSecretHash?: true
-  previousPepperId?: true
   previousExpiresAt?: true
   scopes?: true
   contextIds?: true
@@ -225,9 +213,7 @@ export type ApiKeyGroupByOutputType = {
   name: string
   keyPrefix: string
   secretHash: runtime.Bytes
-  pepperId: string | null
   previousSecretHash: runtime.Bytes | null
-  previousPepperId: string | null
   previousExpiresAt: Date | null
   scopes: string[]
   contextIds: string[]
@@ -268,9 +254,7 @@ export type ApiKeyWhereInput = {
   name?: Prisma.StringFilter<"ApiKey"> | string
   keyPrefix?: Prisma.StringFilter<"ApiKey"> | string
   secretHash?: Prisma.BytesFilter<"ApiKey"> | runtime.Bytes
-  pepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousSecretHash?: Prisma.BytesNullableFilter<"ApiKey"> | runtime.Bytes | null
-  previousPepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
@@ -291,9 +275,7 @@ export type ApiKeyOrderByWithRelationInput = {
   name?: Prisma.SortOrder
   keyPrefix?: Prisma.SortOrder
   secretHash?: Prisma.SortOrder
-  pepperId?: Prisma.SortOrderInput | Prisma.SortOrder
   previousSecretHash?: Prisma.SortOrderInput | Prisma.SortOrder
-  previousPepperId?: Prisma.SortOrderInput | Prisma.SortOrder
   previousExpiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   scopes?: Prisma.SortOrder
   contextIds?: Prisma.SortOrder
@@ -318,8 +300,6 @@ export type ApiKeyWhereUniqueInput = Prisma.AtLeast<{
   tenantId?: Prisma.StringFilter<"ApiKey"> | string
   name?: Prisma.StringFilter<"ApiKey"> | string
   keyPrefix?: Prisma.StringFilter<"ApiKey"> | string
-  pepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
-  previousPepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
@@ -340,9 +320,7 @@ export type ApiKeyOrderByWithAggregationInput = {
   name?: Prisma.SortOrder
   keyPrefix?: Prisma.SortOrder
   secretHash?: Prisma.SortOrder
-  pepperId?: Prisma.SortOrderInput | Prisma.SortOrder
   previousSecretHash?: Prisma.SortOrderInput | Prisma.SortOrder
-  previousPepperId?: Prisma.SortOrderInput | Prisma.SortOrder
   previousExpiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   scopes?: Prisma.SortOrder
   contextIds?: Prisma.SortOrder
@@ -368,9 +346,7 @@ export type ApiKeyScalarWhereWithAggregatesInput = {
   name?: Prisma.StringWithAggregatesFilter<"ApiKey"> | string
   keyPrefix?: Prisma.StringWithAggregatesFilter<"ApiKey"> | string
   secretHash?: Prisma.BytesWithAggregatesFilter<"ApiKey"> | runtime.Bytes
-  pepperId?: Prisma.StringNullableWithAggregatesFilter<"ApiKey"> | string | null
   previousSecretHash?: Prisma.BytesNullableWithAggregatesFilter<"ApiKey"> | runtime.Bytes | null
-  previousPepperId?: Prisma.StringNullableWithAggregatesFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
@@ -389,9 +365,7 @@ export type ApiKeyCreateInput = {
   name: string
   keyPrefix: string
   secretHash: runtime.Bytes
-  pepperId?: string | null
   previousSecretHash?: runtime.Bytes | null
-  previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
@@ -412,9 +386,7 @@ export type ApiKeyUncheckedCreateInput = {
   name: string
   keyPrefix: string
   secretHash: runtime.Bytes
-  pepperId?: string | null
   previousSecretHash?: runtime.Bytes | null
-  previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
@@ -433,9 +405,7 @@ export type ApiKeyUpdateInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   keyPrefix?: Prisma.StringFieldUpdateOperationsInput | string
   secretHash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
-  pepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
-  previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
@@ -456,9 +426,7 @@ export type ApiKeyUncheckedUpdateInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   keyPrefix?: Prisma.StringFieldUpdateOperationsInput | string
   secretHash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
-  pepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
-  previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
@@ -478,9 +446,7 @@ export type ApiKeyCreateManyInput = {
   name: string
   keyPrefix: string
   secretHash: runtime.Bytes
-  pepperId?: string | null
   previousSecretHash?: runtime.Bytes | null
-  previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
@@ -499,9 +465,7 @@ export type ApiKeyUpdateManyMutationInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   keyPrefix?: Prisma.StringFieldUpdateOperationsInput | string
   secretHash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
-  pepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
-  previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
@@ -521,9 +485,7 @@ export type ApiKeyUncheckedUpdateManyInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   keyPrefix?: Prisma.StringFieldUpdateOperationsInput | string
   secretHash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
-  pepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
-  previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
@@ -553,9 +515,7 @@ export type ApiKeyCountOrderByAggregateInput = {
   name?: Prisma.SortOrder
   keyPrefix?: Prisma.SortOrder
   secretHash?: Prisma.SortOrder
-  pepperId?: Prisma.SortOrder
   previousSecretHash?: Prisma.SortOrder
-  previousPepperId?: Prisma.SortOrder
   previousExpiresAt?: Prisma.SortOrder
   scopes?: Prisma.SortOrder
   contextIds?: Prisma.SortOrder
@@ -575,9 +535,7 @@ export type ApiKeyMaxOrderByAggregateInput = {
   name?: Prisma.SortOrder
   keyPrefix?: Prisma.SortOrder
   secretHash?: Prisma.SortOrder
-  pepperId?: Prisma.SortOrder
   previousSecretHash?: Prisma.SortOrder
-  previousPepperId?: Prisma.SortOrder
   previousExpiresAt?: Prisma.SortOrder
   restricted?: Prisma.SortOrder
   status?: Prisma.SortOrder
@@ -594,9 +552,7 @@ export type ApiKeyMinOrderByAggregateInput = {
   name?: Prisma.SortOrder
   keyPrefix?: Prisma.SortOrder
   secretHash?: Prisma.SortOrder
-  pepperId?: Prisma.SortOrder
   previousSecretHash?: Prisma.SortOrder
-  previousPepperId?: Prisma.SortOrder
   previousExpiresAt?: Prisma.SortOrder
   restricted?: Prisma.SortOrder
   status?: Prisma.SortOrder
@@ -672,9 +628,7 @@ export type ApiKeyCreateWithoutTenantInput = {
   name: string
   keyPrefix: string
   secretHash: runtime.Bytes
-  pepperId?: string | null
   previousSecretHash?: runtime.Bytes | null
-  previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
@@ -693,9 +647,7 @@ export type ApiKeyUncheckedCreateWithoutTenantInput = {
   name: string
   keyPrefix: string
   secretHash: runtime.Bytes
-  pepperId?: string | null
   previousSecretHash?: runtime.Bytes | null
-  previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
@@ -744,9 +696,7 @@ export type ApiKeyScalarWhereInput = {
   name?: Prisma.StringFilter<"ApiKey"> | string
   keyPrefix?: Prisma.StringFilter<"ApiKey"> | string
   secretHash?: Prisma.BytesFilter<"ApiKey"> | runtime.Bytes
-  pepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousSecretHash?: Prisma.BytesNullableFilter<"ApiKey"> | runtime.Bytes | null
-  previousPepperId?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   previousExpiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
   contextIds?: Prisma.StringNullableListFilter<"ApiKey">
@@ -765,9 +715,7 @@ export type ApiKeyCreateManyTenantInput = {
   name: string
   keyPrefix: string
   secretHash: runtime.Bytes
-  pepperId?: string | null
   previousSecretHash?: runtime.Bytes | null
-  previousPepperId?: string | null
   previousExpiresAt?: Date | string | null
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
   contextIds?: Prisma.ApiKeyCreatecontextIdsInput | string[]
@@ -786,9 +734,7 @@ export type ApiKeyUpdateWithoutTenantInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   keyPrefix?: Prisma.StringFieldUpdateOperationsInput | string
   secretHash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
-  pepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
-  previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
@@ -807,9 +753,7 @@ export type ApiKeyUncheckedUpdateWithoutTenantInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   keyPrefix?: Prisma.StringFieldUpdateOperationsInput | string
   secretHash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
-  pepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
-  previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
@@ -828,9 +772,7 @@ export type ApiKeyUncheckedUpdateManyWithoutTenantInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   keyPrefix?: Prisma.StringFieldUpdateOperationsInput | string
   secretHash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
-  pepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousSecretHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
-  previousPepperId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   previousExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
   contextIds?: Prisma.ApiKeyUpdatecontextIdsInput | string[]
@@ -852,9 +794,7 @@ export type ApiKeySelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   name?: boolean
   keyPrefix?: boolean
   secretHash?: boolean
-  pepperId?: boolean
   previousSecretHash?: boolean
-  previousPepperId?: boolean
   previousExpiresAt?: boolean
   scopes?: boolean
   contextIds?: boolean
@@ -875,9 +815,7 @@ export type ApiKeySelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extens
   name?: boolean
   keyPrefix?: boolean
   secretHash?: boolean
-  pepperId?: boolean
   previousSecretHash?: boolean
-  previousPepperId?: boolean
   previousExpiresAt?: boolean
   scopes?: boolean
   contextIds?: boolean
@@ -898,9 +836,7 @@ export type ApiKeySelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extens
   name?: boolean
   keyPrefix?: boolean
   secretHash?: boolean
-  pepperId?: boolean
   previousSecretHash?: boolean
-  previousPepperId?: boolean
   previousExpiresAt?: boolean
   scopes?: boolean
   contextIds?: boolean
@@ -921,9 +857,7 @@ export type ApiKeySelectScalar = {
   name?: boolean
   keyPrefix?: boolean
   secretHash?: boolean
-  pepperId?: boolean
   previousSecretHash?: boolean
-  previousPepperId?: boolean
   previousExpiresAt?: boolean
   scopes?: boolean
   contextIds?: boolean
@@ -937,7 +871,7 @@ export type ApiKeySelectScalar = {
   updatedAt?: boolean
 }
 
-export type ApiKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"apiKeyId" | "tenantId" | "name" | "keyPrefix" | "secretHash" | "pepperId" | "previousSecretHash" | "previousPepperId" | "previousExpiresAt" | "scopes" | "contextIds" | "restricted" | "status" | "expiresAt" | "lastUsedAt" | "metadata" | "createdBy" | "createdAt" | "updatedAt", ExtArgs["result"]["apiKey"]>
+export type ApiKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"apiKeyId" | "tenantId" | "name" | "keyPrefix" | "secretHash" | "previousSecretHash" | "previousExpiresAt" | "scopes" | "contextIds" | "restricted" | "status" | "expiresAt" | "lastUsedAt" | "metadata" | "createdBy" | "createdAt" | "updatedAt", ExtArgs["result"]["apiKey"]>
 export type ApiKeyInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   tenant?: boolean | Prisma.TenantDefaultArgs<ExtArgs>
 }
@@ -959,9 +893,7 @@ export type $ApiKeyPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     name: string
     keyPrefix: string
     secretHash: runtime.Bytes
-    pepperId: string | null
     previousSecretHash: runtime.Bytes | null
-    previousPepperId: string | null
     previousExpiresAt: Date | null
     scopes: string[]
     contextIds: string[]
@@ -1402,9 +1334,7 @@ export interface ApiKeyFieldRefs {
   readonly name: Prisma.FieldRef<"ApiKey", 'String'>
   readonly keyPrefix: Prisma.FieldRef<"ApiKey", 'String'>
   readonly secretHash: Prisma.FieldRef<"ApiKey", 'Bytes'>
-  readonly pepperId: Prisma.FieldRef<"ApiKey", 'String'>
   readonly previousSecretHash: Prisma.FieldRef<"ApiKey", 'Bytes'>
-  readonly previousPepperId: Prisma.FieldRef<"ApiKey", 'String'>
   readonly previousExpiresAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
   readonly scopes: Prisma.FieldRef<"ApiKey", 'String[]'>
   readonly contextIds: Prisma.FieldRef<"ApiKey", 'String[]'>

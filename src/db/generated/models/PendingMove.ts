@@ -28,25 +28,21 @@ export type AggregatePendingMove = {
 
 export type PendingMoveAvgAggregateOutputType = {
   pendingId: number | null
-  version: number | null
 }
 
 export type PendingMoveSumAggregateOutputType = {
   pendingId: bigint | null
-  version: number | null
 }
 
 export type PendingMoveMinAggregateOutputType = {
   tenantId: string | null
   pendingId: bigint | null
-  version: number | null
   createdAt: Date | null
 }
 
 export type PendingMoveMaxAggregateOutputType = {
   tenantId: string | null
   pendingId: bigint | null
-  version: number | null
   createdAt: Date | null
 }
 
@@ -55,7 +51,6 @@ export type PendingMoveCountAggregateOutputType = {
   pendingId: number
   moves: number
   answer: number
-  version: number
   createdAt: number
   _all: number
 }
@@ -63,25 +58,21 @@ export type PendingMoveCountAggregateOutputType = {
 
 export type PendingMoveAvgAggregateInputType = {
   pendingId?: true
-  version?: true
 }
 
 export type PendingMoveSumAggregateInputType = {
   pendingId?: true
-  version?: true
 }
 
 export type PendingMoveMinAggregateInputType = {
   tenantId?: true
   pendingId?: true
-  version?: true
   createdAt?: true
 }
 
 export type PendingMoveMaxAggregateInputType = {
   tenantId?: true
   pendingId?: true
-  version?: true
   createdAt?: true
 }
 
@@ -90,7 +81,6 @@ export type PendingMoveCountAggregateInputType = {
   pendingId?: true
   moves?: true
   answer?: true
-  version?: true
   createdAt?: true
   _all?: true
 }
@@ -186,7 +176,6 @@ export type PendingMoveGroupByOutputType = {
   pendingId: bigint
   moves: runtime.JsonValue
   answer: runtime.JsonValue | null
-  version: number
   createdAt: Date
   _count: PendingMoveCountAggregateOutputType | null
   _avg: PendingMoveAvgAggregateOutputType | null
@@ -218,7 +207,6 @@ export type PendingMoveWhereInput = {
   pendingId?: Prisma.BigIntFilter<"PendingMove"> | bigint | number
   moves?: Prisma.JsonFilter<"PendingMove">
   answer?: Prisma.JsonNullableFilter<"PendingMove">
-  version?: Prisma.IntFilter<"PendingMove"> | number
   createdAt?: Prisma.DateTimeFilter<"PendingMove"> | Date | string
 }
 
@@ -227,7 +215,6 @@ export type PendingMoveOrderByWithRelationInput = {
   pendingId?: Prisma.SortOrder
   moves?: Prisma.SortOrder
   answer?: Prisma.SortOrderInput | Prisma.SortOrder
-  version?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
 
@@ -240,7 +227,6 @@ export type PendingMoveWhereUniqueInput = Prisma.AtLeast<{
   pendingId?: Prisma.BigIntFilter<"PendingMove"> | bigint | number
   moves?: Prisma.JsonFilter<"PendingMove">
   answer?: Prisma.JsonNullableFilter<"PendingMove">
-  version?: Prisma.IntFilter<"PendingMove"> | number
   createdAt?: Prisma.DateTimeFilter<"PendingMove"> | Date | string
 }, "tenantId_pendingId">
 
@@ -249,7 +235,6 @@ export type PendingMoveOrderByWithAggregationInput = {
   pendingId?: Prisma.SortOrder
   moves?: Prisma.SortOrder
   answer?: Prisma.SortOrderInput | Prisma.SortOrder
-  version?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   _count?: Prisma.PendingMoveCountOrderByAggregateInput
   _avg?: Prisma.PendingMoveAvgOrderByAggregateInput
@@ -266,7 +251,6 @@ export type PendingMoveScalarWhereWithAggregatesInput = {
   pendingId?: Prisma.BigIntWithAggregatesFilter<"PendingMove"> | bigint | number
   moves?: Prisma.JsonWithAggregatesFilter<"PendingMove">
   answer?: Prisma.JsonNullableWithAggregatesFilter<"PendingMove">
-  version?: Prisma.IntWithAggregatesFilter<"PendingMove"> | number
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"PendingMove"> | Date | string
 }
 
@@ -275,7 +259,6 @@ export type PendingMoveCreateInput = {
   pendingId?: bigint | number
   moves: Prisma.JsonNullValueInput | runtime.InputJsonValue
   answer?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
-  version?: number
   createdAt?: Date | string
 }
 
@@ -284,7 +267,6 @@ export type PendingMoveUncheckedCreateInput = {
   pendingId?: bigint | number
   moves: Prisma.JsonNullValueInput | runtime.InputJsonValue
   answer?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
-  version?: number
   createdAt?: Date | string
 }
 
@@ -293,7 +275,6 @@ export type PendingMoveUpdateInput = {
   pendingId?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   moves?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   answer?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
-  version?: Prisma.IntFieldUpdateOperationsInput | number
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -302,7 +283,6 @@ export type PendingMoveUncheckedUpdateInput = {
   pendingId?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   moves?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   answer?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
-  version?: Prisma.IntFieldUpdateOperationsInput | number
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -311,7 +291,6 @@ export type PendingMoveCreateManyInput = {
   pendingId?: bigint | number
   moves: Prisma.JsonNullValueInput | runtime.InputJsonValue
   answer?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
-  version?: number
   createdAt?: Date | string
 }
 
@@ -320,7 +299,6 @@ export type PendingMoveUpdateManyMutationInput = {
   pendingId?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   moves?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   answer?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
-  version?: Prisma.IntFieldUpdateOperationsInput | number
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -329,7 +307,6 @@ export type PendingMoveUncheckedUpdateManyInput = {
   pendingId?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   moves?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   answer?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
-  version?: Prisma.IntFieldUpdateOperationsInput | number
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -343,32 +320,27 @@ export type PendingMoveCountOrderByAggregateInput = {
   pendingId?: Prisma.SortOrder
   moves?: Prisma.SortOrder
   answer?: Prisma.SortOrder
-  version?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
 
 export type PendingMoveAvgOrderByAggregateInput = {
   pendingId?: Prisma.SortOrder
-  version?: Prisma.SortOrder
 }
 
 export type PendingMoveMaxOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   pendingId?: Prisma.SortOrder
-  version?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
 
 export type PendingMoveMinOrderByAggregateInput = {
   tenantId?: Prisma.SortOrder
   pendingId?: Prisma.SortOrder
-  version?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
 
 export type PendingMoveSumOrderByAggregateInput = {
   pendingId?: Prisma.SortOrder
-  version?: Prisma.SortOrder
 }
 
 
@@ -378,7 +350,6 @@ export type PendingMoveSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   pendingId?: boolean
   moves?: boolean
   answer?: boolean
-  version?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["pendingMove"]>
 
@@ -387,7 +358,6 @@ export type PendingMoveSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   pendingId?: boolean
   moves?: boolean
   answer?: boolean
-  version?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["pendingMove"]>
 
@@ -396,7 +366,6 @@ export type PendingMoveSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   pendingId?: boolean
   moves?: boolean
   answer?: boolean
-  version?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["pendingMove"]>
 
@@ -405,11 +374,10 @@ export type PendingMoveSelectScalar = {
   pendingId?: boolean
   moves?: boolean
   answer?: boolean
-  version?: boolean
   createdAt?: boolean
 }
 
-export type PendingMoveOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "pendingId" | "moves" | "answer" | "version" | "createdAt", ExtArgs["result"]["pendingMove"]>
+export type PendingMoveOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "pendingId" | "moves" | "answer" | "createdAt", ExtArgs["result"]["pendingMove"]>
 
 export type $PendingMovePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "PendingMove"
@@ -419,7 +387,6 @@ export type $PendingMovePayload<ExtArgs extends runtime.Types.Extensions.Interna
     pendingId: bigint
     moves: runtime.JsonValue
     answer: runtime.JsonValue | null
-    version: number
     createdAt: Date
   }, ExtArgs["result"]["pendingMove"]>
   composites: {}
@@ -848,7 +815,6 @@ export interface PendingMoveFieldRefs {
   readonly pendingId: Prisma.FieldRef<"PendingMove", 'BigInt'>
   readonly moves: Prisma.FieldRef<"PendingMove", 'Json'>
   readonly answer: Prisma.FieldRef<"PendingMove", 'Json'>
-  readonly version: Prisma.FieldRef<"PendingMove", 'Int'>
   readonly createdAt: Prisma.FieldRef<"PendingMove", 'DateTime'>
 }
     
