@@ -1,0 +1,173 @@
+// Receivers of one tenant that answer 101 or never, while that tenant replaces its webhooks, beside a webhook of another tenant.
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startWatched } from '../../support/watched-service.mjs'
+import { freePort } from '../support/service.mjs'
+
+export const name = 'Webhook receivers that answer 101 or never'
+
+const events = 60
+const maxWaitMs = 30_000
+
+export async function run() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
+  const key = `assay_${randomBytes(32).toString('base64url')}`
+  const env = { DATA_DIR: dataDir, PORT: String(await freePort()), BOOTSTRAP_API_KEY: key, WEBHOOK_ALLOW_PRIVATE: 'true' }
+  const service = await startWatched(env)
+  const [upgrading, silent, victims] = [await rawReceiver(switchProtocols), await rawReceiver(''), await receiver()]
+  let stopped
+  try {
+    const victim = clientOf(service.url, key)
+    const attacker = clientOf(service.url, await newTenant(env))
+    await victim('POST', '/webhooks', { url: victims.url })
+    const quiet = await latencies(victim, victims)
+    const ids = []
+    for (let nth = 0; nth < 20; nth++) ids.push((await create(attacker, nth % 2 ? upgrading : silent)).webhook_id)
+    // Replaced webhooks are claimed anew, while the deliveries to their predecessors still wait for a response.
+    let attacking = true
+    const churn = (async () => {
+      for (let nth = 0; attacking; nth++) {
+        const at = nth % ids.length
+        await attacker('DELETE', `/webhooks/${ids[at]}`)
+        ids[at] = (await create(attacker, nth % 4 === 0 ? upgrading : silent)).webhook_id
+        await attacker('PATCH', '/tenant', { name: `attacker ${nth}` })
+      }
+    })()
+    const attacked = await latencies(victim, victims)
+    attacking = false
+    await churn
+    const { webhook_id: tested } = await create(attacker, upgrading, ids[0])
+    const tests = await testsOf(attacker, tested)
+    stopped = await stop(service)
+    const locks = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('postmaster.pid'))
+    return {
+      figures: [
+        { name: 'delivery to the other tenant, 99th percentile, ms', value: percentile(attacked, 0.99), max: 2_000 },
+        { name: 'events of the other tenant that were not delivered', value: events - attacked.length, max: 0 },
+        { name: 'most deliveries of the attacker at the same time', value: silent.mostOpen(), max: 16 },
+        { name: 'slowest test of a webhook that answers 101, ms', value: Math.max(...tests.durations), max: 2_000 },
+        { name: 'attempts answered with 101 that were not logged', value: tests.durations.length - tests.logged, max: 0 },
+        { name: 'databases that still run after the exit', value: locks.length, max: 0 },
+        { name: 'from SIGTERM to the exit, ms', value: stopped, max: 20_000 },
+      ],
+      notes: [`Delivery without the attack, 99th percentile: ${percentile(quiet, 0.99).toFixed(0)} ms`],
+    }
+  } finally {
+    if (stopped === undefined) await stop(service)
+    for (const each of [upgrading, silent, victims]) each.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+const switchProtocols = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
+
+/** Answers every request with a text and leaves the connection open. */
+async function rawReceiver(text) {
+  const open = new Set()
+  let most = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).on('close', () => open.delete(socket))
+    socket.once('data', () => {
+      most = Math.max(most, open.add(socket).size)
+      socket.write(text)
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const close = () => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${server.address().port}/`, mostOpen: () => most, close }
+}
+
+/** Records when the event of each change of the tenant's name arrives. */
+async function receiver() {
+  const arrivals = new Map()
+  const server = http.createServer(async (request, response) => {
+    const body = JSON.parse(Buffer.concat(await request.toArray()).toString())
+    response.writeHead(204).end()
+    for (const name of JSON.stringify(body).match(/victim \w+/g) ?? [])
+      if (!arrivals.has(name)) arrivals.set(name, performance.now())
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${server.address().port}/`, arrivals, close }
+}
+
+/** Milliseconds from the response to a change until its event arrives, for each event that arrives in time. */
+async function latencies(client, { arrivals }) {
+  const found = []
+  for (let nth = 0; nth < events; nth++) {
+    const changed = `victim ${randomBytes(6).toString('hex')}`
+    await client('PATCH', '/tenant', { name: changed })
+    const began = performance.now()
+    while (!arrivals.has(changed) && performance.now() - began < maxWaitMs) await sleep(5)
+    if (!arrivals.has(changed)) break
+    found.push(Math.max(0, arrivals.get(changed) - began))
+  }
+  return found
+}
+
+async function create(client, { url }, replaced) {
+  if (replaced) await client('DELETE', `/webhooks/${replaced}`)
+  return client('POST', '/webhooks', { url })
+}
+
+/** Two tests of one webhook may run at the same time; a fourth one must find a free place. */
+async function testsOf(client, webhookId) {
+  const durations = []
+  for (let nth = 0; nth < 4; nth++) {
+    const began = performance.now()
+    await client('POST', `/webhooks/${webhookId}/test`).catch(() => {})
+    durations.push(performance.now() - began)
+  }
+  const { data } = await client('GET', `/webhooks/${webhookId}/deliveries?page_size=100`)
+  return {
+    durations,
+    logged: data.filter(({ type, response_status: status }) => type === 'webhook.test' && status === 101).length,
+  }
+}
+
+const percentile = (values, share) =>
+  values.length === 0 ? Number.POSITIVE_INFINITY : values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]
+
+/** Milliseconds until the process has ended; it is killed if it does not end. */
+async function stop(service) {
+  const began = performance.now()
+  const timer = setTimeout(() => process.kill(service.pid, 'SIGKILL'), maxWaitMs)
+  await service.stop()
+  clearTimeout(timer)
+  return performance.now() - began
+}
+
+const clientOf = (url, key) => async (method, path, body) => {
+  const response = await fetch(`${url}/api/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(maxWaitMs),
+  })
+  const { data, message } = await response.json()
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${message}`)
+  return data
+}
+
+async function newTenant(env) {
+  const admin = fileURLToPath(new URL('../../../dist/cli/admin.js', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [admin, 'tenant', 'create', '--name', 'attacker'], {
+    env: { ...env, PATH: process.env.PATH, HOME: process.env.HOME },
+  })
+  return JSON.parse(stdout).api_key
+}
