@@ -1,8 +1,9 @@
 // npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and they are killed and frozen, connections are
 // cut, clocks are moved by hours, tenants are deleted, quotas are changed, sweeps run, and unanswered uploads are repeated.
-// New YARA rules have all files scanned again (rescans.mjs). Files are put on hold, deleted into a trash, taken out of it, purged, and expire, and events are followed through all of it. Afterwards no
-// answered file is lost, none is there twice, none on hold is gone, none was purged early, every event was told once, and everything that is
-// counted agrees. Status 1, and what is wrong, otherwise.
+// New YARA rules make the service scan all files again (rescans.mjs). Webhooks receive the events (webhooks.mjs). Files are put on hold, moved to
+// the trash, restored, purged, and expire. Afterwards no confirmed file is lost or stored twice, no file on hold is deleted, none was purged
+// early, every event was reported once, every webhook received each event at least once and in order, and every count is right. Otherwise the
+// exit status is 1, and the faults are printed.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +14,7 @@ import pg from 'pg'
 import { Lives } from './lives.mjs'
 import { admin, startDatabase, startReplica } from './parts.mjs'
 import { openRules, Rescans } from './rescans.mjs'
+import { Webhooks } from './webhooks.mjs'
 
 const hour = 3_600_000
 const answerMs = 45_000
@@ -41,14 +43,16 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     RECONCILE_INTERVAL_HOURS: '0',
     LOG_LEVEL: 'error',
     DATABASE_POOL_SIZE: '8',
+    WEBHOOK_ALLOW_PRIVATE: 'true',
   }
   const command = (...args) => admin({ ...env, DATA_DIR: mkdtempSync(join(folder, 'admin-')) }, ...args)
   const replicas = []
   const faults = []
+  let run
   const counts = { uploads: 0, repeats: 0, deletions: 0, restored: 0, held: 0, events: 0, tenants: 0, sweeps: 0, faults: {} }
   try {
     for (let index = 0; index < 2; index++) replicas.push(await startReplica(env, folder))
-    const run = {
+    run = {
       replicas,
       faults,
       counts,
@@ -67,6 +71,8 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask, insist })
     const scanned = await newTenant(run, 'scanned')
     run.rescans = new Rescans({ run, tenant: scanned, rules: env.RULES_DIR, ask, insist })
+    run.webhooks = new Webhooks({ run, ask, insist })
+    await run.webhooks.open([busy, other, living])
     const work = [
       run.lives.live(),
       run.rescans.live(),
@@ -92,12 +98,14 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       ...counts,
       lives: run.lives.counts,
       rescans: run.rescans.counts,
+      webhooks: run.webhooks.counts,
       files: run.files.size,
       slowestNeighbourMs: Math.round(run.slowest),
       faults,
       logged: (faults.join().match(/req_\w+/g) ?? []).flatMap((id) => replicas.flatMap((replica) => replica.logged(id))),
     }
   } finally {
+    run?.webhooks?.close()
     await Promise.allSettled(replicas.map((replica) => replica.stop()))
     await database.stop().catch(() => {})
     rmSync(folder, { recursive: true, force: true })
@@ -292,6 +300,7 @@ async function proveEvents(run, databaseUrl, readers) {
   )
   for (const { subject, audited, told } of unlike.rows)
     run.faults.push(`${subject} has ${audited ?? 0} audit entries and ${told ?? 0} events`)
+  await run.webhooks.prove(client)
   await client.end()
 }
 

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const catchUpMs = 300_000
+// The retry after a failed attempt comes five seconds later, so that failures must be rare.
+const failEvery = 100
+
+/** Webhooks of some tenants: each receives every event at least once and in order, whichever replica is killed while it sends. */
+export class Webhooks {
+  #run
+  #ask
+  #insist
+  #server
+  #requests = 0
+  /** Path of the webhook's URL: the events that were answered with 204, in the order of their first arrival. */
+  #received = new Map()
+  counts = { webhooks: 0, delivered: 0, repeated: 0, failed: 0 }
+
+  /** `ask` and `insist` as the other callers use them. */
+  constructor({ run, ask, insist }) {
+    this.#run = run
+    this.#ask = ask
+    this.#insist = insist
+  }
+
+  /** Creates one webhook for each tenant. An attempt without a response may have created one as well, so that each has a URL of its own. */
+  async open(tenants) {
+    this.#server = http.createServer((request, response) => void this.#receive(request, response))
+    await once(this.#server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = this.#server.address()
+    for (const tenant of tenants) {
+      const created = await this.#insist(this.#run, (url) =>
+        this.#ask(url, tenant, '/webhooks', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ url: `http://127.0.0.1:${port}/${randomBytes(8).toString('hex')}` }),
+        }),
+      )
+      if (created.status !== 201)
+        this.#run.faults.push(`a webhook was answered ${created.status}: ${JSON.stringify(created.body)}`)
+    }
+  }
+
+  /** When nothing else happens: waits until each webhook has the last event, then compares with the journal. */
+  async prove(client) {
+    const { rows: webhooks } = await client.query('SELECT tenant_id, webhook_id, url, status FROM webhooks')
+    this.counts.webhooks = webhooks.length
+    const until = performance.now() + catchUpMs
+    for (const { tenant_id, webhook_id, url, status } of webhooks) {
+      const received = this.#receivedAt(new URL(url).pathname)
+      const { rows: expected } = await client.query(
+        `SELECT sequence::int, event_id FROM journal WHERE tenant_id = $1 AND sequence >
+           (SELECT sequence FROM journal WHERE tenant_id = $1 AND type = 'webhook.created' AND subject = $2) ORDER BY sequence`,
+        [tenant_id, webhook_id],
+      )
+      while (received.length < expected.length && performance.now() < until) await sleep(200)
+      const { faults } = this.#run
+      if (status !== 'active') faults.push(`${webhook_id} is ${status}`)
+      if (received.length !== expected.length)
+        faults.push(`${webhook_id} received ${received.length} of ${expected.length} events`)
+      const wrong = received.findIndex(({ id }, at) => id !== expected[at]?.event_id)
+      if (wrong >= 0)
+        faults.push(`${webhook_id} received event ${received[wrong].sequence} instead of ${expected[wrong]?.sequence}`)
+    }
+  }
+
+  close() {
+    this.#server?.closeAllConnections()
+    this.#server?.close()
+  }
+
+  #receivedAt(path) {
+    if (!this.#received.has(path)) this.#received.set(path, [])
+    return this.#received.get(path)
+  }
+
+  async #receive(request, response) {
+    try {
+      const { data } = JSON.parse(Buffer.concat(await request.toArray()).toString())
+      if (++this.#requests % failEvery === 0) {
+        this.counts.failed++
+        return void response.writeHead(503).end()
+      }
+      const id = request.headers['webhook-id']
+      const received = this.#receivedAt(request.url)
+      if (received.some((each) => each.id === id)) this.counts.repeated++
+      else {
+        received.push({ id, sequence: data.sequence })
+        this.counts.delivered++
+      }
+      response.writeHead(204).end()
+    } catch {
+      // The sender was killed.
+      response.destroy()
+    }
+  }
+}
