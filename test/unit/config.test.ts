@@ -185,7 +185,8 @@ describe('what is wrong is told in one sentence, with its name and what would be
   })
 
   test('a BOOTSTRAP_API_KEY that no Authorization header can carry is rejected', () => {
-    for (const character of ['.', '!', '=k']) expect(faults({ BOOTSTRAP_API_KEY: `${'k'.repeat(40)}${character}k` })).toHaveLength(1)
+    for (const character of ['.', '!', '=k'])
+      expect(faults({ BOOTSTRAP_API_KEY: `${'k'.repeat(40)}${character}k` })).toHaveLength(1)
     expect(faults({ BOOTSTRAP_API_KEY: `${'k/+_~-'.repeat(7)}==` })).toEqual([])
   })
 
