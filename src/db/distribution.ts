@@ -41,6 +41,7 @@ export const distributedTables = [
   'log_shares',
   'resumable_uploads',
   'upload_parts',
+  'upload_guards',
   'storage_findings',
   'spent_downloads',
   'webhook_positions',

@@ -8,23 +8,21 @@ import { type AssayError, badUserInput, conflict } from '../errors.js'
 import { megabyte } from '../units.js'
 import { type Checksum, ProtocolFault } from './tus-request.js'
 
-/** A crash costs at most one part; a slow sender's is closed early. */
+/** A crash loses at most one part. The part of a slow sender ends early. */
 const partBytes = 8 * megabyte
 const partMs = 5_000
 const leastEarlyBytes = 256 * 1024
 
-export interface Reception {
+interface Reception {
   spool: Spool
-  /** Bytes that may come. */
+  /** Maximum number of bytes of the body. */
   most: number
   idleMs: number
-  /** Of the whole body, which is one part then: none of it counts before all of it is proved. */
+  /** Digest of the whole body. The body is then a single part, which is stored only if the digest matches. */
   checksum: Checksum | undefined
-  /** What the first part is to begin with: a small part before it, which it takes the place of. */
-  tail: { size: number; open(): AsyncIterable<Buffer> } | undefined
   interrupted: AbortSignal
-  /** `received`: bytes of this body up to the end of the part. */
-  keep(content: Content, received: number): Promise<void>
+  /** Stores a part. The next call follows when it has settled. */
+  keep(content: Content): Promise<void>
 }
 
 /** More came than there may be; `received` is how much had been read. */
@@ -36,8 +34,8 @@ export class TooLong extends Error {
 }
 
 /**
- * Keeps a body in parts as it comes, each while the next is received. One that ends early, because the client went away, stalled or
- * was overtaken, leaves all that came: its answer is thrown when that is kept.
+ * Stores a body in parts, each while the next one is received. If the body ends early (the client disconnects, stalls, or sends another
+ * request for the upload), all received bytes are stored before the error is thrown.
  */
 export async function receiveParts(request: IncomingMessage, reception: Reception): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception
@@ -66,8 +64,7 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
         await spooled.dispose()
         throw error
       }
-      const { hasNew, received } = body
-      keeping = (hasNew ? reception.keep(spooled.content!, received) : Promise.resolve()).finally(() => spooled.dispose())
+      keeping = (spooled.sizeBytes > 0 ? reception.keep(spooled.content!) : Promise.resolve()).finally(() => spooled.dispose())
       keeping.catch(() => {})
     }
     await keeping
@@ -85,8 +82,6 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
 class BodyParts {
   received = 0
   ended = false
-  /** Whether the latest part has any byte of the body. */
-  hasNew = false
   readonly #incoming: AsyncIterator<Buffer>
   readonly #reception: Reception
 
@@ -96,9 +91,8 @@ class BodyParts {
   }
 
   async *part(): AsyncGenerator<Buffer> {
-    const { most, checksum, tail } = this.#reception
+    const { most, checksum } = this.#reception
     const began = performance.now()
-    this.hasNew = false
     for (let size = 0; checksum || !isFull(size, began); ) {
       // By hand: a part that ends must not end the body.
       const next = await this.#incoming.next()
@@ -106,12 +100,10 @@ class BodyParts {
         this.ended = true
         return
       }
-      if (tail && this.received === 0) yield* tail.open()
       this.received += next.value.length
       if (this.received > most) throw new TooLong(this.received)
       checksum?.hash.update(next.value)
       size += next.value.length
-      this.hasNew = true
       yield next.value
     }
   }
@@ -131,6 +123,6 @@ function refuseMismatch({ hash, digest }: Checksum, cut: AssayError | undefined)
 const resumable = (error: AssayError): AssayError =>
   conflict(`${error.message} What came is kept: ask for the offset by HEAD, and go on from there.`, { resumable: true })
 
-/** The answer to bytes beyond a length that was declared. */
+/** The error for bytes beyond the declared length. */
 export const beyondLength = (left: number) =>
   badUserInput([{ field: 'body', message: `must be at most the ${left} bytes that the upload has left` }])

@@ -5,11 +5,13 @@ import { eachTenant } from '../db/each-tenant.js'
 import { notFound, type PublicError, rateLimited } from '../errors.js'
 import { isId } from '../ids.js'
 import { megabyte } from '../units.js'
+import { largePartBytes, maxSmallParts } from './merge-parts.js'
+import type { UploadRoom } from './upload-quota.js'
 
 /** How long an upload may take, and how long its answer is kept. */
 export const lifeMs = 24 * 3_600_000
-// Beyond the upload's own time, so that what began in it can end.
-const partLife = `interval '1 hour'`
+// Parts outlive their upload, so that a validation that began in time can read them.
+const partLifeMs = 3_600_000
 const leaseSeconds = 5
 const sweptAtOnce = 500
 
@@ -106,7 +108,7 @@ export class ResumableUploadService {
     if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
     const place = [actor.tenantId, uploadId, actor.id]
     const { rowCount } = await this.#db.query(
-      `UPDATE resumable_uploads SET lock_token = $4, locked_until = now() + make_interval(secs => ${leaseSeconds}), lock_wanted = false
+      `UPDATE resumable_uploads SET lock_token = $4, locked_until = now() + make_interval(secs => ${leaseSeconds}), lock_wanted = false, incoming_bytes = 0
        WHERE ${owned} AND (lock_token IS NULL OR locked_until < now())`,
       [...place, token],
     )
@@ -128,7 +130,7 @@ export class ResumableUploadService {
 
   async unlock(tenantId: string, uploadId: string, token: string): Promise<void> {
     await this.#db.query(
-      'UPDATE resumable_uploads SET lock_token = NULL, locked_until = NULL, lock_wanted = false WHERE tenant_id = $1 AND upload_id = $2 AND lock_token = $3',
+      'UPDATE resumable_uploads SET lock_token = NULL, locked_until = NULL, lock_wanted = false, incoming_bytes = 0 WHERE tenant_id = $1 AND upload_id = $2 AND lock_token = $3',
       [tenantId, uploadId, token],
     )
   }
@@ -150,40 +152,68 @@ export class ResumableUploadService {
     return rows
   }
 
-  async lastPart({ tenantId, uploadId, offsetBytes }: ResumableUpload): Promise<Part | undefined> {
+  /** The small parts at the end of the upload, in order. A large part ends the list. */
+  async smallParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
     const { rows } = await this.#db.query<Part>(
-      'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 AND start_byte + size_bytes = $3',
-      [tenantId, uploadId, offsetBytes],
+      'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte DESC LIMIT $3',
+      [tenantId, uploadId, maxSmallParts],
     )
-    return rows[0]
+    const large = rows.findIndex(({ size }) => size >= largePartBytes)
+    return rows.slice(0, large === -1 ? rows.length : large).reverse()
+  }
+
+  /** The quotas and what counts against them. */
+  async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadRoom> {
+    const { rows } = await this.#db.query<{ room: UploadRoom }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
+    return rows[0]!.room
   }
 
   /**
-   * Adds a part, which takes the place of one with its start. `overtaken`: the upload has other bytes by now, another request has its
-   * lock, or it has expired. `swept`: the sweep has the part's path.
+   * Counts `added` bytes against the quotas before they are stored, until `addPart` or the end of the lock. `reserved` is false if a
+   * quota is too small, and null if another request has the lock.
+   */
+  async reserve(
+    { tenantId, uploadId }: ResumableUpload,
+    added: number,
+    token: string,
+  ): Promise<UploadRoom & { reserved: boolean | null }> {
+    const { rows } = await this.#db.query<{ room: UploadRoom & { reserved: boolean | null } }>(
+      'SELECT reserve_upload_bytes($1, $2, $3, $4) AS room',
+      [tenantId, uploadId, token, added],
+    )
+    return rows[0]!.room
+  }
+
+  /**
+   * Adds a part that ends `added` reserved bytes after the offset. It replaces the parts from its start on. `overtaken`: the upload has
+   * another offset, another request has its lock, or it has expired. `swept`: the sweep has the part's path.
    */
   async addPart(
-    { tenantId, uploadId, offsetBytes }: ResumableUpload,
+    { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,
     part: Part,
     token: string,
   ): Promise<'added' | 'overtaken' | 'swept'> {
+    const added = part.start + part.size - offsetBytes
     const { rows } = await this.#db.query<{ leased: boolean; added: boolean }>(
-      `WITH leased AS (UPDATE blob_garbage g SET due_at = u.expires_at + ${partLife} FROM resumable_uploads u
-          WHERE u.tenant_id = $1 AND u.upload_id = $2 AND g.tenant_id = $1 AND g.blob_path = $6 AND NOT g.taken RETURNING g.blob_path),
-        held AS (UPDATE resumable_uploads SET offset_bytes = $4::bigint + $5::bigint
-          WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lock_token = $7 AND decided_at IS NULL AND expires_at > now()
+      `WITH leased AS (UPDATE blob_garbage SET due_at = $9 WHERE tenant_id = $1 AND blob_path = $6 AND NOT taken RETURNING blob_path),
+        held AS (UPDATE resumable_uploads SET offset_bytes = $3::bigint + $8::bigint, incoming_bytes = 0
+          WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lock_token = $7 AND incoming_bytes = $8 AND decided_at IS NULL AND expires_at > now()
           AND EXISTS (SELECT 1 FROM leased) RETURNING tenant_id),
         freed AS (UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1
-          AND blob_path IN (SELECT p.blob_path FROM upload_parts p, held WHERE p.tenant_id = $1 AND p.upload_id = $2 AND p.start_byte = $4)),
+          AND blob_path IN (SELECT p.blob_path FROM upload_parts p, held WHERE p.tenant_id = $1 AND p.upload_id = $2 AND p.start_byte >= $4)),
+        merged AS (DELETE FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 AND start_byte > $4 AND EXISTS (SELECT 1 FROM held)),
         added AS (INSERT INTO upload_parts (tenant_id, upload_id, start_byte, size_bytes, blob_path) SELECT $1, $2, $4, $5, $6 FROM held
           ON CONFLICT (tenant_id, upload_id, start_byte) DO UPDATE SET size_bytes = excluded.size_bytes, blob_path = excluded.blob_path RETURNING 1)
       SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM added) AS added`,
-      [tenantId, uploadId, offsetBytes, part.start, part.size, part.path, token],
+      [
+        ...[tenantId, uploadId, offsetBytes, part.start, part.size, part.path, token, added],
+        new Date(expiresAt.getTime() + partLifeMs),
+      ],
     )
     if (rows[0]!.added) return 'added'
-    // Also where a sweep was there before the blob was.
+    // The sweep may have forgotten the path before the blob was written.
     await this.#db.query(
-      'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()',
+      'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at',
       [tenantId, part.path],
     )
     return rows[0]!.leased ? 'overtaken' : 'swept'

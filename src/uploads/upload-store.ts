@@ -1,30 +1,24 @@
 import type { IncomingMessage } from 'node:http'
 import { DataStore, Metadata, Upload } from '@tus/server'
+import type { Attempt } from '../admission/attempt.js'
 import { ahead, type Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
-import type { Content } from '../body/content.js'
 import { IncomingFile } from '../body/incoming-file.js'
-import type { Spool } from '../body/spool.js'
 import { committed } from '../db/lost-commit.js'
-import { AssayError, httpStatus, notFound, storageUnavailable } from '../errors.js'
+import { AssayError, httpStatus, notFound } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { File } from '../files/file.type.js'
 import type { UploadService } from '../files/upload.service.js'
-import type { PathLeases } from '../ledger/path-leases.js'
-import type { BlobStorage } from '../storage/blob-storage.js'
-import { megabyte } from '../units.js'
-import { assembled, bytesOf } from './assembled.js'
+import { readParts } from './part-reader.js'
+import { PartWriter, type PartWriterParts } from './part-writer.js'
 import { beyondLength, receiveParts, TooLong } from './receive-parts.js'
-import { lifeMs, type Outcome, type ResumableUpload, type ResumableUploadService } from './resumable-upload.service.js'
+import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
 import { type Creation, checksumOf, extensions } from './tus-request.js'
-import { interruption, type UploadLock } from './upload-lock.js'
+import type { UploadLock } from './upload-lock.js'
+import { hasRoom, NoRoom, overQuotaWhileUnfinished } from './upload-quota.js'
 
-export interface StoreParts {
-  rows: ResumableUploadService
+export interface StoreParts extends PartWriterParts {
   uploads: UploadService
-  storage: Pick<BlobStorage, 'put' | 'open'>
-  paths: PathLeases
-  spool: Spool
 }
 
 /** What became of an upload, for a request that would have it go on. */
@@ -37,11 +31,6 @@ export class Decided extends Error {
     super('The upload has been decided.')
   }
 }
-
-// A part below it is rewritten together with what comes next, so that many small requests do not make many small parts.
-const smallPart = megabyte
-// A store that is so slow that the lease of a path runs out is not tried for ever.
-const mostPaths = 2
 
 /** Uploads as the protocol sees them, for one request of one caller: rows in the database, bytes as blobs. */
 export class UploadStore extends DataStore {
@@ -96,7 +85,7 @@ export class UploadStore extends DataStore {
     this.#upload = row
     if (!known) {
       if (row.outcome) throw new Decided(row, row.outcome)
-      // Its last byte came, and its judge died or had no scanner.
+      // The process that received the last byte died, or it could not validate the file.
       if (row.offsetBytes === row.sizeBytes) throw new Decided(row, await this.#decide(row))
     }
     return new Upload({
@@ -121,25 +110,22 @@ export class UploadStore extends DataStore {
    */
   override async write(): Promise<number> {
     const upload = this.#upload!
-    const { rows, spool } = this.#parts
     const first = upload.offsetBytes
-    const last = await rows.lastPart(upload)
-    const tail = last && last.size < smallPart ? last : undefined
-    let start = tail?.start ?? first
+    const writer = new PartWriter(this.#parts, this.#lock.token)
     try {
+      await this.#requireRoom(upload)
       await receiveParts(this.#request, {
-        spool,
+        spool: this.#parts.spool,
         most: upload.mostBytes - first,
         idleMs: this.#call.admission.uploads.idleMs,
         checksum: checksumOf(this.#request.headers),
-        tail: tail && { size: tail.size, open: () => bytesOf(this.#parts.storage, [tail]) },
         interrupted: this.#lock.interrupted,
-        keep: async (content, received) => {
-          await this.#keep(content, start)
-          start = first + received
+        keep: async (content) => {
+          this.#upload = await writer.add(this.#upload!, content)
         },
       })
     } catch (error) {
+      if (error instanceof NoRoom) throw await this.#overQuota(this.#upload!, error)
       if (!(error instanceof TooLong)) throw error
       if (upload.sizeBytes !== null) throw beyondLength(upload.sizeBytes - first)
       await this.#refuseSize(this.#upload!, first + error.received)
@@ -153,31 +139,37 @@ export class UploadStore extends DataStore {
     await committed(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
   }
 
-  async #keep(content: Content, start: number): Promise<void> {
-    const { rows, paths, storage } = this.#parts
-    const upload = this.#upload!
-    const place = `${upload.tenantId}/_uploads`
-    for (let tries = 1; ; tries++) {
-      const path = await paths.take(upload.tenantId, place)
-      await storage.put(path, content, { contentType: 'application/octet-stream' })
-      faultPoint('part.stored')
-      const result = await rows.addPart(upload, { start, size: content.size, path }, this.#lock.token)
-      if (result === 'added') break
-      if (result === 'overtaken') throw interruption()
-      // A sweep that came early, by a clock that was set, has taken what was leased ahead.
-      paths.forget(place)
-      if (tries === mostPaths) throw storageUnavailable('A part of the upload took too long and was given up.')
-    }
-    faultPoint('part.kept')
-    this.#upload = { ...upload, offsetBytes: start + content.size }
+  /** Before a byte of the body is read. The quotas are checked again for each part. */
+  async #requireRoom(upload: ResumableUpload): Promise<void> {
+    const { 'content-length': length, 'transfer-encoding': encoding } = this.#request.headers
+    const least = encoding === undefined ? Number(length ?? 0) : 1
+    if (least === 0) return
+    const added = Math.min(least, upload.mostBytes - upload.offsetBytes)
+    const room = await this.#parts.rows.room(upload)
+    if (!hasRoom(room, added)) throw new NoRoom(room, added)
   }
 
-  /** By the engine that judges every upload, from the bytes as they are stored. */
+  /**
+   * The error for received bytes without room. If files alone leave too little room for the upload, it is rejected as at its creation,
+   * and its bytes are deleted. Otherwise it can be resumed when other unfinished uploads end.
+   */
+  async #overQuota(upload: ResumableUpload, error: NoRoom): Promise<Error> {
+    const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
+    await this.#conclude(upload, async (attempt) => {
+      await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })
+      // This request is not a call if the upload can go on.
+      attempt.leaveOut()
+      return undefined
+    })
+    return overQuotaWhileUnfinished(this.#actor, context, error)
+  }
+
+  /** Validates the stored bytes with the engine that validates every upload. */
   async #decide(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.parts(upload)
     return this.#judge(upload, (limit, follow) =>
-      spool.take(assembled(storage, parts), limit, { expected: upload.offsetBytes, follow }),
+      spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes, follow }),
     )
   }
 
@@ -187,23 +179,29 @@ export class UploadStore extends DataStore {
   }
 
   async #judge(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
-    const { rows, uploads } = this.#parts
     const { filename, contextKey, metadata } = upload
+    const outcome = await this.#conclude(upload, (attempt) =>
+      this.#parts.uploads.upload(attempt, {
+        file: new IncomingFile(filename, receive),
+        context: contextKey,
+        metadata,
+        // Guards against a second file: a second validation gets the first response.
+        idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
+      }),
+    )
+    return outcome!
+  }
+
+  /** Runs `work` as the one call of this upload. Stores its outcome: the file, or the rejection that it throws. Without either, the upload goes on. */
+  async #conclude(upload: ResumableUpload, work: (attempt: Attempt) => Promise<File | undefined>): Promise<Outcome | undefined> {
     // It was counted, and allowed, when this request came.
     this.#call.begin(ahead, null)
-    const outcome: Outcome = await this.#call.admission
-      .run(this.#call, 'upload', { access: 'upload' }, (attempt) =>
-        uploads.upload(attempt, {
-          file: new IncomingFile(filename, receive),
-          context: contextKey,
-          metadata,
-          // The row that guards it: a second judgement is given the first file.
-          idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
-        }),
-      )
-      .then((file) => ({ file: shownFile(file) }), refusalOf)
+    const outcome: Outcome | undefined = await this.#call.admission
+      .run(this.#call, 'upload', { access: 'upload' }, work)
+      .then((file) => file && { file: shownFile(file) }, refusalOf)
+    if (!outcome) return undefined
     faultPoint('part.decided')
-    await rows.decide(upload, outcome)
+    await this.#parts.rows.decide(upload, outcome)
     this.outcome = outcome
     this.#upload = { ...upload, outcome }
     if ('error' in outcome) throw new Decided(upload, outcome)

@@ -76,7 +76,10 @@ async function callEverything(): Promise<string[]> {
     files.push((await admin.upload('notes', name, `text of ${name}`, { headers: { 'idempotency-key': name } })).body.data.file_id)
   await admin.upload('notes', 'a.exe', 'MZ')
   const webhook = (await admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
-  await new Tus(admin).begin('notes', 'd.txt', 4)
+  const tus = new Tus(admin)
+  const upload = await tus.begin('notes', 'd.txt', 4)
+  // The second part is merged with the first.
+  for (const at of [0, 1]) await tus.patch(upload, at, 'x')
   const values: Record<string, string> = {
     file_id: files[0]!,
     api_key_id: key.id,

@@ -174,6 +174,11 @@ export type ResumableUpload = Prisma.ResumableUploadModel
  */
 export type UploadPart = Prisma.UploadPartModel
 /**
+ * Model UploadGuard
+ * Locked while a request reserves bytes of an upload, so that parallel requests of a tenant cannot exceed a quota together.
+ */
+export type UploadGuard = Prisma.UploadGuardModel
+/**
  * Model RateLimit
  * 
  */

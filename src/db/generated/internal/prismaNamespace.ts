@@ -428,6 +428,7 @@ export const ModelName = {
   IdempotencyKey: 'IdempotencyKey',
   ResumableUpload: 'ResumableUpload',
   UploadPart: 'UploadPart',
+  UploadGuard: 'UploadGuard',
   RateLimit: 'RateLimit',
   StorageFinding: 'StorageFinding',
   ServiceState: 'ServiceState',
@@ -451,7 +452,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "contextVersion" | "trashedFile" | "hold" | "quarantinedFile" | "rescan" | "rescanQueue" | "journalEntry" | "journalNode" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload" | "logShare" | "webhook" | "webhookPosition" | "webhookDelivery"
+    modelProps: "tenant" | "tenantHead" | "user" | "session" | "signingKey" | "apiKey" | "fileContext" | "file" | "fileGroup" | "contextVersion" | "trashedFile" | "hold" | "quarantinedFile" | "rescan" | "rescanQueue" | "journalEntry" | "journalNode" | "validationReport" | "callLog" | "auditLog" | "usageCounter" | "usageDelta" | "downloadDelta" | "pendingMove" | "fileTotal" | "fileRange" | "auditCounter" | "blobGarbage" | "idempotencyKey" | "resumableUpload" | "uploadPart" | "uploadGuard" | "rateLimit" | "storageFinding" | "serviceState" | "spentDownload" | "logShare" | "webhook" | "webhookPosition" | "webhookDelivery"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -2749,6 +2750,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    UploadGuard: {
+      payload: Prisma.$UploadGuardPayload<ExtArgs>
+      fields: Prisma.UploadGuardFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.UploadGuardFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.UploadGuardFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>
+        }
+        findFirst: {
+          args: Prisma.UploadGuardFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.UploadGuardFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>
+        }
+        findMany: {
+          args: Prisma.UploadGuardFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>[]
+        }
+        create: {
+          args: Prisma.UploadGuardCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>
+        }
+        createMany: {
+          args: Prisma.UploadGuardCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.UploadGuardCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>[]
+        }
+        delete: {
+          args: Prisma.UploadGuardDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>
+        }
+        update: {
+          args: Prisma.UploadGuardUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>
+        }
+        deleteMany: {
+          args: Prisma.UploadGuardDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.UploadGuardUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.UploadGuardUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>[]
+        }
+        upsert: {
+          args: Prisma.UploadGuardUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UploadGuardPayload>
+        }
+        aggregate: {
+          args: Prisma.UploadGuardAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateUploadGuard>
+        }
+        groupBy: {
+          args: Prisma.UploadGuardGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UploadGuardGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.UploadGuardCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UploadGuardCountAggregateOutputType> | number
+        }
+      }
+    }
     RateLimit: {
       payload: Prisma.$RateLimitPayload<ExtArgs>
       fields: Prisma.RateLimitFieldRefs
@@ -3872,6 +3947,7 @@ export const ResumableUploadScalarFieldEnum = {
   sizeBytes: 'sizeBytes',
   mostBytes: 'mostBytes',
   offsetBytes: 'offsetBytes',
+  incomingBytes: 'incomingBytes',
   lockToken: 'lockToken',
   lockedUntil: 'lockedUntil',
   lockWanted: 'lockWanted',
@@ -3893,6 +3969,13 @@ export const UploadPartScalarFieldEnum = {
 } as const
 
 export type UploadPartScalarFieldEnum = (typeof UploadPartScalarFieldEnum)[keyof typeof UploadPartScalarFieldEnum]
+
+
+export const UploadGuardScalarFieldEnum = {
+  tenantId: 'tenantId'
+} as const
+
+export type UploadGuardScalarFieldEnum = (typeof UploadGuardScalarFieldEnum)[keyof typeof UploadGuardScalarFieldEnum]
 
 
 export const RateLimitScalarFieldEnum = {
@@ -4339,6 +4422,7 @@ export type GlobalOmitConfig = {
   idempotencyKey?: Prisma.IdempotencyKeyOmit
   resumableUpload?: Prisma.ResumableUploadOmit
   uploadPart?: Prisma.UploadPartOmit
+  uploadGuard?: Prisma.UploadGuardOmit
   rateLimit?: Prisma.RateLimitOmit
   storageFinding?: Prisma.StorageFindingOmit
   serviceState?: Prisma.ServiceStateOmit

@@ -82,6 +82,7 @@ export const ModelName = {
   IdempotencyKey: 'IdempotencyKey',
   ResumableUpload: 'ResumableUpload',
   UploadPart: 'UploadPart',
+  UploadGuard: 'UploadGuard',
   RateLimit: 'RateLimit',
   StorageFinding: 'StorageFinding',
   ServiceState: 'ServiceState',
@@ -600,6 +601,7 @@ export const ResumableUploadScalarFieldEnum = {
   sizeBytes: 'sizeBytes',
   mostBytes: 'mostBytes',
   offsetBytes: 'offsetBytes',
+  incomingBytes: 'incomingBytes',
   lockToken: 'lockToken',
   lockedUntil: 'lockedUntil',
   lockWanted: 'lockWanted',
@@ -621,6 +623,13 @@ export const UploadPartScalarFieldEnum = {
 } as const
 
 export type UploadPartScalarFieldEnum = (typeof UploadPartScalarFieldEnum)[keyof typeof UploadPartScalarFieldEnum]
+
+
+export const UploadGuardScalarFieldEnum = {
+  tenantId: 'tenantId'
+} as const
+
+export type UploadGuardScalarFieldEnum = (typeof UploadGuardScalarFieldEnum)[keyof typeof UploadGuardScalarFieldEnum]
 
 
 export const RateLimitScalarFieldEnum = {

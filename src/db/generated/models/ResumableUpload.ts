@@ -30,12 +30,14 @@ export type ResumableUploadAvgAggregateOutputType = {
   sizeBytes: number | null
   mostBytes: number | null
   offsetBytes: number | null
+  incomingBytes: number | null
 }
 
 export type ResumableUploadSumAggregateOutputType = {
   sizeBytes: bigint | null
   mostBytes: bigint | null
   offsetBytes: bigint | null
+  incomingBytes: bigint | null
 }
 
 export type ResumableUploadMinAggregateOutputType = {
@@ -49,6 +51,7 @@ export type ResumableUploadMinAggregateOutputType = {
   sizeBytes: bigint | null
   mostBytes: bigint | null
   offsetBytes: bigint | null
+  incomingBytes: bigint | null
   lockToken: string | null
   lockedUntil: Date | null
   lockWanted: boolean | null
@@ -68,6 +71,7 @@ export type ResumableUploadMaxAggregateOutputType = {
   sizeBytes: bigint | null
   mostBytes: bigint | null
   offsetBytes: bigint | null
+  incomingBytes: bigint | null
   lockToken: string | null
   lockedUntil: Date | null
   lockWanted: boolean | null
@@ -88,6 +92,7 @@ export type ResumableUploadCountAggregateOutputType = {
   sizeBytes: number
   mostBytes: number
   offsetBytes: number
+  incomingBytes: number
   lockToken: number
   lockedUntil: number
   lockWanted: number
@@ -103,12 +108,14 @@ export type ResumableUploadAvgAggregateInputType = {
   sizeBytes?: true
   mostBytes?: true
   offsetBytes?: true
+  incomingBytes?: true
 }
 
 export type ResumableUploadSumAggregateInputType = {
   sizeBytes?: true
   mostBytes?: true
   offsetBytes?: true
+  incomingBytes?: true
 }
 
 export type ResumableUploadMinAggregateInputType = {
@@ -122,6 +129,7 @@ export type ResumableUploadMinAggregateInputType = {
   sizeBytes?: true
   mostBytes?: true
   offsetBytes?: true
+  incomingBytes?: true
   lockToken?: true
   lockedUntil?: true
   lockWanted?: true
@@ -141,6 +149,7 @@ export type ResumableUploadMaxAggregateInputType = {
   sizeBytes?: true
   mostBytes?: true
   offsetBytes?: true
+  incomingBytes?: true
   lockToken?: true
   lockedUntil?: true
   lockWanted?: true
@@ -161,6 +170,7 @@ export type ResumableUploadCountAggregateInputType = {
   sizeBytes?: true
   mostBytes?: true
   offsetBytes?: true
+  incomingBytes?: true
   lockToken?: true
   lockedUntil?: true
   lockWanted?: true
@@ -269,6 +279,7 @@ export type ResumableUploadGroupByOutputType = {
   sizeBytes: bigint | null
   mostBytes: bigint
   offsetBytes: bigint
+  incomingBytes: bigint
   lockToken: string | null
   lockedUntil: Date | null
   lockWanted: boolean
@@ -313,6 +324,7 @@ export type ResumableUploadWhereInput = {
   sizeBytes?: Prisma.BigIntNullableFilter<"ResumableUpload"> | bigint | number | null
   mostBytes?: Prisma.BigIntFilter<"ResumableUpload"> | bigint | number
   offsetBytes?: Prisma.BigIntFilter<"ResumableUpload"> | bigint | number
+  incomingBytes?: Prisma.BigIntFilter<"ResumableUpload"> | bigint | number
   lockToken?: Prisma.StringNullableFilter<"ResumableUpload"> | string | null
   lockedUntil?: Prisma.DateTimeNullableFilter<"ResumableUpload"> | Date | string | null
   lockWanted?: Prisma.BoolFilter<"ResumableUpload"> | boolean
@@ -334,6 +346,7 @@ export type ResumableUploadOrderByWithRelationInput = {
   sizeBytes?: Prisma.SortOrderInput | Prisma.SortOrder
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
+  incomingBytes?: Prisma.SortOrder
   lockToken?: Prisma.SortOrderInput | Prisma.SortOrder
   lockedUntil?: Prisma.SortOrderInput | Prisma.SortOrder
   lockWanted?: Prisma.SortOrder
@@ -359,6 +372,7 @@ export type ResumableUploadWhereUniqueInput = Prisma.AtLeast<{
   sizeBytes?: Prisma.BigIntNullableFilter<"ResumableUpload"> | bigint | number | null
   mostBytes?: Prisma.BigIntFilter<"ResumableUpload"> | bigint | number
   offsetBytes?: Prisma.BigIntFilter<"ResumableUpload"> | bigint | number
+  incomingBytes?: Prisma.BigIntFilter<"ResumableUpload"> | bigint | number
   lockToken?: Prisma.StringNullableFilter<"ResumableUpload"> | string | null
   lockedUntil?: Prisma.DateTimeNullableFilter<"ResumableUpload"> | Date | string | null
   lockWanted?: Prisma.BoolFilter<"ResumableUpload"> | boolean
@@ -380,6 +394,7 @@ export type ResumableUploadOrderByWithAggregationInput = {
   sizeBytes?: Prisma.SortOrderInput | Prisma.SortOrder
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
+  incomingBytes?: Prisma.SortOrder
   lockToken?: Prisma.SortOrderInput | Prisma.SortOrder
   lockedUntil?: Prisma.SortOrderInput | Prisma.SortOrder
   lockWanted?: Prisma.SortOrder
@@ -409,6 +424,7 @@ export type ResumableUploadScalarWhereWithAggregatesInput = {
   sizeBytes?: Prisma.BigIntNullableWithAggregatesFilter<"ResumableUpload"> | bigint | number | null
   mostBytes?: Prisma.BigIntWithAggregatesFilter<"ResumableUpload"> | bigint | number
   offsetBytes?: Prisma.BigIntWithAggregatesFilter<"ResumableUpload"> | bigint | number
+  incomingBytes?: Prisma.BigIntWithAggregatesFilter<"ResumableUpload"> | bigint | number
   lockToken?: Prisma.StringNullableWithAggregatesFilter<"ResumableUpload"> | string | null
   lockedUntil?: Prisma.DateTimeNullableWithAggregatesFilter<"ResumableUpload"> | Date | string | null
   lockWanted?: Prisma.BoolWithAggregatesFilter<"ResumableUpload"> | boolean
@@ -430,6 +446,7 @@ export type ResumableUploadCreateInput = {
   sizeBytes?: bigint | number | null
   mostBytes: bigint | number
   offsetBytes?: bigint | number
+  incomingBytes?: bigint | number
   lockToken?: string | null
   lockedUntil?: Date | string | null
   lockWanted?: boolean
@@ -451,6 +468,7 @@ export type ResumableUploadUncheckedCreateInput = {
   sizeBytes?: bigint | number | null
   mostBytes: bigint | number
   offsetBytes?: bigint | number
+  incomingBytes?: bigint | number
   lockToken?: string | null
   lockedUntil?: Date | string | null
   lockWanted?: boolean
@@ -472,6 +490,7 @@ export type ResumableUploadUpdateInput = {
   sizeBytes?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   mostBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   offsetBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  incomingBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   lockToken?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -493,6 +512,7 @@ export type ResumableUploadUncheckedUpdateInput = {
   sizeBytes?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   mostBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   offsetBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  incomingBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   lockToken?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -514,6 +534,7 @@ export type ResumableUploadCreateManyInput = {
   sizeBytes?: bigint | number | null
   mostBytes: bigint | number
   offsetBytes?: bigint | number
+  incomingBytes?: bigint | number
   lockToken?: string | null
   lockedUntil?: Date | string | null
   lockWanted?: boolean
@@ -535,6 +556,7 @@ export type ResumableUploadUpdateManyMutationInput = {
   sizeBytes?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   mostBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   offsetBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  incomingBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   lockToken?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -556,6 +578,7 @@ export type ResumableUploadUncheckedUpdateManyInput = {
   sizeBytes?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   mostBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   offsetBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  incomingBytes?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   lockToken?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   lockedUntil?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -582,6 +605,7 @@ export type ResumableUploadCountOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
+  incomingBytes?: Prisma.SortOrder
   lockToken?: Prisma.SortOrder
   lockedUntil?: Prisma.SortOrder
   lockWanted?: Prisma.SortOrder
@@ -595,6 +619,7 @@ export type ResumableUploadAvgOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
+  incomingBytes?: Prisma.SortOrder
 }
 
 export type ResumableUploadMaxOrderByAggregateInput = {
@@ -608,6 +633,7 @@ export type ResumableUploadMaxOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
+  incomingBytes?: Prisma.SortOrder
   lockToken?: Prisma.SortOrder
   lockedUntil?: Prisma.SortOrder
   lockWanted?: Prisma.SortOrder
@@ -627,6 +653,7 @@ export type ResumableUploadMinOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
+  incomingBytes?: Prisma.SortOrder
   lockToken?: Prisma.SortOrder
   lockedUntil?: Prisma.SortOrder
   lockWanted?: Prisma.SortOrder
@@ -639,6 +666,7 @@ export type ResumableUploadSumOrderByAggregateInput = {
   sizeBytes?: Prisma.SortOrder
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
+  incomingBytes?: Prisma.SortOrder
 }
 
 
@@ -655,6 +683,7 @@ export type ResumableUploadSelect<ExtArgs extends runtime.Types.Extensions.Inter
   sizeBytes?: boolean
   mostBytes?: boolean
   offsetBytes?: boolean
+  incomingBytes?: boolean
   lockToken?: boolean
   lockedUntil?: boolean
   lockWanted?: boolean
@@ -676,6 +705,7 @@ export type ResumableUploadSelectCreateManyAndReturn<ExtArgs extends runtime.Typ
   sizeBytes?: boolean
   mostBytes?: boolean
   offsetBytes?: boolean
+  incomingBytes?: boolean
   lockToken?: boolean
   lockedUntil?: boolean
   lockWanted?: boolean
@@ -697,6 +727,7 @@ export type ResumableUploadSelectUpdateManyAndReturn<ExtArgs extends runtime.Typ
   sizeBytes?: boolean
   mostBytes?: boolean
   offsetBytes?: boolean
+  incomingBytes?: boolean
   lockToken?: boolean
   lockedUntil?: boolean
   lockWanted?: boolean
@@ -718,6 +749,7 @@ export type ResumableUploadSelectScalar = {
   sizeBytes?: boolean
   mostBytes?: boolean
   offsetBytes?: boolean
+  incomingBytes?: boolean
   lockToken?: boolean
   lockedUntil?: boolean
   lockWanted?: boolean
@@ -727,7 +759,7 @@ export type ResumableUploadSelectScalar = {
   expiresAt?: boolean
 }
 
-export type ResumableUploadOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "uploadId" | "actorId" | "contextKey" | "filename" | "metadata" | "uploadMetadata" | "idempotencyKey" | "sizeBytes" | "mostBytes" | "offsetBytes" | "lockToken" | "lockedUntil" | "lockWanted" | "outcome" | "decidedAt" | "createdAt" | "expiresAt", ExtArgs["result"]["resumableUpload"]>
+export type ResumableUploadOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "uploadId" | "actorId" | "contextKey" | "filename" | "metadata" | "uploadMetadata" | "idempotencyKey" | "sizeBytes" | "mostBytes" | "offsetBytes" | "incomingBytes" | "lockToken" | "lockedUntil" | "lockWanted" | "outcome" | "decidedAt" | "createdAt" | "expiresAt", ExtArgs["result"]["resumableUpload"]>
 
 export type $ResumableUploadPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "ResumableUpload"
@@ -744,6 +776,7 @@ export type $ResumableUploadPayload<ExtArgs extends runtime.Types.Extensions.Int
     sizeBytes: bigint | null
     mostBytes: bigint
     offsetBytes: bigint
+    incomingBytes: bigint
     lockToken: string | null
     lockedUntil: Date | null
     lockWanted: boolean
@@ -1185,6 +1218,7 @@ export interface ResumableUploadFieldRefs {
   readonly sizeBytes: Prisma.FieldRef<"ResumableUpload", 'BigInt'>
   readonly mostBytes: Prisma.FieldRef<"ResumableUpload", 'BigInt'>
   readonly offsetBytes: Prisma.FieldRef<"ResumableUpload", 'BigInt'>
+  readonly incomingBytes: Prisma.FieldRef<"ResumableUpload", 'BigInt'>
   readonly lockToken: Prisma.FieldRef<"ResumableUpload", 'String'>
   readonly lockedUntil: Prisma.FieldRef<"ResumableUpload", 'DateTime'>
   readonly lockWanted: Prisma.FieldRef<"ResumableUpload", 'Boolean'>

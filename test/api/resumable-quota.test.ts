@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { refusal } from '../support/answers.js'
+import { Tus } from '../support/tus.js'
+import { type TestTenant, World } from '../support/world.js'
+
+const megabyte = 1_048_576
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
+
+let world: World
+beforeAll(async () => {
+  world = await World.open({ MAX_UPLOAD_MB: '64' })
+})
+afterAll(() => world.close())
+
+async function tenantWith(quotaMb: number, context: Record<string, unknown> = {}): Promise<{ tenant: TestTenant; tus: Tus }> {
+  const tenant = await world.tenant({ quotaMb })
+  await tenant.context('raw', {
+    allowed_extensions: ['bin'],
+    max_file_size_mb: 40,
+    reject_blank_files: false,
+    scan_for_viruses: false,
+    ...context,
+  })
+  return { tenant, tus: new Tus(tenant.admin) }
+}
+
+const bytes = (size: number) => Buffer.alloc(size, 'bytes')
+const unfinished = async ({ tenantId }: TestTenant): Promise<number> =>
+  (
+    await world.database.pool.query(
+      'SELECT coalesce(sum(offset_bytes), 0)::bigint AS bytes FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL',
+      [tenantId],
+    )
+  ).rows[0].bytes
+
+async function storedBytes({ tenantId }: TestTenant): Promise<number> {
+  let stored = 0
+  for await (const { path, size } of world.app.services.storage.list(`${tenantId}/`)) {
+    if (!path.startsWith(`${tenantId}/`)) break
+    stored += size
+  }
+  return stored
+}
+
+describe('the received bytes of unfinished uploads', () => {
+  test('limit what the tenant may send, and appear in no statistic', async () => {
+    const { tenant, tus } = await tenantWith(4)
+    const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
+    expect((await tus.patch(first, 0, bytes(3 * megabyte))).status).toBe(204)
+    const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
+    const answer = await tus.patch(second, 0, bytes(2 * megabyte))
+    expect(refusal(answer)).toEqual([422, 'quota_exceeded'])
+    expect(answer.body.message).toContain('The tenant has 1048576 bytes left of its quota of 4 MB')
+    expect(answer.body.error.details).toEqual({
+      quota_mb: 4,
+      used_bytes: 0,
+      unfinished_bytes: 3 * megabyte,
+      remaining_bytes: megabyte,
+      size_bytes: 2 * megabyte,
+    })
+    expect([(await tus.head(second)).status, await tus.offset(second)]).toEqual([200, 0])
+    expect((await tus.patch(second, 0, bytes(megabyte))).status).toBe(204)
+    expect(refusal(await tus.patch(first, 3 * megabyte, bytes(1)))).toEqual([422, 'quota_exceeded'])
+
+    const { body } = await tenant.admin.get('/stats')
+    expect([body.data.storage.total_bytes, body.data.storage_quota.used_bytes]).toEqual([0, 0])
+    expect((await tenant.admin.get('/tenant')).body.data.storage_used_bytes).toBe(0)
+    expect((await tenant.admin.get('/contexts/raw')).body.data.storage_used_bytes).toBe(0)
+    expect((await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items).toBe(0)
+    // Nothing is reserved: a file by one request is accepted.
+    expect((await tenant.admin.upload('raw', 'c.bin', bytes(megabyte))).status).toBe(201)
+    expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
+  })
+
+  test('limit what a context may receive, whatever the tenant has left', async () => {
+    const { tenant, tus } = await tenantWith(100, { storage_quota_mb: 2 })
+    await tenant.context('other', { allowed_extensions: ['bin'], scan_for_viruses: false, reject_blank_files: false })
+    const first = await tus.begin('raw', 'a.bin', 2 * megabyte)
+    expect((await tus.patch(first, 0, bytes(1.5 * megabyte))).status).toBe(204)
+    const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
+    const answer = await tus.patch(second, 0, bytes(megabyte))
+    expect(refusal(answer)).toEqual([422, 'quota_exceeded'])
+    expect(answer.body.message).toContain("Context 'raw' has 524288 bytes left of its quota of 2 MB")
+    const elsewhere = await tus.begin('other', 'c.bin', 2 * megabyte)
+    expect((await tus.patch(elsewhere, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
+  })
+
+  test('of the tenant are not shown to a key that is restricted to contexts', async () => {
+    const { tenant, tus } = await tenantWith(4)
+    const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
+    await tus.patch(first, 0, bytes(3 * megabyte))
+    const restricted = new Tus(await tenant.key(['upload'], { contexts: ['raw'] }))
+    const answer = await restricted.patch(await restricted.begin('raw', 'b.bin', 2 * megabyte), 0, bytes(2 * megabyte))
+    expect([answer.status, answer.body.error.details]).toEqual([422, { size_bytes: 2 * megabyte }])
+    expect(answer.body.message).not.toContain(String(megabyte))
+  })
+
+  test('limit a creation with bytes, a body without a length, and one whose length is deferred', async () => {
+    const { tus } = await tenantWith(4)
+    const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
+    await tus.patch(first, 0, bytes(3.5 * megabyte))
+    expect(refusal(await tus.create('raw', 'b.bin', 2 * megabyte, {}, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
+    const deferred = await tus.begin('raw', 'c.bin', null)
+    expect(refusal(await tus.patch(deferred, 0, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
+    const chunked = await tus.caller.raw(deferred, {
+      method: 'PATCH',
+      headers: { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
+      body: new Blob([bytes(megabyte)]).stream(),
+      duplex: 'half',
+    } as RequestInit)
+    expect(refusal(chunked)).toEqual([422, 'quota_exceeded'])
+    expect(await tus.offset(deferred)).toBe(0)
+  })
+
+  const ends: [string, (of: { tenant: TestTenant; tus: Tus; path: string }) => Promise<void>][] = [
+    ['its termination', async ({ tus, path }) => expect((await tus.delete(path)).status).toBe(204)],
+    [
+      'its expiry',
+      async ({ tenant }) => {
+        await world.database.pool.query(
+          `UPDATE resumable_uploads SET expires_at = now() WHERE tenant_id = $1 AND offset_bytes > 0`,
+          [tenant.tenantId],
+        )
+      },
+    ],
+    [
+      'its rejection',
+      async ({ tenant, tus, path }) => {
+        await tenant.admin.patch('/contexts/raw', { reject_blank_files: true })
+        expect(refusal(await tus.patch(path, 3 * megabyte, Buffer.alloc(megabyte)))).toEqual([422, 'blank_file'])
+      },
+    ],
+    [
+      'the deletion of its finished file',
+      async ({ tenant, tus, path }) => {
+        const last = await tus.patch(path, 3 * megabyte, Buffer.alloc(megabyte))
+        expect((await tenant.admin.delete(`/files/${last.headers.get('assay-file-id')}`)).status).toBe(200)
+      },
+    ],
+  ]
+  test.each(ends)('of an upload stop counting with %s', async (_what, end) => {
+    const { tenant, tus } = await tenantWith(4)
+    const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
+    const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
+    await tus.patch(path, 0, Buffer.alloc(3 * megabyte))
+    expect(refusal(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
+    await end({ tenant, tus, path })
+    expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
+  })
+
+  test('that a dead process reserved stop counting with the next request of the upload', async () => {
+    const { tenant, tus } = await tenantWith(4)
+    const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
+    const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
+    await world.database.pool.query('UPDATE resumable_uploads SET incoming_bytes = $2 WHERE tenant_id = $1 AND upload_id = $3', [
+      tenant.tenantId,
+      3 * megabyte,
+      path.split('/').at(-1),
+    ])
+    expect(refusal(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(await tus.offset(path)).toBe(0)
+    expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
+  })
+})
+
+test('64 parallel uploads together stay within the quota, on two replicas', async () => {
+  const { tenant, tus } = await tenantWith(20)
+  const replica = await World.open({ MAX_UPLOAD_MB: '64' }, world)
+  try {
+    const other = new Tus(replica.as(tenant.admin.credential))
+    const paths = await Promise.all(Array.from({ length: 64 }, () => tus.begin('raw', 'a.bin', 2 * megabyte)))
+    const part = bytes(900_000)
+    const answers = await Promise.all(paths.map((path, n) => (n % 2 ? tus : other).patch(path, 0, part)))
+    const statuses = answers.map(({ status }) => status)
+    expect([...new Set(statuses)].sort()).toEqual([204, 422])
+    // All the room is used, and not more.
+    expect(statuses.filter((status) => status === 204).length).toBe(Math.floor((20 * megabyte) / part.length))
+    expect(await unfinished(tenant)).toBeLessThanOrEqual(20 * megabyte)
+    expect(await storedBytes(tenant)).toBeLessThanOrEqual(20 * megabyte)
+    for (const path of paths) await tus.delete(path)
+    await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+    expect(await storedBytes(tenant)).toBe(0)
+    expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
+  } finally {
+    await replica.close()
+  }
+})

@@ -1,0 +1,56 @@
+import { describe, expect, test } from '@jest/globals'
+import { countPartsToMerge, largePartBytes, maxSmallParts } from '../../src/uploads/merge-parts.js'
+
+/** Adds bytes by requests of these sizes. Returns the parts, the most small parts at any time, and the bytes that were written. */
+function receive(requests: Iterable<number>) {
+  const parts: number[] = []
+  let [received, written, mostSmall] = [0, 0, 0]
+  let count = 0
+  for (const added of requests) {
+    const small = parts.slice(parts.findLastIndex((size) => size >= largePartBytes) + 1)
+    const merged = countPartsToMerge(small, added)
+    const size = parts.splice(parts.length - merged).reduce((sum, each) => sum + each, added)
+    parts.push(size)
+    count++
+    received += added
+    written += size
+    mostSmall = Math.max(mostSmall, parts.filter((each) => each < largePartBytes).length)
+  }
+  return { parts, received, written, mostSmall, count }
+}
+
+const repeat = (sizes: number[], times: number) => Array.from({ length: times }, () => sizes).flat()
+function* random(seed: number, requests: number): Generator<number> {
+  for (let state = seed, n = 0; n < requests; n++) {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    yield 1 + (state % 2 ** (1 + ((state >> 8) % 21)))
+  }
+}
+
+describe('parts of an upload', () => {
+  test.each([
+    ['single bytes', repeat([1], 100_000)],
+    ['pages', repeat([4_096], 5_000)],
+    ['just below a page', repeat([4_095], 5_000)],
+    ['alternating tiny and medium', repeat([1, 70_000], 2_000)],
+    ['many tiny before a medium', repeat([...repeat([4_096], 15), 65_536], 500)],
+    ['alternating tiny and large', repeat([1, 2_000_000], 500)],
+    ['random', [...random(7, 5_000)]],
+    ['random again', [...random(20_261_124, 5_000)]],
+  ] as [string, number[]][])(
+    'of %s requests stay few, and their bytes are written a bounded number of times',
+    (_what, requests) => {
+      const { parts, received, written, mostSmall, count } = receive(requests)
+      expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
+      expect(mostSmall).toBeLessThanOrEqual(maxSmallParts)
+      expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
+      // Once per size class, and a block for each request.
+      expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
+    },
+  )
+
+  test('of large requests are written once', () => {
+    const { parts, received, written } = receive(repeat([8 * largePartBytes], 20))
+    expect([parts.length, written]).toEqual([20, received])
+  })
+})
