@@ -213,7 +213,7 @@ function exportsOf(
 }
 
 function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): EdgeParts['resumable'] {
-  const { config, services, uploads, uploadStorage, spool, logger } = parts
+  const { config, services, uploads, uploadStorage, spool, scanner, logger } = parts
   const maxUploadBytes = config.maxUploadMb * megabyte
   return {
     describe: describeProtocol(maxUploadBytes),
@@ -225,6 +225,10 @@ function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): E
       storage: { put: uploadStorage.put, open: services.storage.open.bind(services.storage) },
       paths: services.paths,
       spool,
+      proveScanner: async (actor, contextKey) => {
+        const context = await services.contexts.find(actor, contextKey)
+        if (context?.scanForViruses) await scanner.prove()
+      },
       callOf: (request) => callOf(callers, request),
       onFault: (error) => logger.error({ err: error }, 'A resumable upload failed for a reason of ours.'),
     }),

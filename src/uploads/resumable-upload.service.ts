@@ -13,6 +13,8 @@ export const lifeMs = 24 * 3_600_000
 // Parts outlive their upload, so that a validation that began in time can read them.
 const partLifeMs = 3_600_000
 const leaseSeconds = 5
+const firstRetrySeconds = 5
+const maxRetrySeconds = 300
 const sweptAtOnce = 500
 
 /** Unfinished ones. A credential may have half of the tenant's. */
@@ -35,6 +37,11 @@ export interface ResumableUpload {
   mostBytes: number
   offsetBytes: number
   outcome: Outcome | null
+  /** Why the last attempt to validate the complete upload failed without a verdict. */
+  decisionError: Pick<PublicError, 'code' | 'message' | 'details'> | null
+  decisionAttempts: number
+  /** Time until the next attempt; 0 or null if it can begin now. */
+  retryInSeconds: number | null
   createdAt: Date
   expiresAt: Date
 }
@@ -52,7 +59,8 @@ type NewUpload = Pick<
 
 const columns = `tenant_id AS "tenantId", upload_id AS "uploadId", context_key AS "contextKey", filename, metadata, upload_metadata AS "uploadMetadata",
   idempotency_key AS "idempotencyKey", size_bytes AS "sizeBytes", most_bytes AS "mostBytes", offset_bytes AS "offsetBytes", outcome,
-  created_at AS "createdAt", expires_at AS "expiresAt"`
+  decision_error AS "decisionError", decision_attempts AS "decisionAttempts",
+  ceil(greatest(0, extract(epoch FROM decision_retry_at - now())))::int AS "retryInSeconds", created_at AS "createdAt", expires_at AS "expiresAt"`
 const owned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
 
 /**
@@ -217,6 +225,20 @@ export class ResumableUploadService {
       [tenantId, part.path],
     )
     return rows[0]!.leased ? 'overtaken' : 'swept'
+  }
+
+  /** Remembers that the complete upload could not be validated. `isRead`: the attempt has read its bytes, so the next one waits longer. */
+  async postpone(
+    { tenantId, uploadId, decisionAttempts }: ResumableUpload,
+    { code, message, details }: PublicError,
+    { isRead }: { isRead: boolean },
+  ): Promise<void> {
+    const seconds = isRead ? Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** decisionAttempts) : firstRetrySeconds
+    await this.#db.query(
+      `UPDATE resumable_uploads SET decision_error = $3, decision_attempts = $4, decision_retry_at = now() + make_interval(secs => $5)
+       WHERE tenant_id = $1 AND upload_id = $2 AND decided_at IS NULL`,
+      [tenantId, uploadId, JSON.stringify({ code, message, details }), decisionAttempts + (isRead ? 1 : 0), seconds],
+    )
   }
 
   /** Its answer, kept as long as an upload may take; its parts are garbage. The first answer stays. */

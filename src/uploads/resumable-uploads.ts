@@ -22,7 +22,7 @@ import {
   tusVersion,
 } from './tus-request.js'
 import { UploadLock } from './upload-lock.js'
-import { Decided, type StoreParts, UploadStore, unknownUpload } from './upload-store.js'
+import { assertNotPostponed, Decided, type StoreParts, UploadStore, unknownUpload } from './upload-store.js'
 
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
@@ -104,6 +104,15 @@ async function answer(parts: Parts, turn: Turn): Promise<void> {
       judgePatch(request)
       return speak(parts, turn)
     })
+  if (method === 'HEAD')
+    return admission.withBody(call, step, async () => {
+      refuseVersion(request.headers)
+      const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
+      // Reads nothing but the row: clients repeat this request for as long as the file cannot be validated.
+      if (upload.outcome) throw new Decided(upload, upload.outcome)
+      assertNotPostponed(upload)
+      return speak(parts, turn)
+    })
   if (method === 'GET')
     return admission.withBody(call, step, async () => show(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
   return admission.withBody(call, step, async () => {
@@ -165,7 +174,7 @@ async function translated({ rows }: Parts, request: IncomingMessage, call: Call,
   if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
   const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)
   if (status === 413) return beyondLength((sizeBytes ?? 0) - offsetBytes)
-  return conflict(`The upload has ${offsetBytes} bytes; send what comes after them.`, {
+  return conflict(`The upload has ${offsetBytes} bytes. Send the bytes that follow them.`, {
     upload_offset: offsetBytes,
     resumable: true,
   })

@@ -9,6 +9,7 @@ import { AssayError, httpStatus, notFound } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { File } from '../files/file.type.js'
 import type { UploadService } from '../files/upload.service.js'
+import { publicError } from '../public-error.js'
 import { readParts } from './part-reader.js'
 import { PartWriter, type PartWriterParts } from './part-writer.js'
 import { beyondLength, receiveParts, TooLong } from './receive-parts.js'
@@ -19,6 +20,8 @@ import { hasRoom, NoRoom, overQuotaWhileUnfinished } from './upload-quota.js'
 
 export interface StoreParts extends PartWriterParts {
   uploads: UploadService
+  /** Throws `scannerUnavailable` if the context has its files scanned and the scanner does not work. */
+  proveScanner(actor: Actor, contextKey: string): Promise<void>
 }
 
 /** What became of an upload, for a request that would have it go on. */
@@ -86,7 +89,7 @@ export class UploadStore extends DataStore {
     if (!known) {
       if (row.outcome) throw new Decided(row, row.outcome)
       // The process that received the last byte died, or it could not validate the file.
-      if (row.offsetBytes === row.sizeBytes) throw new Decided(row, await this.#decide(row))
+      if (row.offsetBytes === row.sizeBytes) throw new Decided(row, await this.#retryDecision(row))
     }
     return new Upload({
       id,
@@ -164,13 +167,33 @@ export class UploadStore extends DataStore {
     return overQuotaWhileUnfinished(this.#actor, context, error)
   }
 
+  /** Validates a complete upload again after an attempt without a verdict. Reads its bytes only if the attempt can succeed. */
+  async #retryDecision(upload: ResumableUpload): Promise<Outcome> {
+    assertNotPostponed(upload)
+    if (upload.decisionError?.code === 'scanner_unavailable')
+      await this.#parts
+        .proveScanner(this.#actor, upload.contextKey)
+        .catch((error) => this.#postpone(upload, error, { isRead: false }))
+    return this.#decide(upload)
+  }
+
   /** Validates the stored bytes with the engine that validates every upload. */
   async #decide(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.parts(upload)
     return this.#judge(upload, (limit, follow) =>
       spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes, follow }),
-    )
+    ).catch((error) => {
+      if (error instanceof Decided) throw error
+      return this.#postpone(upload, error, { isRead: true })
+    })
+  }
+
+  async #postpone(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
+    const response = publicError(error)
+    // If this fails, the next request retries at once.
+    if (httpStatus[response.code] >= 500) await this.#parts.rows.postpone(upload, response, options).catch(() => {})
+    throw error
   }
 
   /** Larger than its context allows: what an upload by one request is answered that is cut off there. */
@@ -207,6 +230,13 @@ export class UploadStore extends DataStore {
     if ('error' in outcome) throw new Decided(upload, outcome)
     return outcome
   }
+}
+
+/** Throws the error of the last attempt to validate the upload if it is too early for the next one. */
+export function assertNotPostponed({ decisionError, retryInSeconds }: ResumableUpload): void {
+  if (!decisionError || !retryInSeconds) return
+  const { code, message, details } = decisionError
+  throw new AssayError(code, message, { details, retryAfter: retryInSeconds })
 }
 
 const shownFile = ({ fileId, originalFilename, contentType, sizeBytes, contextKey }: File) => ({

@@ -3953,6 +3953,9 @@ export const ResumableUploadScalarFieldEnum = {
   lockWanted: 'lockWanted',
   outcome: 'outcome',
   decidedAt: 'decidedAt',
+  decisionError: 'decisionError',
+  decisionAttempts: 'decisionAttempts',
+  decisionRetryAt: 'decisionRetryAt',
   createdAt: 'createdAt',
   expiresAt: 'expiresAt'
 } as const

@@ -607,6 +607,9 @@ export const ResumableUploadScalarFieldEnum = {
   lockWanted: 'lockWanted',
   outcome: 'outcome',
   decidedAt: 'decidedAt',
+  decisionError: 'decisionError',
+  decisionAttempts: 'decisionAttempts',
+  decisionRetryAt: 'decisionRetryAt',
   createdAt: 'createdAt',
   expiresAt: 'expiresAt'
 } as const

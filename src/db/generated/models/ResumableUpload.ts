@@ -31,6 +31,7 @@ export type ResumableUploadAvgAggregateOutputType = {
   mostBytes: number | null
   offsetBytes: number | null
   incomingBytes: number | null
+  decisionAttempts: number | null
 }
 
 export type ResumableUploadSumAggregateOutputType = {
@@ -38,6 +39,7 @@ export type ResumableUploadSumAggregateOutputType = {
   mostBytes: bigint | null
   offsetBytes: bigint | null
   incomingBytes: bigint | null
+  decisionAttempts: number | null
 }
 
 export type ResumableUploadMinAggregateOutputType = {
@@ -56,6 +58,8 @@ export type ResumableUploadMinAggregateOutputType = {
   lockedUntil: Date | null
   lockWanted: boolean | null
   decidedAt: Date | null
+  decisionAttempts: number | null
+  decisionRetryAt: Date | null
   createdAt: Date | null
   expiresAt: Date | null
 }
@@ -76,6 +80,8 @@ export type ResumableUploadMaxAggregateOutputType = {
   lockedUntil: Date | null
   lockWanted: boolean | null
   decidedAt: Date | null
+  decisionAttempts: number | null
+  decisionRetryAt: Date | null
   createdAt: Date | null
   expiresAt: Date | null
 }
@@ -98,6 +104,9 @@ export type ResumableUploadCountAggregateOutputType = {
   lockWanted: number
   outcome: number
   decidedAt: number
+  decisionError: number
+  decisionAttempts: number
+  decisionRetryAt: number
   createdAt: number
   expiresAt: number
   _all: number
@@ -109,6 +118,7 @@ export type ResumableUploadAvgAggregateInputType = {
   mostBytes?: true
   offsetBytes?: true
   incomingBytes?: true
+  decisionAttempts?: true
 }
 
 export type ResumableUploadSumAggregateInputType = {
@@ -116,6 +126,7 @@ export type ResumableUploadSumAggregateInputType = {
   mostBytes?: true
   offsetBytes?: true
   incomingBytes?: true
+  decisionAttempts?: true
 }
 
 export type ResumableUploadMinAggregateInputType = {
@@ -134,6 +145,8 @@ export type ResumableUploadMinAggregateInputType = {
   lockedUntil?: true
   lockWanted?: true
   decidedAt?: true
+  decisionAttempts?: true
+  decisionRetryAt?: true
   createdAt?: true
   expiresAt?: true
 }
@@ -154,6 +167,8 @@ export type ResumableUploadMaxAggregateInputType = {
   lockedUntil?: true
   lockWanted?: true
   decidedAt?: true
+  decisionAttempts?: true
+  decisionRetryAt?: true
   createdAt?: true
   expiresAt?: true
 }
@@ -176,6 +191,9 @@ export type ResumableUploadCountAggregateInputType = {
   lockWanted?: true
   outcome?: true
   decidedAt?: true
+  decisionError?: true
+  decisionAttempts?: true
+  decisionRetryAt?: true
   createdAt?: true
   expiresAt?: true
   _all?: true
@@ -285,6 +303,9 @@ export type ResumableUploadGroupByOutputType = {
   lockWanted: boolean
   outcome: runtime.JsonValue | null
   decidedAt: Date | null
+  decisionError: runtime.JsonValue | null
+  decisionAttempts: number
+  decisionRetryAt: Date | null
   createdAt: Date
   expiresAt: Date
   _count: ResumableUploadCountAggregateOutputType | null
@@ -330,6 +351,9 @@ export type ResumableUploadWhereInput = {
   lockWanted?: Prisma.BoolFilter<"ResumableUpload"> | boolean
   outcome?: Prisma.JsonNullableFilter<"ResumableUpload">
   decidedAt?: Prisma.DateTimeNullableFilter<"ResumableUpload"> | Date | string | null
+  decisionError?: Prisma.JsonNullableFilter<"ResumableUpload">
+  decisionAttempts?: Prisma.IntFilter<"ResumableUpload"> | number
+  decisionRetryAt?: Prisma.DateTimeNullableFilter<"ResumableUpload"> | Date | string | null
   createdAt?: Prisma.DateTimeFilter<"ResumableUpload"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"ResumableUpload"> | Date | string
 }
@@ -352,6 +376,9 @@ export type ResumableUploadOrderByWithRelationInput = {
   lockWanted?: Prisma.SortOrder
   outcome?: Prisma.SortOrderInput | Prisma.SortOrder
   decidedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  decisionError?: Prisma.SortOrderInput | Prisma.SortOrder
+  decisionAttempts?: Prisma.SortOrder
+  decisionRetryAt?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -378,6 +405,9 @@ export type ResumableUploadWhereUniqueInput = Prisma.AtLeast<{
   lockWanted?: Prisma.BoolFilter<"ResumableUpload"> | boolean
   outcome?: Prisma.JsonNullableFilter<"ResumableUpload">
   decidedAt?: Prisma.DateTimeNullableFilter<"ResumableUpload"> | Date | string | null
+  decisionError?: Prisma.JsonNullableFilter<"ResumableUpload">
+  decisionAttempts?: Prisma.IntFilter<"ResumableUpload"> | number
+  decisionRetryAt?: Prisma.DateTimeNullableFilter<"ResumableUpload"> | Date | string | null
   createdAt?: Prisma.DateTimeFilter<"ResumableUpload"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"ResumableUpload"> | Date | string
 }, "tenantId_uploadId">
@@ -400,6 +430,9 @@ export type ResumableUploadOrderByWithAggregationInput = {
   lockWanted?: Prisma.SortOrder
   outcome?: Prisma.SortOrderInput | Prisma.SortOrder
   decidedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  decisionError?: Prisma.SortOrderInput | Prisma.SortOrder
+  decisionAttempts?: Prisma.SortOrder
+  decisionRetryAt?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
   _count?: Prisma.ResumableUploadCountOrderByAggregateInput
@@ -430,6 +463,9 @@ export type ResumableUploadScalarWhereWithAggregatesInput = {
   lockWanted?: Prisma.BoolWithAggregatesFilter<"ResumableUpload"> | boolean
   outcome?: Prisma.JsonNullableWithAggregatesFilter<"ResumableUpload">
   decidedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ResumableUpload"> | Date | string | null
+  decisionError?: Prisma.JsonNullableWithAggregatesFilter<"ResumableUpload">
+  decisionAttempts?: Prisma.IntWithAggregatesFilter<"ResumableUpload"> | number
+  decisionRetryAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ResumableUpload"> | Date | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"ResumableUpload"> | Date | string
   expiresAt?: Prisma.DateTimeWithAggregatesFilter<"ResumableUpload"> | Date | string
 }
@@ -452,6 +488,9 @@ export type ResumableUploadCreateInput = {
   lockWanted?: boolean
   outcome?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   decidedAt?: Date | string | null
+  decisionError?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  decisionAttempts?: number
+  decisionRetryAt?: Date | string | null
   createdAt: Date | string
   expiresAt: Date | string
 }
@@ -474,6 +513,9 @@ export type ResumableUploadUncheckedCreateInput = {
   lockWanted?: boolean
   outcome?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   decidedAt?: Date | string | null
+  decisionError?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  decisionAttempts?: number
+  decisionRetryAt?: Date | string | null
   createdAt: Date | string
   expiresAt: Date | string
 }
@@ -496,6 +538,9 @@ export type ResumableUploadUpdateInput = {
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   outcome?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   decidedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  decisionError?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  decisionAttempts?: Prisma.IntFieldUpdateOperationsInput | number
+  decisionRetryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -518,6 +563,9 @@ export type ResumableUploadUncheckedUpdateInput = {
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   outcome?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   decidedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  decisionError?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  decisionAttempts?: Prisma.IntFieldUpdateOperationsInput | number
+  decisionRetryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -540,6 +588,9 @@ export type ResumableUploadCreateManyInput = {
   lockWanted?: boolean
   outcome?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   decidedAt?: Date | string | null
+  decisionError?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  decisionAttempts?: number
+  decisionRetryAt?: Date | string | null
   createdAt: Date | string
   expiresAt: Date | string
 }
@@ -562,6 +613,9 @@ export type ResumableUploadUpdateManyMutationInput = {
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   outcome?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   decidedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  decisionError?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  decisionAttempts?: Prisma.IntFieldUpdateOperationsInput | number
+  decisionRetryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -584,6 +638,9 @@ export type ResumableUploadUncheckedUpdateManyInput = {
   lockWanted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   outcome?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   decidedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  decisionError?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  decisionAttempts?: Prisma.IntFieldUpdateOperationsInput | number
+  decisionRetryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -611,6 +668,9 @@ export type ResumableUploadCountOrderByAggregateInput = {
   lockWanted?: Prisma.SortOrder
   outcome?: Prisma.SortOrder
   decidedAt?: Prisma.SortOrder
+  decisionError?: Prisma.SortOrder
+  decisionAttempts?: Prisma.SortOrder
+  decisionRetryAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -620,6 +680,7 @@ export type ResumableUploadAvgOrderByAggregateInput = {
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
   incomingBytes?: Prisma.SortOrder
+  decisionAttempts?: Prisma.SortOrder
 }
 
 export type ResumableUploadMaxOrderByAggregateInput = {
@@ -638,6 +699,8 @@ export type ResumableUploadMaxOrderByAggregateInput = {
   lockedUntil?: Prisma.SortOrder
   lockWanted?: Prisma.SortOrder
   decidedAt?: Prisma.SortOrder
+  decisionAttempts?: Prisma.SortOrder
+  decisionRetryAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -658,6 +721,8 @@ export type ResumableUploadMinOrderByAggregateInput = {
   lockedUntil?: Prisma.SortOrder
   lockWanted?: Prisma.SortOrder
   decidedAt?: Prisma.SortOrder
+  decisionAttempts?: Prisma.SortOrder
+  decisionRetryAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -667,6 +732,7 @@ export type ResumableUploadSumOrderByAggregateInput = {
   mostBytes?: Prisma.SortOrder
   offsetBytes?: Prisma.SortOrder
   incomingBytes?: Prisma.SortOrder
+  decisionAttempts?: Prisma.SortOrder
 }
 
 
@@ -689,6 +755,9 @@ export type ResumableUploadSelect<ExtArgs extends runtime.Types.Extensions.Inter
   lockWanted?: boolean
   outcome?: boolean
   decidedAt?: boolean
+  decisionError?: boolean
+  decisionAttempts?: boolean
+  decisionRetryAt?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }, ExtArgs["result"]["resumableUpload"]>
@@ -711,6 +780,9 @@ export type ResumableUploadSelectCreateManyAndReturn<ExtArgs extends runtime.Typ
   lockWanted?: boolean
   outcome?: boolean
   decidedAt?: boolean
+  decisionError?: boolean
+  decisionAttempts?: boolean
+  decisionRetryAt?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }, ExtArgs["result"]["resumableUpload"]>
@@ -733,6 +805,9 @@ export type ResumableUploadSelectUpdateManyAndReturn<ExtArgs extends runtime.Typ
   lockWanted?: boolean
   outcome?: boolean
   decidedAt?: boolean
+  decisionError?: boolean
+  decisionAttempts?: boolean
+  decisionRetryAt?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }, ExtArgs["result"]["resumableUpload"]>
@@ -755,11 +830,14 @@ export type ResumableUploadSelectScalar = {
   lockWanted?: boolean
   outcome?: boolean
   decidedAt?: boolean
+  decisionError?: boolean
+  decisionAttempts?: boolean
+  decisionRetryAt?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }
 
-export type ResumableUploadOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "uploadId" | "actorId" | "contextKey" | "filename" | "metadata" | "uploadMetadata" | "idempotencyKey" | "sizeBytes" | "mostBytes" | "offsetBytes" | "incomingBytes" | "lockToken" | "lockedUntil" | "lockWanted" | "outcome" | "decidedAt" | "createdAt" | "expiresAt", ExtArgs["result"]["resumableUpload"]>
+export type ResumableUploadOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "uploadId" | "actorId" | "contextKey" | "filename" | "metadata" | "uploadMetadata" | "idempotencyKey" | "sizeBytes" | "mostBytes" | "offsetBytes" | "incomingBytes" | "lockToken" | "lockedUntil" | "lockWanted" | "outcome" | "decidedAt" | "decisionError" | "decisionAttempts" | "decisionRetryAt" | "createdAt" | "expiresAt", ExtArgs["result"]["resumableUpload"]>
 
 export type $ResumableUploadPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "ResumableUpload"
@@ -782,6 +860,9 @@ export type $ResumableUploadPayload<ExtArgs extends runtime.Types.Extensions.Int
     lockWanted: boolean
     outcome: runtime.JsonValue | null
     decidedAt: Date | null
+    decisionError: runtime.JsonValue | null
+    decisionAttempts: number
+    decisionRetryAt: Date | null
     createdAt: Date
     expiresAt: Date
   }, ExtArgs["result"]["resumableUpload"]>
@@ -1224,6 +1305,9 @@ export interface ResumableUploadFieldRefs {
   readonly lockWanted: Prisma.FieldRef<"ResumableUpload", 'Boolean'>
   readonly outcome: Prisma.FieldRef<"ResumableUpload", 'Json'>
   readonly decidedAt: Prisma.FieldRef<"ResumableUpload", 'DateTime'>
+  readonly decisionError: Prisma.FieldRef<"ResumableUpload", 'Json'>
+  readonly decisionAttempts: Prisma.FieldRef<"ResumableUpload", 'Int'>
+  readonly decisionRetryAt: Prisma.FieldRef<"ResumableUpload", 'DateTime'>
   readonly createdAt: Prisma.FieldRef<"ResumableUpload", 'DateTime'>
   readonly expiresAt: Prisma.FieldRef<"ResumableUpload", 'DateTime'>
 }
