@@ -123,6 +123,32 @@ function refuseMismatch({ hash, digest }: Checksum, cut: AssayError | undefined)
 const resumable = (error: AssayError): AssayError =>
   conflict(`${error.message} What came is kept: ask for the offset by HEAD, and go on from there.`, { resumable: true })
 
+/**
+ * Throws if the body of a request has more than `left` bytes, for a request that adds nothing to its upload. Reads a body without
+ * Content-Length up to the first byte too many.
+ */
+export async function rejectBytesBeyond(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+  if (Number(length ?? 0) > left) throw beyondLength(left)
+  if (encoding === undefined) return
+  let received = 0
+  let unwatch = () => {}
+  const stopped = new Promise<never>((_resolve, reject) => {
+    unwatch = watchBody(request, { idleMs }, reject)
+  })
+  const source = new PassThrough()
+  const count = async () => {
+    for await (const chunk of chunks(request.pipe(source))) if ((received += chunk.length) > left) throw beyondLength(left)
+  }
+  try {
+    await Promise.race([count(), stopped])
+  } finally {
+    unwatch()
+    request.unpipe(source)
+    source.destroy()
+  }
+}
+
 /** The error for bytes beyond the declared length. */
 export const beyondLength = (left: number) =>
   badUserInput([{ field: 'body', message: `must be at most the ${left} bytes that the upload has left` }])

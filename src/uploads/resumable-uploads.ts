@@ -3,7 +3,7 @@ import { Server } from '@tus/server'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Call } from '../admission/call.js'
 import { wantBody } from '../body/watch-body.js'
-import { badUserInput, conflict, httpStatus, methodNotAllowed, type PublicError } from '../errors.js'
+import { badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../errors.js'
 import { newId } from '../ids.js'
 import { publicError } from '../public-error.js'
 import { sendError, sendJson } from '../rest/envelope.js'
@@ -22,7 +22,7 @@ import {
   tusVersion,
 } from './tus-request.js'
 import { UploadLock } from './upload-lock.js'
-import { assertNotPostponed, Decided, type StoreParts, UploadStore, unknownUpload } from './upload-store.js'
+import { assertNotPostponed, Decided, type StoreParts, UploadStore, unknownUpload, wrongOffset } from './upload-store.js'
 
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
@@ -174,10 +174,7 @@ async function translated({ rows }: Parts, request: IncomingMessage, call: Call,
   if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
   const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)
   if (status === 413) return beyondLength((sizeBytes ?? 0) - offsetBytes)
-  return conflict(`The upload has ${offsetBytes} bytes. Send the bytes that follow them.`, {
-    upload_offset: offsetBytes,
-    resumable: true,
-  })
+  return wrongOffset(offsetBytes)
 }
 
 function fail({ onFault }: Parts, turn: Turn, error: unknown): void {

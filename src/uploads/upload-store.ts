@@ -5,16 +5,16 @@ import { ahead, type Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { IncomingFile } from '../body/incoming-file.js'
 import { committed } from '../db/lost-commit.js'
-import { AssayError, httpStatus, notFound } from '../errors.js'
+import { AssayError, conflict, httpStatus, notFound } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { File } from '../files/file.type.js'
 import type { UploadService } from '../files/upload.service.js'
 import { publicError } from '../public-error.js'
 import { readParts } from './part-reader.js'
 import { PartWriter, type PartWriterParts } from './part-writer.js'
-import { beyondLength, receiveParts, TooLong } from './receive-parts.js'
+import { beyondLength, receiveParts, rejectBytesBeyond, TooLong } from './receive-parts.js'
 import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
-import { type Creation, checksumOf, extensions } from './tus-request.js'
+import { type Creation, checksumOf, extensions, methodOf } from './tus-request.js'
 import type { UploadLock } from './upload-lock.js'
 import { hasRoom, NoRoom, overQuotaWhileUnfinished } from './upload-quota.js'
 
@@ -87,9 +87,12 @@ export class UploadStore extends DataStore {
     const row = known ?? (await this.#parts.rows.find(this.#actor, id))
     this.#upload = row
     if (!known) {
+      const isComplete = row.offsetBytes === row.sizeBytes
+      if (this.#isPatch && row.sizeBytes !== null && (isComplete || (row.outcome && 'file' in row.outcome)))
+        await this.#rejectBytesBeyond(row.sizeBytes)
       if (row.outcome) throw new Decided(row, row.outcome)
       // The process that received the last byte died, or it could not validate the file.
-      if (row.offsetBytes === row.sizeBytes) throw new Decided(row, await this.#retryDecision(row))
+      if (isComplete) throw new Decided(row, await this.#retryDecision(row))
     }
     return new Upload({
       id,
@@ -165,6 +168,17 @@ export class UploadStore extends DataStore {
       return undefined
     })
     return overQuotaWhileUnfinished(this.#actor, context, error)
+  }
+
+  get #isPatch(): boolean {
+    return methodOf(this.#request) === 'PATCH'
+  }
+
+  /** For a repeated PATCH of a complete upload: bytes up to its length may be sent again, because the response may have been lost. */
+  #rejectBytesBeyond(size: number): Promise<void> {
+    const left = size - Number(this.#request.headers['upload-offset'])
+    if (left < 0) throw wrongOffset(size)
+    return rejectBytesBeyond(this.#request, left, this.#call.admission.uploads.idleMs)
   }
 
   /** Validates a complete upload again after an attempt without a verdict. Reads its bytes only if the attempt can succeed. */
@@ -255,6 +269,9 @@ function refusalOf(error: unknown): Outcome {
   const { code, message, details } = error
   return { error: { code, message, details } }
 }
+
+export const wrongOffset = (offset: number) =>
+  conflict(`The upload has ${offset} bytes. Send the bytes that follow them.`, { upload_offset: offset, resumable: true })
 
 /** As another tenant's. */
 export const unknownUpload = (id: string) => notFound('upload', id)

@@ -172,6 +172,35 @@ test('of a body that is longer than what is left, nothing that is unsure is kept
   expect(await tus.offset(path)).toBe(0)
 })
 
+test('a PATCH with bytes beyond the length is rejected after completion too, and the last PATCH can be repeated', async () => {
+  const path = await tus.begin('raw', 'done.bin', 10)
+  const last = await tus.patch(path, 0, '0123456789')
+  const id = last.headers.get('assay-file-id')
+  expect(id).toMatch(/^file_/)
+  const chunked = async (offset: number, bytes: string) => {
+    const client = await uploads.connect()
+    await client.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'upload-offset': offset, 'Transfer-Encoding': 'chunked' })
+    await client.send(`${bytes.length.toString(16)}\r\n${bytes}\r\n0\r\n\r\n`)
+    return (await client.answer()).status
+  }
+  for (const [offset, bytes] of [
+    [10, 'x'],
+    [0, 'x'.repeat(11)],
+    [4, 'x'.repeat(1_000_000)],
+  ] as const) {
+    const answer = await tus.patch(path, offset, bytes)
+    expect([refusal(answer), answer.body.error.details.fields[0].field]).toEqual([[400, 'bad_user_input'], 'body'])
+    expect(await chunked(offset, bytes)).toBe(400)
+  }
+  expect(refusal(await tus.patch(path, 11, ''))).toEqual([409, 'conflict'])
+  for (const offset of [0, 4, 10]) {
+    const repeated = await tus.patch(path, offset, '0123456789'.slice(offset))
+    expect([repeated.status, repeated.headers.get('assay-file-id')]).toEqual([204, id])
+  }
+  expect(await chunked(4, '456789')).toBe(204)
+  expect(await fileId(path)).toBe(id)
+})
+
 test('before a credential is known to be good not a byte of a body is wanted', async () => {
   const path = await begun()
   for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
