@@ -95,7 +95,7 @@ async function timed(work, expected, refused) {
 
 const residentMb = (pid) => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
 
-function freePort() {
+export function freePort() {
   const server = createServer()
   return new Promise((resolve) =>
     server.listen(0, '127.0.0.1', () => {
