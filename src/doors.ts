@@ -42,7 +42,7 @@ interface DoorParts extends AppParts {
   services: Services
   uploads: UploadService
   /** Where their bytes go, with what fails noted. */
-  uploadStorage: Pick<BlobStorage, 'put'>
+  uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
   metrics: Metrics
   spool: Spool
   slots: UploadSlots
@@ -222,7 +222,7 @@ function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): E
       prefix: new URL(config.publicUrl).pathname.replace(/\/$/, ''),
       rows: services.resumableUploads,
       uploads,
-      storage: { put: uploadStorage.put, open: services.storage.open.bind(services.storage) },
+      storage: { ...uploadStorage, open: services.storage.open.bind(services.storage) },
       paths: services.paths,
       spool,
       proveScanner: async (actor, contextKey) => {

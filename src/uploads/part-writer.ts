@@ -1,6 +1,6 @@
 import type { Content } from '../body/content.js'
 import type { Spool } from '../body/spool.js'
-import { storageUnavailable } from '../errors.js'
+import { AssayError, storageUnavailable } from '../errors.js'
 import { faultPoint } from '../fault-points.js'
 import type { PathLeases } from '../ledger/path-leases.js'
 import type { BlobStorage } from '../storage/blob-storage.js'
@@ -12,7 +12,7 @@ import { NoRoom } from './upload-quota.js'
 
 export interface PartWriterParts {
   rows: ResumableUploadService
-  storage: Pick<BlobStorage, 'put' | 'open'>
+  storage: Pick<BlobStorage, 'put' | 'open' | 'remove'>
   paths: PathLeases
   spool: Spool
 }
@@ -56,7 +56,11 @@ export class PartWriter {
       const path = await paths.take(upload.tenantId, place)
       await storage.put(path, content, { contentType: 'application/octet-stream' })
       faultPoint('part.stored')
-      const result = await rows.addPart(upload, { start, size: content.size, path }, this.#token)
+      const result = await rows.addPart(upload, { start, size: content.size, path }, this.#token).catch(async (error) => {
+        // The statement has not run. Otherwise a tenant could store bytes without quota, by overloading its share of the database.
+        if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
+        throw error
+      })
       if (result === 'added') return
       if (result === 'overtaken') throw interruption()
       // The sweep has taken the leased paths early, for example because a clock was set.

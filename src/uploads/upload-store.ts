@@ -10,6 +10,7 @@ import { faultPoint } from '../fault-points.js'
 import type { File } from '../files/file.type.js'
 import type { UploadService } from '../files/upload.service.js'
 import { publicError } from '../public-error.js'
+import { largePartBytes } from './merge-parts.js'
 import { readParts } from './part-reader.js'
 import { PartWriter, type PartWriterParts } from './part-writer.js'
 import { beyondLength, receiveParts, rejectBytesBeyond, TooLong } from './receive-parts.js'
@@ -145,12 +146,11 @@ export class UploadStore extends DataStore {
     await committed(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
   }
 
-  /** Before a byte of the body is read. The quotas are checked again for each part. */
+  /** Before a large body is read. The quotas are checked again for each part. */
   async #requireRoom(upload: ResumableUpload): Promise<void> {
-    const { 'content-length': length, 'transfer-encoding': encoding } = this.#request.headers
-    const least = encoding === undefined ? Number(length ?? 0) : 1
-    if (least === 0) return
-    const added = Math.min(least, upload.mostBytes - upload.offsetBytes)
+    const length = Number(this.#request.headers['content-length'] ?? 0)
+    if (length < largePartBytes) return
+    const added = Math.min(length, upload.mostBytes - upload.offsetBytes)
     const room = await this.#parts.rows.room(upload)
     if (!hasRoom(room, added)) throw new NoRoom(room, added)
   }
