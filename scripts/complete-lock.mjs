@@ -4,6 +4,7 @@
 // npm has no command for it.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { foldersAbove } from './package-tree.mjs'
 
 const path = fileURLToPath(new URL('../package-lock.json', import.meta.url))
 
@@ -17,13 +18,6 @@ export function missingOptional(packages) {
     }
   }
   return missing
-}
-
-/** Where Node looks for what the package at `where` wants: 'a/node_modules/b' looks below itself, below a, below the root. */
-function foldersAbove(where) {
-  const folders = ['']
-  for (let at = where; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) folders.push(`${at}/`)
-  return folders
 }
 
 /** '@swc/core-linux-arm64-musl' is for linux, arm64 and musl: every binding's package is named so. */

