@@ -1,6 +1,17 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,3 +47,34 @@ test.each([
   const npmPid = Number(/npm is (\d+)/.exec(said)![1])
   while (!gone(npmPid)) await new Promise(setImmediate)
 })
+
+test('a step runs only if its sources changed, and needs no network', async () => {
+  const folder = join(clone, 'build')
+  mkdirSync(folder)
+  for (const path of ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.client.json', 'scripts', 'prisma', 'src'])
+    cpSync(join(root, path), join(folder, path), { recursive: true, filter: (file) => !file.endsWith('/generated') })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  const unreachable = 'http://127.0.0.1:1'
+  const env = { PATH: process.env.PATH, npm_config_registry: unreachable, HTTP_PROXY: unreachable, HTTPS_PROXY: unreachable }
+  const prepare = () =>
+    new Promise<{ failed: boolean; steps: string[]; errors: string }>((resolve) => {
+      execFile(process.execPath, ['scripts/prepare.mjs'], { cwd: folder, env }, (error, stdout, errors) =>
+        resolve({ failed: error !== null, steps: stdout.split('\n').filter(Boolean), errors }),
+      )
+    })
+  const generated = ['src/db/generated/client.ts', 'src/client/generated/openapi.ts'].map((name) => join(folder, name))
+  const times = () => generated.map((name) => statSync(name).mtimeMs)
+  const generating = 'Generating the Prisma client from prisma/schema.prisma…'
+  const compiling = 'Compiling src/ into dist/…'
+
+  expect(await prepare()).toMatchObject({ failed: false, steps: [generating, compiling] })
+  const first = times()
+  expect(await prepare()).toEqual({ failed: false, steps: [], errors: '' })
+  appendFileSync(join(folder, 'src/main.ts'), '// A change.\n')
+  expect(await prepare()).toMatchObject({ failed: false, steps: [compiling] })
+  expect(times()).toEqual(first)
+  appendFileSync(join(folder, 'prisma/schema.prisma'), 'model Broken {\n')
+  const broken = await prepare()
+  expect(broken).toMatchObject({ failed: true, steps: [generating] })
+  expect(broken.errors).toMatch(/Error validating[^]*prisma generate failed/)
+}, 600_000)
