@@ -57,6 +57,14 @@ test('the defaults in the configuration table that are numbers are the real ones
   )
 })
 
+test('the Node.js versions in the documentation are the minimum of package.json and the version of the image', () => {
+  const [, minimum] = /^>=(\d+\.\d+)$/.exec(JSON.parse(read('package.json')).engines.node)!
+  const [, image] = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(read('Dockerfile'))!
+  expect(read('README.md')).toContain(`Node.js\n${minimum}, 22 or ${image} (`)
+  expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${minimum} or later \\| complete suite \\|`, 'm'))
+  expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${image} \\| fresh start, tour and API tests \\|`, 'm'))
+})
+
 test('it opens with the two commands, and names only npm scripts that exist', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   expect(read('README.md').slice(0, 400)).toMatch(/^# Assay\n\n```sh\nnpm start .*\nnpm test /)
