@@ -7,8 +7,6 @@ import type { Logger } from 'pino'
 import { UploadSlots } from './admission/upload-admission.js'
 import { Spool } from './body/spool.js'
 import { bootstrap, type FirstRun } from './bootstrap.js'
-import type { Config } from './config/config.js'
-import type { Database } from './db/client.js'
 import { openDoors } from './doors.js'
 import { DownloadCuts } from './files/download-cuts.js'
 import { UploadService } from './files/upload.service.js'
@@ -20,14 +18,13 @@ import { OrphanedUploads } from './maintenance/orphaned-uploads.js'
 import { storageFindings } from './maintenance/storage-findings.js'
 import { Metrics, measuredScanner, measuredStorage } from './metrics.js'
 import { alone, shareOf } from './processes/place.js'
-import type { Siblings } from './processes/siblings.js'
 import { QuarantineMoves } from './quarantine/quarantine-moves.js'
 import { RescanQueue } from './rescan/rescan-queue.js'
 import { Rescanner } from './rescan/rescanner.js'
 import { StoredContents } from './rescan/stored-contents.js'
 import { findLocalClamd, openScanner } from './scanner/index.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
-import { openServices, type Services } from './services.js'
+import { type AppParts, openServices, type Services } from './services.js'
 import type { BlobStorage } from './storage/blob-storage.js'
 import { openTracing } from './tracing/tracing.js'
 import { megabyte } from './units.js'
@@ -35,17 +32,6 @@ import { createValidator } from './validation/validator.js'
 import { memoryLimit } from './workers/memory-limit.js'
 import { openSandbox, type Sandbox } from './workers/sandbox.js'
 import { WorkerPool } from './workers/worker-pool.js'
-
-export interface AppParts {
-  config: Config
-  database: Database
-  databaseUrl: string
-  /** Of the embedded database: then uploads are refused, for deletes to go on. */
-  isDiskFull?: () => boolean
-  logger: Logger
-  /** Where several processes serve behind the port: what there is a total of is shared with them. */
-  siblings?: Siblings
-}
 
 /** The whole service, ready to listen. */
 export interface App {

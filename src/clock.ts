@@ -1,4 +1,4 @@
-import type { Queries } from './db/client.js'
+import type { Queries } from './db/queries.js'
 
 /** Database time less the process's own steady count; unknown until the database was asked. */
 let offset: number | undefined

@@ -3,9 +3,9 @@ import { type RateState, rateLimitHeaders } from '../auth/rate-limits.js'
 import { AssayError, forbidden, httpStatus, outcomeUnknown, type PublicError } from '../errors.js'
 import type { Entry } from '../ledger/entry.js'
 import { publicError } from '../public-error.js'
-import type { Attempt } from './attempt.js'
-import { type Endpoint, operationOf } from './attempt.js'
-import { ahead, type Call } from './call.js'
+import type { Attempt } from './call.js'
+import { type AdmissionControl, ahead, type Call } from './call.js'
+import { type Endpoint, operationOf } from './endpoint.js'
 import type { JsonAdmission } from './json-admission.js'
 import { ConcurrentCosts } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
@@ -30,7 +30,7 @@ export interface AdmissionParts {
  * Who may call what, how often, and what the log keeps of a call that was refused (contract §2 and §5). Both doors and the exports
  * ask here, and nothing else does: `run` for an endpoint that is reached, `withBody` around a body that comes before it.
  */
-export class Admission {
+export class Admission implements AdmissionControl {
   readonly uploads: UploadAdmission
   readonly json: JsonAdmission
   readonly #parts: AdmissionParts

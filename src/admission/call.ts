@@ -1,9 +1,10 @@
 import type { Actor, Origin } from '../auth/actor.js'
-import { type AssayError, type FieldFault, unauthenticated } from '../errors.js'
-import type { Operation } from '../ledger/entry.js'
-import type { Admission } from './admission.js'
-import { Attempt } from './attempt.js'
+import { type AssayError, type FieldFault, type PublicError, unauthenticated } from '../errors.js'
+import { type CallRow, type Entry, failed, type Operation } from '../ledger/entry.js'
+import type { Endpoint } from './endpoint.js'
+import type { JsonAdmission } from './json-admission.js'
 import { RequestCost } from './request-cost.js'
+import type { UploadAdmission } from './upload-admission.js'
 
 /** The place of a call whose root field is not known yet. */
 export const ahead = Symbol('ahead')
@@ -14,9 +15,25 @@ export interface Refusal {
   known?: { tenantId: string; apiKeyId: string; name: string }
 }
 
+/** Decides which calls may run, and records them. `Admission` implements it. */
+export interface AdmissionControl {
+  readonly uploads: UploadAdmission
+  readonly json: JsonAdmission
+  run<T>(call: Call, key: string, endpoint: Endpoint, work: (attempt: Attempt) => Promise<T>): Promise<T>
+  withBody<T>(call: Call, endpoint: Endpoint, work: (actor: Actor) => Promise<T>): Promise<T>
+  withUpload<T>(
+    call: Call,
+    endpoint: Endpoint,
+    headers: { 'content-length'?: string | undefined },
+    work: (actor: Actor) => Promise<T>,
+  ): Promise<T>
+  succeeded(attempt: Attempt): Promise<void>
+  failed(attempt: Attempt, endpoint: Endpoint, error: unknown, told?: PublicError): Promise<void>
+}
+
 interface CallFacts {
   id: string
-  admission: Admission
+  admission: AdmissionControl
   origin: Origin
   isHead?: boolean
   actor?: Actor | undefined
@@ -29,7 +46,7 @@ interface CallFacts {
 export class Call {
   /** `req_…`, sent back as X-Request-Id. */
   readonly id: string
-  readonly admission: Admission
+  readonly admission: AdmissionControl
   readonly origin: Origin
   /** The request's method is HEAD: the client receives the status and the headers only. */
   readonly isHead: boolean
@@ -96,5 +113,90 @@ export class Call {
   once<T>(owner: unknown, make: () => T): T {
     if (!this.memo.has(owner)) this.memo.set(owner, make())
     return this.memo.get(owner) as T
+  }
+}
+
+/** One use of one endpoint: who performs it, and the call log row that it will leave. */
+export class Attempt {
+  readonly call: Call
+  readonly operation: Operation | null
+  #fileId: string | null = null
+  #context: { contextId: string; contextKey: string } | null = null
+  #isCommitted = false
+  #settled = false
+
+  constructor(call: Call, operation: Operation | null) {
+    this.call = call
+    this.operation = operation
+  }
+
+  get actor(): Actor {
+    return this.call.requireActor()
+  }
+
+  involve(facts: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
+    if (facts.fileId) this.#fileId = facts.fileId
+    if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }
+  }
+
+  get contextId(): string | null {
+    return this.#context?.contextId ?? null
+  }
+
+  /** What the request changes is committed, although its call is not logged yet. */
+  markCommitted(): void {
+    this.#isCommitted = true
+  }
+
+  get isCommitted(): boolean {
+    return this.#isCommitted
+  }
+
+  get settled(): boolean {
+    return this.#settled
+  }
+
+  /** The row of a success, for a service that commits it together with what it did. From then on the row is in its hands. */
+  succeed(): Pick<Entry, 'call'> {
+    this.#settled = true
+    return { call: this.#row() }
+  }
+
+  /** The row of a failure, likewise. */
+  fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
+    this.#settled = true
+    const row = this.#row()
+    return { call: row && failed(row, error, validation) }
+  }
+
+  /** What was to be written was not, and the caller does not learn of it: its call is still to be logged. */
+  reopen(): void {
+    this.#settled = false
+  }
+
+  /** It is no call by itself, and is not logged. */
+  leaveOut(): void {
+    this.#settled = true
+  }
+
+  #row(): CallRow | undefined {
+    const { actor, refusal, origin } = this.call
+    const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : refusal?.known
+    if (!this.operation || !key) return undefined
+    return {
+      tenantId: key.tenantId,
+      apiKeyId: key.apiKeyId,
+      apiKeyName: key.name,
+      operation: this.operation,
+      status: 'success',
+      fileId: this.#fileId,
+      contextId: this.contextId,
+      contextKey: this.#context?.contextKey ?? null,
+      errorCode: null,
+      errorMessage: null,
+      validation: null,
+      ipAddress: origin.ip,
+      userAgent: origin.userAgent,
+    }
   }
 }

@@ -1,8 +1,14 @@
+import type { Actor, Origin } from '../auth/actor.js'
 import { addressGroup } from '../auth/address-group.js'
-import type { JsonLimits } from '../body/json.js'
 import { rateLimited } from '../errors.js'
 import { megabyte } from '../units.js'
-import type { Call } from './call.js'
+
+/** Limits of one JSON body: bytes, time in all and time without a byte, in milliseconds. */
+export interface JsonLimits {
+  deadlineMs: number
+  idleMs: number
+  mostBytes: number
+}
 
 const known = { deadlineMs: 30_000, mostBytes: megabyte }
 // A document, and what it takes to sign in.
@@ -19,7 +25,7 @@ export class JsonAdmission {
     this.#idleMs = idleMs
   }
 
-  async read<T>(call: Call, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
+  async read<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
     if (call.actor) return read({ ...known, idleMs: this.#idleMs })
     const address = addressGroup(call.origin.ip)
     const own = this.#byAddress.get(address) ?? 0

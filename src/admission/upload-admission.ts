@@ -1,7 +1,7 @@
 import type { Actor } from '../auth/actor.js'
 import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../errors.js'
 import { megabyte } from '../units.js'
-import type { Endpoint } from './attempt.js'
+import type { Endpoint } from './endpoint.js'
 
 // What the other parts of a multipart body may take: only beyond it is a Content-Length certain to be too much.
 const multipartSlack = 128 * 1024

@@ -1,7 +1,8 @@
 import type { Actor } from '../auth/actor.js'
 import { currentTime } from '../clock.js'
 import { cursorOf, idAt } from '../cursors.js'
-import type { Database, Queries } from '../db/client.js'
+import type { Database } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { statementNames } from '../db/statement-names.js'
 import { notFound } from '../errors.js'
 import {

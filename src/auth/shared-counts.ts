@@ -1,9 +1,15 @@
 import type { Pool } from 'pg'
 import { now } from '../clock.js'
-import type { ProcessCounter } from './window-counter.js'
+
+/** A counter whose counts the replicas share. */
+export interface SharedCounter {
+  readonly name: string
+  readonly seconds: number
+  addOthers(key: string, window: number, others: number): void
+}
 
 interface Pending {
-  counter: ProcessCounter
+  counter: SharedCounter
   key: string
   window: number
   /** Counted here and not yet reported. */
@@ -44,7 +50,7 @@ export class SharedCounts {
     await this.#running
   }
 
-  added(counter: ProcessCounter, key: string, window: number, points: number): void {
+  added(counter: SharedCounter, key: string, window: number, points: number): void {
     const id = `${counter.name}:${key}`
     let entry = this.#entries.get(id)
     if (!entry || entry.window !== window) {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { JsonLimits } from '../admission/json-admission.js'
 import { AssayError, badUserInput } from '../errors.js'
 import { megabyte } from '../units.js'
 import { Batch } from './batch.js'
@@ -8,12 +9,6 @@ import { hasTooManyValues, mostJsonValues } from './json-size.js'
 import { watchBody } from './watch-body.js'
 
 const longBytes = 65_536
-
-export interface JsonLimits {
-  idleMs: number
-  deadlineMs: number
-  mostBytes: number
-}
 
 /** The members of a JSON body. Throws 415 and 400; nothing at all is an object without members. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 import { currentTime } from '../clock.js'
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { statementNames } from '../db/statement-names.js'
 import type { Window } from '../graphql/dates.js'
 import { firstIdAt } from '../ids.js'

@@ -4,7 +4,12 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkReceipt, readKeySet } from '../transparency/check-receipt.js'
-import type { CommandIo } from './validate-command.js'
+
+/** Standard output and standard error of the command, by line. */
+export interface CommandIo {
+  out: (line: string) => void
+  err: (line: string) => void
+}
 
 const usage = `npm run --silent verify -- RECEIPT.jws [FILE] --keys JWKS.json
 

@@ -1,12 +1,12 @@
 import { type EventsOptions, followEvents } from './follow-events.js'
-import type { components, operations } from './generated/openapi.js'
+import type { operations } from './generated/openapi.js'
 import { resumableFrom, uploadResumable } from './resumable.js'
+import type { Schemas } from './schemas.js'
 import { type OpenedSource, openSource, type UploadSource } from './source.js'
 import { type ClientOptions, type Request, Transport, withQuery } from './transport.js'
 import { formOf, type Progress } from './upload.js'
 
 /** The service's types, by their names in the OpenAPI document. */
-export type Schemas = components['schemas']
 
 type Query<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>
 type Page<Item> = { data: Item[]; pagination: Schemas['Pagination'] }

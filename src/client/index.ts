@@ -1,6 +1,7 @@
-export { AssayClient, createClient, type Schemas, type UploadOptions } from './client.js'
+export { AssayClient, createClient, type UploadOptions } from './client.js'
 export { AssayError, type ErrorCode, type ErrorDetails, isAssayError } from './errors.js'
 export type { EventsOptions } from './follow-events.js'
+export type { Schemas } from './schemas.js'
 export type { UploadSource } from './source.js'
 export type { ClientOptions } from './transport.js'
 export type { Progress } from './upload.js'

@@ -1,6 +1,6 @@
 import type { DetailedError, FileReader, HttpRequest, HttpStack } from 'tus-js-client'
-import type { Schemas } from './client.js'
 import { AssayError, errorOf } from './errors.js'
+import type { Schemas } from './schemas.js'
 import type { Transport } from './transport.js'
 import type { Progress } from './upload.js'
 

@@ -3,25 +3,12 @@ import pg from 'pg'
 import { Durability } from './durability.js'
 import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
+import type { PoolLogger, Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
 import { renewPlans } from './renew-plans.js'
 import { StatementClient } from './statement-client.js'
 import { statementNames } from './statement-names.js'
 import { TenantShares } from './tenant-shares.js'
-
-export interface PoolLogger {
-  warn(facts: object, message: string): void
-}
-
-export interface Queries {
-  query<T extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
-  /** Under a name: planned once on each connection. */
-  query<T extends pg.QueryResultRow>(statement: {
-    name: string
-    text: string
-    values: unknown[]
-  }): Promise<{ rows: T[]; rowCount: number | null }>
-}
 
 export interface Database {
   /** For reading, and for small writes that wait for no lock; one tenant's hold half of it at most. */

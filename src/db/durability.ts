@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { PoolLogger } from './client.js'
+import type { PoolLogger } from './queries.js'
 
 /**
  * Tells whether visible rows are already safe from a crash of the database, and waits until they are. A move is visible shortly before

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import type { PoolLogger, Queries } from './client.js'
 import { lsnOf, type Position, PrimaryPositions } from './primary-positions.js'
+import type { PoolLogger, Queries } from './queries.js'
 import { readings } from './reading.js'
 
 /** A replica that is a little behind is waited for, looking so often; together some 60 ms. */

@@ -1,4 +1,4 @@
-import type { Queries } from './client.js'
+import type { Queries } from './queries.js'
 import { readings } from './reading.js'
 
 interface Statement {

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
+import type { Endpoint } from '../admission/endpoint.js'
 import type { Actor } from '../auth/actor.js'
 import { validateArguments } from '../graphql/rules.js'
 import type { JournalEvent, JournalService } from '../journal/journal.service.js'

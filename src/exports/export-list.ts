@@ -1,6 +1,6 @@
 import { type DocumentNode, type FragmentDefinitionNode, type GraphQLSchema, Kind, type SelectionSetNode } from 'graphql'
-import type { Endpoint } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
+import type { Endpoint } from '../admission/endpoint.js'
 import type { FieldFault } from '../errors.js'
 import { validateArguments } from '../graphql/rules.js'
 import { loadOperations, type Operation } from '../rest/operations.js'

@@ -1,4 +1,4 @@
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { shown } from '../errors.js'
 import { snakeCase } from '../spelling.js'
 import { megabyte } from '../units.js'

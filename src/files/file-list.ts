@@ -1,4 +1,4 @@
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { ReadTogether } from '../db/read-together.js'
 import { unseen } from '../db/unseen.js'
 import { type Page, type PagePlace, pageOf } from '../graphql/page.js'

@@ -1,4 +1,4 @@
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { TenantBatches } from '../db/tenant-batches.js'
 import { unseen } from '../db/unseen.js'
 import { type Reading, recordingFound } from '../ledger/append.js'

@@ -1,4 +1,4 @@
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { badUserInput } from '../errors.js'
 import type { Window } from '../graphql/dates.js'
 import type { Stretch } from '../graphql/page.js'

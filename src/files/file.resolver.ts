@@ -1,6 +1,5 @@
 import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
-import type { Attempt } from '../admission/attempt.js'
-import type { Call } from '../admission/call.js'
+import type { Attempt, Call } from '../admission/call.js'
 import type { FileContextService } from '../file-contexts/file-context.service.js'
 import { FileContext } from '../file-contexts/file-context.type.js'
 import { FileId } from '../graphql/arguments.js'

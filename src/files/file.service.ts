@@ -1,4 +1,4 @@
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import { maySeeContext } from '../auth/actor.js'
 import { badCursor, cursorOf, idAt, keyAt } from '../cursors.js'
 import type { Database } from '../db/client.js'

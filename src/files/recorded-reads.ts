@@ -1,4 +1,4 @@
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import type { Database } from '../db/client.js'
 import type { Reading } from '../ledger/append.js'
 import type { Entry } from '../ledger/entry.js'

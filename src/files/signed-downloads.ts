@@ -1,6 +1,6 @@
 import { suspendedTenant } from '../auth/authenticate.js'
-import type { Queries } from '../db/client.js'
 import { committed } from '../db/lost-commit.js'
+import type { Queries } from '../db/queries.js'
 import { TenantBatches } from '../db/tenant-batches.js'
 import { unseen } from '../db/unseen.js'
 import { forbidden, quarantined } from '../errors.js'

@@ -1,4 +1,4 @@
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import type { Content } from '../body/content.js'
 import { currentTime } from '../clock.js'
 import { faultPoint } from '../fault-points.js'

@@ -1,4 +1,4 @@
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import { countedAs } from '../block-reasons.js'
 import type { IncomingFile } from '../body/incoming-file.js'
 import type { Spooled } from '../body/intake.js'

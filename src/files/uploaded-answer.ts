@@ -1,4 +1,4 @@
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import type { UploadedFile } from '../ledger/entry.js'
 import type { File } from './file.type.js'
 

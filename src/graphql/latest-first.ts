@@ -1,5 +1,5 @@
 import { momentAt } from '../cursors.js'
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from './page.js'
 
 /** A list of files by a moment of theirs: a column of `alias`. `rows` is FROM and WHERE, whose values are the tenant and its contexts. */

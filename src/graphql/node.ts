@@ -1,5 +1,6 @@
 import { Arg, Field, ID, InterfaceType, Query, Resolver } from 'type-graphql'
-import type { Attempt, Endpoint } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
+import type { Endpoint } from '../admission/endpoint.js'
 import { notFound } from '../errors.js'
 import { isId } from '../ids.js'
 import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'

@@ -1,7 +1,7 @@
 import { createParameterDecorator, Extensions, type MiddlewareFn, type ResolverData, UseMiddleware } from 'type-graphql'
 import { requireAccess } from '../admission/admission.js'
-import type { Access, Endpoint } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
+import type { Access, Endpoint } from '../admission/endpoint.js'
 
 /** What a root field asks instead where its arguments decide that. */
 export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined

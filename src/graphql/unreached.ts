@@ -1,6 +1,6 @@
 import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
-import { type Endpoint, operationOf } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
+import { type Endpoint, operationOf } from '../admission/endpoint.js'
 import type { PublicError } from '../errors.js'
 import { mostRootFields } from './limits.js'
 

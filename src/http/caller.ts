@@ -6,7 +6,7 @@ import type { SecurityTrail } from '../admission/security-trail.js'
 import { type Actor, cleanUserAgent, type Origin } from '../auth/actor.js'
 import type { KnownCaller } from '../auth/authenticate.js'
 import { forbidden, unauthenticated } from '../errors.js'
-import type { EdgeParts } from './endpoints.js'
+import type { EdgeParts } from './edge-parts.js'
 
 /** A request as the edge hands it on: with its id, and where it comes from. */
 export interface Known extends IncomingMessage {

@@ -1,60 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import type { Logger } from 'pino'
-import type { Admission } from '../admission/admission.js'
-import type { SecurityTrail } from '../admission/security-trail.js'
-import type { Origin } from '../auth/actor.js'
-import type { Authentication } from '../auth/authenticate.js'
-import type { Spool } from '../body/spool.js'
 import { AssayError, badUserInput, notFound, refuseMethod } from '../errors.js'
-import type { GraphqlHandler } from '../graphql/server.js'
-import type { Metrics } from '../metrics.js'
 import { publicError } from '../public-error.js'
 import { sendError } from '../rest/envelope.js'
-import type { RestHandler } from '../rest/router.js'
-import type { BlobDoor } from '../storage/serve-blob.js'
-import type { Tracing } from '../tracing/tracing.js'
 import { callOf, type Known, pathOf, targetOf } from './caller.js'
+import type { EdgeParts } from './edge-parts.js'
 import { framingFault } from './framing.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import { mountGraphqlPage } from './graphql-page.js'
-import type { Health } from './health.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
-
-export interface EdgeParts {
-  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
-  refusedCredential(ip: string): Promise<void>
-  admission: Admission
-  security: SecurityTrail
-  rest: RestHandler
-  graphql: GraphqlHandler
-  /** Of the local store: a bucket serves its own. */
-  download: BlobDoor | undefined
-  exports: RequestHandler | undefined
-  /** Events as a stream; what is not asked for as one is left to REST. */
-  events: RequestHandler
-  log: RequestHandler
-  /** Where it is on. */
-  dashboard: ((app: Express) => void) | undefined
-  /** Uploads in several requests, and what they answer to OPTIONS. */
-  resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
-  documentation: (app: Express) => void
-  jwks(): Promise<unknown>
-  health: Health
-  metrics: Metrics
-  metricsToken: string | undefined
-  /** Undefined where traces are not collected. */
-  tracing: Tracing | undefined
-  metricsElsewhere: boolean
-  /** Whether a replica of the database may serve lists. */
-  readsFromReplica: boolean
-  spool: Spool
-  corsOrigins: string[]
-  trustProxy: false | number | string[]
-  explorer: boolean
-  logger: Logger
-}
 
 /** What a request passes on its way to a door. */
 export type Step = (request: IncomingMessage, response: ServerResponse, next: () => void) => void

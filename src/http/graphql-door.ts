@@ -1,13 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { Endpoint } from '../admission/attempt.js'
 import type { Call } from '../admission/call.js'
+import type { Endpoint } from '../admission/endpoint.js'
 import { readJson } from '../body/json.js'
 import { wantBody } from '../body/watch-body.js'
 import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../errors.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
 import { errorHeaders, graphqlError } from '../public-error.js'
 import { callOf, targetOf } from './caller.js'
-import type { EdgeParts } from './endpoints.js'
+import type { EdgeParts } from './edge-parts.js'
 import { sendGraphqlPage } from './graphql-page.js'
 
 // What Apollo Sandbox needs of a browser; everything else stays shut.

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { currentTime } from '../clock.js'
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import { hoursSince, type UsageColumn, usageColumns } from '../ledger/counters.js'
 import { foldLockSpace } from '../ledger/fold.js'
 import { callColumns, counterDrift, heldFiles, loggedCalls, rangesStatement } from './counter-drift.js'

@@ -1,4 +1,4 @@
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 
 const key = 'sweep_paused'
 

@@ -10,7 +10,7 @@ import {
   isNonNullType,
   type OperationDefinitionNode,
 } from 'graphql'
-import type { Endpoint } from '../admission/attempt.js'
+import type { Endpoint } from '../admission/endpoint.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { codesOf, type ErrorResponses, type Refusable } from './errors.js'

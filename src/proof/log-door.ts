@@ -1,7 +1,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Admission } from '../admission/admission.js'
-import type { Endpoint } from '../admission/attempt.js'
 import { Call } from '../admission/call.js'
+import type { Endpoint } from '../admission/endpoint.js'
 import { suspendedTenant } from '../auth/authenticate.js'
 import { forbidden, notFound, refuseMethod, unauthenticated } from '../errors.js'
 import { type Known, targetOf } from '../http/caller.js'

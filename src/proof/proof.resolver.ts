@@ -1,5 +1,5 @@
 import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { PageArgs } from '../graphql/page.js'
 import { By, CurrentAttempt, Requires } from '../graphql/requires.js'

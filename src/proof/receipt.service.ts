@@ -1,4 +1,4 @@
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import { keyPairOf } from '../auth/ed25519.js'
 import type { Identity } from '../auth/identity.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'

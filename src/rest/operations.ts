@@ -15,8 +15,8 @@ import {
   validate,
   visit,
 } from 'graphql'
-import type { Endpoint } from '../admission/attempt.js'
 import { computeCost } from '../admission/document-cost.js'
+import type { Endpoint } from '../admission/endpoint.js'
 import { blockReasons, fieldOfReason } from '../block-reasons.js'
 import { snakeCase } from '../spelling.js'
 import { type CompiledOperation, compileOperation } from './compiled-operation.js'

@@ -1,5 +1,6 @@
 import type { Content } from '../body/content.js'
-import type { EngineIdentity, ScanOptions, ScanVerdict, VirusScanner } from './virus-scanner.js'
+import type { ScanVerdict } from './verdict.js'
+import type { EngineIdentity, ScanOptions, VirusScanner } from './virus-scanner.js'
 
 /** Two scanners on every file: clamd, and the operator's own rules beside it. Clean is what both call clean. */
 export class Beside implements VirusScanner {

@@ -12,7 +12,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { settlesWithin } from '../time-limit.js'
-import type { Attributes, Span, Tracing } from './tracing.js'
+import type { Attributes, Span, Tracing } from './span.js'
 
 // A collector that does not answer holds up neither calls nor the end.
 const exportTimeoutMs = 5_000

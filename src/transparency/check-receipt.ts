@@ -1,10 +1,15 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { compactVerify, decodeProtectedHeader } from 'jose'
-import { shown } from '../errors.js'
 import { readCheckpoint } from './checkpoint.js'
 import { leafHash, rootByProof } from './merkle.js'
 import { originOf, type Receipt, receiptType } from './receipt.js'
 import { isSignedBy, readNote } from './signed-note.js'
+
+/** Text of a receipt as it may be printed: without control and direction characters, at most 100 characters. */
+function shown(value: string): string {
+  const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
+  return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
+}
 
 /** One thing that a receipt is to prove, and whether it does, as a sentence for people. */
 export interface Finding {

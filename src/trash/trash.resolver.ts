@@ -1,5 +1,5 @@
 import { Args, Mutation, Query, Resolver } from 'type-graphql'
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { File } from '../files/file.type.js'
 import { ContextPageArgs, FileId } from '../graphql/arguments.js'

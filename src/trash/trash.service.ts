@@ -1,4 +1,4 @@
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import type { Database } from '../db/client.js'
 import { notFound } from '../errors.js'

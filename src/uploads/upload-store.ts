@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { DataStore, Metadata, Upload } from '@tus/server'
-import type { Attempt } from '../admission/attempt.js'
+import type { Attempt } from '../admission/call.js'
 import { ahead, type Call } from '../admission/call.js'
 import type { Actor } from '../auth/actor.js'
 import { IncomingFile } from '../body/incoming-file.js'

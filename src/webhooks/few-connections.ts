@@ -1,5 +1,5 @@
 import type { Pool, QueryResultRow } from 'pg'
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 
 type Asked = Parameters<Pool['query']>
 

@@ -1,4 +1,4 @@
-import type { Queries } from '../db/client.js'
+import type { Queries } from '../db/queries.js'
 import type { Turn } from './webhook-queue.js'
 
 /** An active webhook that this process has taken on, as it was then. */

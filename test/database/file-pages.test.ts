@@ -1,6 +1,6 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { Queries } from '../../src/db/client.js'
+import type { Queries } from '../../src/db/queries.js'
 import { type FileFilter, FileList } from '../../src/files/file-list.js'
 import { FileLookup } from '../../src/files/file-lookup.js'
 import { SignedDownloads } from '../../src/files/signed-downloads.js'

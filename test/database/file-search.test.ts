@@ -1,6 +1,6 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import type { Queries } from '../../src/db/client.js'
+import type { Queries } from '../../src/db/queries.js'
 import { FileSort } from '../../src/files/file.type.js'
 import { FileSearch, type Search, type SortedPlace } from '../../src/files/file-search.js'
 import { newId } from '../../src/ids.js'

@@ -3,7 +3,8 @@ import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { Content } from '../../src/body/content.js'
-import type { EngineIdentity, ScanVerdict, VirusScanner } from '../../src/scanner/virus-scanner.js'
+import type { ScanVerdict } from '../../src/scanner/verdict.js'
+import type { EngineIdentity, VirusScanner } from '../../src/scanner/virus-scanner.js'
 import type { Submission, ValidationRules } from '../../src/validation/checks/check.js'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')

@@ -11,7 +11,7 @@ import {
   isObjectType,
   isSpecifiedScalarType,
 } from 'graphql'
-import type { Endpoint } from '../../src/admission/attempt.js'
+import type { Endpoint } from '../../src/admission/endpoint.js'
 import { buildSchema, schemaText } from '../../src/graphql/schema.js'
 import { resolversOf } from '../../src/resolvers.js'
 

@@ -4,21 +4,13 @@ import { activeIn, activeSearch } from './active-members.js'
 import { activeByName } from './active-names.js'
 import { holding } from './held-bytes.js'
 import { inflated, inflateFault } from './inflate.js'
+import { archiveKind } from './kind.js'
 import type { ArchiveNest } from './nest.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
 import { type ByteStream, PulledStream, SourceStream } from './stream.js'
 import { checkTar } from './tar/check.js'
 import { looksLikeTar, tarBlock } from './tar/header.js'
 import { checkZip } from './zip/check.js'
-
-/** What a member starts like. A zip needs its local header: an end record alone is an empty one. */
-export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
-  const start = head.toString('latin1', 0, 6)
-  if (start.startsWith('PK\x03\x04')) return 'zip'
-  if (start.startsWith('\x1f\x8b\x08')) return 'gzip'
-  if (start === '7z\xbc\xaf\x27\x1c') return '7z'
-  return looksLikeTar(head) ? 'tar' : undefined
-}
 
 export async function lookInside(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
   const head = await stream.peek(tarBlock)

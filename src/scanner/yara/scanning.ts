@@ -1,7 +1,7 @@
 import { type Ahead, FileSource, MemorySource, type RandomAccessSource } from '../../formats/random-access-source.js'
 import type { WorkerCall } from '../../workers/work.js'
 import { lookAt } from '../unpack.js'
-import type { ScanVerdict } from '../virus-scanner.js'
+import type { ScanVerdict } from '../verdict.js'
 import { type EngineKind, FaultyRules, openEngine, type YaraEngine } from './engine.js'
 import type { UnpackLimits } from './limits.js'
 import type { RuleSource } from './rules.js'

@@ -1,6 +1,7 @@
 import type { BlockReason, PolicyRefusal } from '../../block-reasons.js'
 import type { Content } from '../../body/content.js'
-import type { EngineIdentity, ScanVerdict } from '../../scanner/virus-scanner.js'
+import type { ScanVerdict } from '../../scanner/verdict.js'
+import type { EngineIdentity } from '../../scanner/virus-scanner.js'
 import type { FailedLook, Findings } from '../findings.js'
 
 export interface ValidationRules {

@@ -7,7 +7,7 @@ import { Check, Field } from '../components/field.js'
 import { FaultNotice } from '../components/notices.js'
 import { may } from '../session.js'
 import { texts } from '../texts.js'
-import type { Context } from './context.js'
+import type { Context } from './context-query.js'
 import { RulesPreview } from './rules-preview.js'
 
 const t = texts.contexts

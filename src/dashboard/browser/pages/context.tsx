@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { change, forgetLists } from '../api/client.js'
 import { number } from '../api/format.js'
-import { graphql, type ResultOf } from '../api/graphql.js'
+import { graphql } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Button } from '../components/button.js'
 import { Confirm } from '../components/confirm.js'
@@ -13,6 +13,7 @@ import { may } from '../session.js'
 import { texts } from '../texts.js'
 import { type ContextDraft, ContextForm, rulesOf } from './context-form.js'
 import { ContextPolicyForm } from './context-policy.js'
+import { type Context, contextDocument } from './context-query.js'
 import { ContextRescan } from './context-rescan.js'
 import { ContextVersions } from './context-versions.js'
 import { NewContext } from './new-context.js'
@@ -21,23 +22,10 @@ import { RulesPreview } from './rules-preview.js'
 
 const t = texts.contexts
 
-const contextDocument = graphql(`
-  query Context($key: String!, $withUsage: Boolean!) {
-    context(contextKey: $key) {
-      id contextKey displayName description allowedExtensions maxFileSizeMb storageQuotaMb storageUsedBytes status createdAt
-      rejectBlankFiles rejectCorruptFiles scanForViruses
-      usage @include(if: $withUsage) { calls fileCount filesBlocked filesUploaded }
-      policy { retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }
-    }
-  }
-`)
-
 const updateDocument = graphql(`
   mutation UpdateContext($key: String!, $input: UpdateContextInput!) { updateContext(contextKey: $key, input: $input) { id status } }
 `)
 const deleteDocument = graphql(`mutation DeleteContext($key: String!) { deleteContext(contextKey: $key) { contextKey } }`)
-
-export type Context = NonNullable<ResultOf<typeof contextDocument>['context']>
 
 /** One context: its rules, its policy, what it holds. */
 export function ContextPage({ id: key }: { id: string }) {

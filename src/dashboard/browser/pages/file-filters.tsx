@@ -2,7 +2,7 @@ import type { VariablesOf } from '../api/graphql.js'
 import { FilterDates, FilterField, FilterSelect, Filters } from '../components/filters.js'
 import { placeInList, query } from '../router.js'
 import { texts } from '../texts.js'
-import type { filesDocument } from './files.js'
+import type { filesDocument } from './files-query.js'
 import { useContexts } from './use-contexts.js'
 
 const t = texts.files

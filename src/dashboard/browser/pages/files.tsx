@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { bytes, number } from '../api/format.js'
-import { graphql, type ResultOf } from '../api/graphql.js'
+import type { ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
@@ -13,44 +13,9 @@ import { texts } from '../texts.js'
 import { DropZone } from './drop-zone.js'
 import { FileFilters, fileFilters } from './file-filters.js'
 import { SelectFile, type Selection, SelectionBar } from './file-selection.js'
+import { filesDocument } from './files-query.js'
 
 const t = texts.files
-
-export const filesDocument = graphql(`
-  query Files(
-    $first: Int
-    $after: String
-    $last: Int
-    $before: String
-    $context: String
-    $uploadedBy: ID
-    $namePrefix: String
-    $contentType: String
-    $startDate: String
-    $endDate: String
-    $sort: FileSort
-    $order: SortOrder
-  ) {
-    filesConnection(
-      first: $first
-      after: $after
-      last: $last
-      before: $before
-      context: $context
-      uploadedBy: $uploadedBy
-      namePrefix: $namePrefix
-      contentType: $contentType
-      startDate: $startDate
-      endDate: $endDate
-      sort: $sort
-      order: $order
-    ) {
-      edges { node { id originalFilename sizeBytes contentType contextKey createdAt downloadCount uploader { id name type } } }
-      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
-      totalCount
-    }
-  }
-`)
 
 type FileLine = NonNullable<ResultOf<typeof filesDocument>['filesConnection']>['edges'][number]['node']
 

@@ -10,7 +10,7 @@ import { Menu } from '../components/menu.js'
 import { FaultNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
 import { KeySecret } from './key-secret.js'
-import type { KeyLine } from './keys.js'
+import type { KeyLine } from './keys-query.js'
 
 const t = texts.keys
 

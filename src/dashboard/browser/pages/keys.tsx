@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -10,20 +9,10 @@ import { ScopeBadges } from '../components/scopes.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 import { KeyActions } from './key-actions.js'
+import { type KeyLine, keysDocument } from './keys-query.js'
 import { NewKey } from './new-key.js'
 
 const t = texts.keys
-
-const keysDocument = graphql(`
-  query Keys {
-    apiKeys(pageSize: 100) {
-      data { id name keyPrefix scopes contexts status createdAt expiresAt lastUsedAt }
-      pagination { totalItems }
-    }
-  }
-`)
-
-export type KeyLine = NonNullable<ResultOf<typeof keysDocument>['apiKeys']>['data'][number]
 
 const tones: Record<KeyLine['status'], Tone> = { active: 'good', disabled: 'plain', revoked: 'bad' }
 const unusedMs = 90 * 86_400_000

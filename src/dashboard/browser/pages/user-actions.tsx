@@ -8,7 +8,7 @@ import { SecretDialog } from '../components/secret.js'
 import { me } from '../session.js'
 import { texts } from '../texts.js'
 import { UserDialog } from './user-dialog.js'
-import type { UserLine } from './users.js'
+import type { UserLine } from './users-query.js'
 
 const t = texts.users
 

@@ -10,7 +10,7 @@ import { SecretDialog } from '../components/secret.js'
 import type { Scope } from '../session.js'
 import { texts } from '../texts.js'
 import { useDraft } from './use-draft.js'
-import type { UserLine } from './users.js'
+import type { UserLine } from './users-query.js'
 
 const t = texts.users
 

@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -10,16 +9,9 @@ import { me } from '../session.js'
 import { texts } from '../texts.js'
 import { UserActions } from './user-actions.js'
 import { UserDialog } from './user-dialog.js'
+import { type UserLine, usersDocument } from './users-query.js'
 
 const t = texts.users
-
-const usersDocument = graphql(`
-  query Users {
-    users(pageSize: 100) { data { id name email scopes status hasSecondFactor } pagination { totalItems } }
-  }
-`)
-
-export type UserLine = NonNullable<ResultOf<typeof usersDocument>['users']>['data'][number]
 
 const columns: Column<UserLine>[] = [
   {

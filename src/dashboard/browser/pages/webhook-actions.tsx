@@ -10,8 +10,8 @@ import { Menu } from '../components/menu.js'
 import { FaultNotice } from '../components/notices.js'
 import { go } from '../router.js'
 import { texts } from '../texts.js'
-import type { WebhookFacts } from './webhook.js'
 import { WebhookDialog, WebhookSecret } from './webhook-dialog.js'
+import type { WebhookFacts } from './webhook-query.js'
 
 const t = texts.webhooks
 

@@ -11,26 +11,15 @@ import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 import { WebhookActions } from './webhook-actions.js'
+import { type WebhookFacts, webhookDocument } from './webhook-query.js'
 import { WebhookState } from './webhooks.js'
 
 const t = texts.webhooks
 
-const webhookDocument = graphql(`
-  query Webhook($id: ID!) {
-    webhook(webhookId: $id) {
-      id url types contexts description status disabledReason failingSince nextAttemptAt lastSequence previousSecretExpiresAt createdAt
-    }
-    webhookDeliveries(webhookId: $id, pageSize: 50) {
-      data { deliveryId type sequence status attempts responseStatus error durationMs attemptedAt nextAttemptAt }
-      pagination { totalItems }
-    }
-  }
-`)
 const testDocument = graphql(
   `mutation TestWebhook($id: ID!) { testWebhook(webhookId: $id) { status responseStatus error durationMs } }`,
 )
 
-export type WebhookFacts = NonNullable<ResultOf<typeof webhookDocument>['webhook']>
 type Delivery = NonNullable<ResultOf<typeof webhookDocument>['webhookDeliveries']>['data'][number]
 
 const tones: Record<Delivery['status'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import type { SevenZipModule, SevenZipModuleFactory } from '7z-wasm'
 import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
+import type { SevenZipCommand } from './command.js'
 import { keptRun, type RawRun } from './kept-runs.js'
 
 // The compiler's library for servers does not know WebAssembly: the little of it that is used here.
@@ -24,15 +25,6 @@ declare namespace WebAssembly {
 export interface SevenZipRun {
   exitCode: number
   complaints: string[]
-}
-
-export interface SevenZipCommand {
-  command: string[]
-  type: string
-  line?: (text: string) => void
-  /** Takes what it writes to its standard output as it is, instead of `line`. The bytes are only lent. */
-  output?: (bytes: Buffer) => void
-  passedOver?: ReadonlySet<string>
 }
 
 // Enough for a dictionary of 256 MiB; archives that want more are not unpacked, and noted.

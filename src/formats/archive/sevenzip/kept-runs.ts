@@ -1,5 +1,5 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
-import type { SevenZipCommand } from './engine.js'
+import type { SevenZipCommand } from './command.js'
 
 export interface RawRun {
   exitCode: number

@@ -1,7 +1,7 @@
 import { named } from '../../refusal.js'
 import { activeSearch } from '../active-members.js'
 import { HeldBytes } from '../held-bytes.js'
-import { archiveKind } from '../inside.js'
+import { archiveKind } from '../kind.js'
 import type { ArchiveLinks } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { SourceStream } from '../stream.js'

@@ -2,6 +2,7 @@ import { type FormatReader, sound } from '../../format.js'
 import { damaged, decided, Refusal } from '../../refusal.js'
 import { OleContainer } from './container.js'
 import type { OleEntry } from './directory.js'
+import type { OleFacts } from './facts.js'
 import { isOlderExcel, isOlderWord } from './older.js'
 import { checkPresentation } from './presentation.js'
 import { checkWordDocument } from './word.js'
@@ -11,13 +12,6 @@ export { listOleStreams } from './container.js'
 export type { OleEntry } from './directory.js'
 
 export type OleKind = 'doc' | 'xls' | 'ppt'
-
-export interface OleFacts {
-  stream: string
-  encrypted: boolean
-  notes?: string[]
-  active?: string[]
-}
 
 const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
   doc: checkWordDocument,

@@ -1,6 +1,6 @@
 import { damaged } from '../../refusal.js'
 import type { OleContainer } from './container.js'
-import type { OleFacts } from './ole.js'
+import type { OleFacts } from './facts.js'
 import type { OleStream } from './stream.js'
 
 const word97 = 0xa5ec

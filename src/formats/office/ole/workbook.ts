@@ -1,6 +1,6 @@
 import { damaged } from '../../refusal.js'
 import type { OleContainer } from './container.js'
-import type { OleFacts } from './ole.js'
+import type { OleFacts } from './facts.js'
 import type { OleStream } from './stream.js'
 
 const bofRecords = new Set([0x0809, 0x0409, 0x0209, 0x0009])

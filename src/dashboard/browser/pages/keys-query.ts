@@ -1,0 +1,12 @@
+import { graphql, type ResultOf } from '../api/graphql.js'
+
+export const keysDocument = graphql(`
+  query Keys {
+    apiKeys(pageSize: 100) {
+      data { id name keyPrefix scopes contexts status createdAt expiresAt lastUsedAt }
+      pagination { totalItems }
+    }
+  }
+`)
+
+export type KeyLine = NonNullable<ResultOf<typeof keysDocument>['apiKeys']>['data'][number]

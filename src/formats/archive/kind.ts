@@ -1,0 +1,10 @@
+import { looksLikeTar } from './tar/header.js'
+
+/** What a member starts like. A zip needs its local header: an end record alone is an empty one. */
+export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
+  const start = head.toString('latin1', 0, 6)
+  if (start.startsWith('PK\x03\x04')) return 'zip'
+  if (start.startsWith('\x1f\x8b\x08')) return 'gzip'
+  if (start === '7z\xbc\xaf\x27\x1c') return '7z'
+  return looksLikeTar(head) ? 'tar' : undefined
+}

@@ -1,0 +1,6 @@
+export interface OleFacts {
+  stream: string
+  encrypted: boolean
+  notes?: string[]
+  active?: string[]
+}
