@@ -15,7 +15,7 @@ const external = [
 export async function bundleService(folder) {
   // Here and not above: this file is read before anything is installed.
   const { build } = await import('esbuild')
-  const programs = ['main', 'http-program']
+  const programs = ['main']
   for (const name of programs) renameSync(join(folder, `${name}.js`), join(folder, `${name}.modules.js`))
   const outdir = join(folder, 'bundle')
   await build({

@@ -1,5 +1,5 @@
-import type { FirstRun } from './bootstrap.js'
 import { type Config, secretSource } from './config/config.js'
+import type { FirstRun } from './processes/application.js'
 import type { Started } from './processes/messages.js'
 
 /** The last output of a start. Generated secrets of the first start are printed here and nowhere else; the operator's own never. */

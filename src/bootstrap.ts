@@ -4,19 +4,10 @@ import { newApiKeySecret } from './auth/secrets.js'
 import type { Config } from './config/config.js'
 import type { Database } from './db/client.js'
 import { sqlFault } from './db/sql-errors.js'
+import type { FirstRun } from './processes/application.js'
 import type { TenantService } from './tenants/tenant.service.js'
 import type { UserService } from './users/user.service.js'
 import type { WelcomeService } from './users/welcome.service.js'
-
-export interface FirstRun {
-  /** Undefined if the operator chose it: the operator's own secrets are never printed. */
-  apiKey: string | undefined
-  adminEmail: string
-  /** Undefined if the operator chose it. */
-  adminPassword: string | undefined
-  /** Signs the first user in to the dashboard, once. */
-  welcome: string
-}
 
 // Any constant of our own: of several replicas that start at once on an empty database, one makes the first tenant.
 const bootstrapLock = 4_207_002

@@ -8,6 +8,7 @@ import { UploadAdmission, type UploadSlots } from './admission/upload-admission.
 import type { Origin } from './auth/actor.js'
 import type { Spool } from './body/spool.js'
 import { openDashboard } from './dashboard/dashboard-door.js'
+import { sessionDoor } from './dashboard/session-door.js'
 import type { EventSource } from './events/event.resolver.js'
 import { eventsEndpoint } from './events/event.service.js'
 import { createEventStream } from './events/event-stream.js'
@@ -24,11 +25,12 @@ import { openSubscriptions } from './http/subscription-door.js'
 import { storageFindings } from './maintenance/storage-findings.js'
 import type { Metrics } from './metrics.js'
 import { mountDocumentation } from './openapi/documentation.js'
+import type { AppParts } from './processes/application.js'
 import { createLogDoor } from './proof/log-door.js'
 import { resolversOf } from './resolvers.js'
 import { createRestHandler } from './rest/router.js'
 import type { VirusScanner } from './scanner/virus-scanner.js'
-import type { AppParts, Services } from './services.js'
+import type { Services } from './services.js'
 import type { BlobStorage } from './storage/blob-storage.js'
 import { LocalStorage } from './storage/local/local.js'
 import { type BlobDoor, serveBlob } from './storage/serve-blob.js'
@@ -124,7 +126,9 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       onFault: onFault('A stream of events failed.'),
     }),
     dashboard: config.dashboard
-      ? await openDashboard({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) })
+      ? await openDashboard(
+          sessionDoor({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) }),
+        )
       : undefined,
     log: createLogDoor({
       ...services,

@@ -1,17 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { createApp } from './app.js'
 import type { Config } from './config/config.js'
 import { createDatabase } from './db/client.js'
 import { type Draining, drainable } from './drain.js'
 import type { Lifecycle } from './lifecycle.js'
 import { listen } from './listen.js'
+import type { LoadApplication } from './processes/application.js'
 import type { Siblings } from './processes/siblings.js'
 import { delayAfter, type Serving } from './serving.js'
 
 const mostLingerMs = 5000
 
 interface Parts {
+  createApp: Awaited<ReturnType<LoadApplication>>
   config: Config
   logger: Logger
   database: { url: string; directUrl: string; isDiskFull: () => boolean }
@@ -20,7 +21,8 @@ interface Parts {
 }
 
 /** database -> app -> listen: one process that serves. */
-export async function serve(lifecycle: Lifecycle, { config, logger, database: place, siblings }: Parts): Promise<Serving> {
+export async function serve(lifecycle: Lifecycle, parts: Parts): Promise<Serving> {
+  const { createApp, config, logger, database: place, siblings } = parts
   const { databasePoolSize: poolSize, databaseReadUrl: readUrl } = config
   const database = await lifecycle.open(
     async () => createDatabase(place.url, { poolSize, directUrl: place.directUrl, readUrl, logger }),

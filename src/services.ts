@@ -23,7 +23,6 @@ import { Ledger } from './ledger/ledger.js'
 import { PathLeases } from './ledger/path-leases.js'
 import { LogHorizons } from './maintenance/log-horizons.js'
 import { StorageHealth } from './maintenance/storage-health.js'
-import type { Siblings } from './processes/siblings.js'
 import { LogService } from './proof/log.service.js'
 import { LogShareService } from './proof/log-share.service.js'
 import { ReceiptService } from './proof/receipt.service.js'
@@ -51,14 +50,6 @@ interface ServiceParts {
   database: Database
   databaseUrl: string
   logger: Logger
-}
-
-/** What the whole service is built from. */
-export interface AppParts extends ServiceParts {
-  /** Reports whether the disk of the embedded database is full. The service then rejects uploads but still deletes files. */
-  isDiskFull?: () => boolean
-  /** The other processes behind the same port, if PROCESSES is above 1. Limits are shared with them. */
-  siblings?: Siblings
 }
 
 /** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */

@@ -1,5 +1,5 @@
-import type { FirstRun } from './bootstrap.js'
 import type { Config } from './config/config.js'
+import type { FirstRun } from './processes/application.js'
 import type { Started } from './processes/messages.js'
 
 /** What serves, in this process or in several. */

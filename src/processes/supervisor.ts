@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { passOnWhenEnded } from './handed-over.js'
 import type { Beginning, FromProcess, Started, State, ToProcess } from './messages.js'
+import { servingProcessArgument } from './place.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
 
 interface Parts {
@@ -46,7 +47,7 @@ export class Supervisor {
   constructor(parts: Parts) {
     this.#parts = parts
     this.#metrics = new SupervisorMetrics({ wanted: parts.processes, running: () => this.#running })
-    cluster.setupPrimary({ exec: fileURLToPath(new URL('../http-program.js', import.meta.url)) })
+    cluster.setupPrimary({ exec: fileURLToPath(new URL('../main.js', import.meta.url)), args: [servingProcessArgument] })
   }
 
   /** All of them serve when it resolves. The first makes what there is only one of, such as keys; then come the others at once. */

@@ -37,7 +37,7 @@ const headers = { authorization: `Bearer ${key}` }
 /** The processes that serve, by what runs below the service's own. */
 function serving(service: Service): number[] {
   const children = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ')
-  return children.map(Number).filter((pid) => commandOf(pid).includes('http-program'))
+  return children.map(Number).filter((pid) => commandOf(pid).includes('serving-process'))
 }
 const commandOf = (pid: number) => (existsSync(`/proc/${pid}/cmdline`) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '')
 

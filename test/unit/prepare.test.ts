@@ -76,5 +76,5 @@ test('a step runs only if its sources changed, and needs no network', async () =
   appendFileSync(join(folder, 'prisma/schema.prisma'), 'model Broken {\n')
   const broken = await prepare()
   expect(broken).toMatchObject({ failed: true, steps: [generating] })
-  expect(broken.errors).toMatch(/Error validating[^]*prisma generate failed/)
+  expect(broken.errors).toMatch(/Error validating[\s\S]*prisma generate failed/)
 }, 600_000)
