@@ -87,7 +87,9 @@ ${operations.join('')}}
 async function main(dist, path) {
   const [, { buildSchema }, { resolversOf }, { openApiDocument }] = await Promise.all([
     import('reflect-metadata'),
-    ...['graphql/schema', 'resolvers', 'openapi/openapi'].map((name) => import(`${pathToFileURL(dist)}/${name}.js`)),
+    ...['api/graphql/schema', 'features/resolvers', 'api/openapi/openapi'].map(
+      (name) => import(`${pathToFileURL(dist)}/${name}.js`),
+    ),
   ])
   const types = openApiTypes(openApiDocument(buildSchema(resolversOf({}))))
   mkdirSync(dirname(path), { recursive: true })

@@ -12,7 +12,7 @@ import { prune } from './prune.mjs'
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const inRoot = (...path) => join(root, ...path)
 const prismaConfig = inRoot('prisma', 'prisma.config.ts')
-const prismaClient = inRoot('src', 'db', 'generated')
+const prismaClient = inRoot('src', 'platform', 'db', 'generated')
 const openApiTypes = inRoot('src', 'client', 'generated', 'openapi.ts')
 /** The dashboard's page. It is bundled, not compiled. `npm run types` generates its types. */
 const browser = inRoot('src', 'dashboard', 'browser')

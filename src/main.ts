@@ -1,12 +1,12 @@
-import { isServingProcess } from './processes/place.js'
+import { isServingProcess } from './platform/processes/place.js'
 
 const loadApplication = async () => (await import('./app.js')).createApp
 
 // With PROCESSES above 1, the first process supervises the others, which run this file too.
 if (isServingProcess()) {
-  const { runServingProcess } = await import('./processes/serving-process.js')
+  const { runServingProcess } = await import('./platform/processes/serving-process.js')
   await runServingProcess(loadApplication)
 } else {
-  const { runService } = await import('./processes/service.js')
+  const { runService } = await import('./platform/processes/service.js')
   await runService(loadApplication)
 }

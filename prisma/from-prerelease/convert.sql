@@ -1,5 +1,5 @@
 -- Converts a database of the last pre-release version to the state that the baseline creates. Runs once, in one transaction, after the other
--- files of this folder. The functions of the baseline are created afterwards (src/db/from-prerelease.ts).
+-- files of this folder. The functions of the baseline are created afterwards (src/platform/db/from-prerelease.ts).
 
 DROP FUNCTION ledger_gather_2, ledger_gather_3, ledger_leads_2, ledger_move_1, ledger_move_2, ledger_move_3, ledger_move_all_2, ledger_move_all_3,
   ledger_move_or_wait_2, ledger_move_or_wait_3, ledger_moved_2, ledger_moved_3, ledger_moves_3, ledger_settled_1, ledger_threshold_3, ledger_thresholds_3,

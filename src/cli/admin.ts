@@ -1,8 +1,8 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
-import { readConfig } from '../config/config.js'
-import { armFaultPoint } from '../fault-points.js'
-import { Lifecycle } from '../lifecycle.js'
+import { readConfig } from '../platform/config/config.js'
+import { armFaultPoint } from '../platform/fault-points.js'
+import { Lifecycle } from '../platform/processes/lifecycle.js'
 import { runCommand, understand, usage } from './run-command.js'
 import { tell } from './tell.js'
 

@@ -1,7 +1,7 @@
 import type { ParseArgsConfig } from 'node:util'
-import type { Config } from '../config/config.js'
-import type { Database } from '../db/client.js'
-import type { Services } from '../services.js'
+import type { Services } from '../features/services.js'
+import type { Config } from '../platform/config/config.js'
+import type { Database } from '../platform/db/client.js'
 
 export interface Means {
   config: Config

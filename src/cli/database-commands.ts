@@ -1,4 +1,4 @@
-import { distribute } from '../db/distribution.js'
+import { distribute } from '../platform/db/distribution.js'
 import type { Command } from './command.js'
 
 export const databaseCommands: Record<string, Command> = {

@@ -1,6 +1,6 @@
-import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../auth/master-key.js'
-import { reencryptSecrets } from '../auth/reencrypt.js'
-import { type SigningPurpose, signingPurposes } from '../auth/signing-keys.js'
+import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../access/master-key.js'
+import { reencryptSecrets } from '../access/reencrypt.js'
+import { type SigningPurpose, signingPurposes } from '../platform/signing-keys.js'
 import { type Command, UsageFault } from './command.js'
 
 const isPurpose = (value: unknown): value is SigningPurpose => signingPurposes.some((purpose) => purpose === value)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { isSweepPaused, pauseSweep, resumeSweep } from '../maintenance/sweep-pause.js'
-import { Sweeper } from '../maintenance/sweeper.js'
+import { isSweepPaused, pauseSweep, resumeSweep } from '../features/maintenance/sweep-pause.js'
+import { Sweeper } from '../features/maintenance/sweeper.js'
 import { type Command, UsageFault } from './command.js'
 
 export const storageCommands: Record<string, Command> = {

@@ -1,5 +1,5 @@
-import { ConfigError } from '../config/config.js'
-import { publicError } from '../public-error.js'
+import { publicError } from '../access/public-error.js'
+import { ConfigError } from '../platform/config/config.js'
 import { UsageFault } from './command.js'
 
 /** One sentence for what an operator can mend; the whole of it for what is our own fault. */

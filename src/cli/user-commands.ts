@@ -1,8 +1,8 @@
-import { systemActor } from '../auth/actor.js'
-import { passwordFault } from '../auth/passwords.js'
-import { faultsOf } from '../graphql/rules.js'
-import type { Services } from '../services.js'
-import { InviteUserInput, type User } from '../users/user.type.js'
+import { passwordFault } from '../access/passwords.js'
+import { faultsOf } from '../api/graphql/rules.js'
+import type { Services } from '../features/services.js'
+import { InviteUserInput, type User } from '../features/users/user.types.js'
+import { systemActor } from '../platform/actor.js'
 import { type Command, UsageFault } from './command.js'
 
 const text = { type: 'string' } as const

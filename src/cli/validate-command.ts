@@ -1,11 +1,11 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import type { VirusScanner } from '../scanner/virus-scanner.js'
-import { megabyte, mostMegabytes } from '../units.js'
-import type { ValidationReport, Validator } from '../validation/checks/check.js'
-import { extensionOf } from '../validation/file-under-test.js'
-import { openLocalContent } from '../validation/local-content.js'
-import { createValidator } from '../validation/validator.js'
+import type { ValidationReport, Validator } from '../inspection/checks/check.js'
+import { extensionOf } from '../inspection/engine/file-under-test.js'
+import { openLocalContent } from '../inspection/engine/local-content.js'
+import { createValidator } from '../inspection/engine/validator.js'
+import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
+import { megabyte, mostMegabytes } from '../platform/units.js'
 import { type Labelled, rate, readLabels } from './error-rates.js'
 
 export interface CommandIo {

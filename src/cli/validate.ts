@@ -1,5 +1,5 @@
-import { ConfigError, readConfig } from '../config/config.js'
-import { findLocalClamd, openScanner } from '../scanner/index.js'
+import { findLocalClamd, openScanner } from '../inspection/scanners/index.js'
+import { ConfigError, readConfig } from '../platform/config/config.js'
 import { validateCommand } from './validate-command.js'
 
 async function openConfiguredScanner() {

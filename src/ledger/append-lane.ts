@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { outcomeUnknown, overloaded } from '../errors.js'
+import { outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { appendStatement, type Reading } from './append.js'
 import { commitGroup, isRefusal, LockedOut, unavailable, type Waiting } from './commit-group.js'
 import type { Entry } from './entry.js'

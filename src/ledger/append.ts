@@ -1,4 +1,4 @@
-import { idTime, newId } from '../ids.js'
+import { idTime, newId } from '../platform/ids.js'
 import { added, hourOf, usageColumns, usageOf } from './counters.js'
 import { databaseJson } from './database-json.js'
 import type { CallRow, Entry } from './entry.js'

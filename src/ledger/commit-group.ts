@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
-import { sqlFault } from '../db/sql-errors.js'
-import { AssayError, databaseUnavailable } from '../errors.js'
+import { sqlFault } from '../platform/db/sql-errors.js'
+import { AssayError, databaseUnavailable } from '../platform/errors/errors.js'
 import type { Reading } from './append.js'
 import type { Entry } from './entry.js'
 import { ensurePartitionsOn } from './partitions.js'

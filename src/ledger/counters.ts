@@ -1,4 +1,4 @@
-import { type BlockReason, blockReasons } from '../errors.js'
+import { type BlockReason, blockReasons } from '../platform/errors/errors.js'
 import type { Entry } from './entry.js'
 
 const callColumns = [

@@ -1,5 +1,5 @@
-import type { Actor } from '../auth/actor.js'
-import type { BlockReason, PublicError } from '../errors.js'
+import type { Actor } from '../platform/actor.js'
+import type { BlockReason, PublicError } from '../platform/errors/errors.js'
 
 export type Operation = 'upload' | 'download' | 'metadata' | 'delete'
 export type AuditType = 'api_key' | 'file' | 'context' | 'tenant' | 'security'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { newId } from '../ids.js'
-import { canonicalJson } from '../journal/canonical-json.js'
-import { type EventType, typeOfAudit } from '../journal/event-types.js'
+import { newId } from '../platform/ids.js'
+import { canonicalJson } from '../transparency/canonical-json.js'
 import type { AuditRow, Entry, RejectedUpload } from './entry.js'
+import { type EventType, typeOfAudit } from './event-types.js'
 import { auditsOf } from './rows.js'
 
 /** An event as the database takes it: it adds the number and the time. `data` is canonical JSON. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { sqlFault } from '../db/sql-errors.js'
+import { sqlFault } from '../platform/db/sql-errors.js'
 import { spread, usageColumns } from './counters.js'
 
 const everyMs = 1_000

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import type { Actor } from '../auth/actor.js'
-import { eachTenant } from '../db/each-tenant.js'
-import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../errors.js'
+import type { Actor } from '../platform/actor.js'
+import { eachTenant } from '../platform/db/each-tenant.js'
+import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
 import type { IdempotentAnswer } from './entry.js'
 import { Outrun } from './refusals.js'
 

@@ -1,4 +1,4 @@
-import { idTime, newId } from '../ids.js'
+import { idTime, newId } from '../platform/ids.js'
 import { usageOf } from './counters.js'
 import { databaseJson } from './database-json.js'
 import type { Entry } from './entry.js'

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
-import { currentTime } from '../clock.js'
-import { firstIdAt } from '../ids.js'
+import { currentTime } from '../platform/clock.js'
+import { firstIdAt } from '../platform/ids.js'
 
 /** The first moment of a UTC month, `ahead` months from that of `moment`. */
 export const monthStart = (moment: Date, ahead = 0): Date =>

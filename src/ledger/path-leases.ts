@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { newId } from '../ids.js'
+import { newId } from '../platform/ids.js'
 
 export interface Lease {
   path: string

@@ -1,6 +1,15 @@
-import type { Actor } from '../auth/actor.js'
-import { type AssayError, conflict, forbidden, notFound, onHold, quarantined, quotaExceeded, unauthenticated } from '../errors.js'
-import { megabyte } from '../units.js'
+import type { Actor } from '../platform/actor.js'
+import {
+  type AssayError,
+  conflict,
+  forbidden,
+  notFound,
+  onHold,
+  quarantined,
+  quotaExceeded,
+  unauthenticated,
+} from '../platform/errors/errors.js'
+import { megabyte } from '../platform/units.js'
 import type { Entry } from './entry.js'
 
 /** Why `ledger_move` wrote nothing of the entry at place `n`. */

@@ -1,4 +1,4 @@
-import type { Actor } from '../auth/actor.js'
+import type { Actor } from '../platform/actor.js'
 import { type AuditRow, fileAudit } from './entry.js'
 import type { Transaction } from './ledger.js'
 

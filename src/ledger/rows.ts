@@ -1,4 +1,4 @@
-import { idTime, newId } from '../ids.js'
+import { idTime, newId } from '../platform/ids.js'
 import { type AuditRow, type CallRow, type Entry, fileAudit, type UploadedFile } from './entry.js'
 
 /** The row of a call, made at the moment that its own id gives. What is absent is null. */

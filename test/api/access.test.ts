@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { routes } from '../../src/rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
 import { refusal } from '../support/answers.js'
 import { Tus, tusHeaders } from '../support/tus.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { routes } from '../../src/rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
 import { dataOf, faultyFields, graphqlCode, itemsOf } from '../support/answers.js'
 import { expectWell, getRaw } from '../support/attacked.js'
 import { exchange, RawHttp } from '../support/raw-exchange.js'

@@ -1,7 +1,7 @@
 import { createHmac, createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
-import { routes } from '../../src/rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
 import { graphqlCode, refusal } from '../support/answers.js'
 import { getRaw } from '../support/attacked.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'

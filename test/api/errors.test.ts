@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { httpStatus } from '../../src/errors.js'
-import { routes } from '../../src/rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
+import { httpStatus } from '../../src/platform/errors/errors.js'
 import { aTime, dataOf, faultyFields, refusal } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 

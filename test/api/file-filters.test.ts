@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { firstIdAt, newId } from '../../src/ids.js'
+import { firstIdAt, newId } from '../../src/platform/ids.js'
 import { dataOf, faultyFields, itemsOf } from '../support/answers.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals'
-import { FileFollower } from '../../src/validation/file-follower.js'
+import { FileFollower } from '../../src/inspection/engine/file-follower.js'
 import { Tus } from '../support/tus.js'
 import { type TestTenant, World } from '../support/world.js'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { systemActor } from '../../src/auth/actor.js'
+import { systemActor } from '../../src/platform/actor.js'
 import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { inOneWindow } from '../support/clock.js'
 import { multipart } from '../support/multipart.js'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
-import { MasterKey } from '../../src/auth/master-key.js'
-import { reencryptSecrets } from '../../src/auth/reencrypt.js'
+import { MasterKey } from '../../src/access/master-key.js'
+import { reencryptSecrets } from '../../src/access/reencrypt.js'
 import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 

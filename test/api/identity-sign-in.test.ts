@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { Passwords } from '../../src/auth/passwords.js'
+import { Passwords } from '../../src/access/passwords.js'
 import { anId, aTime, graphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import pg from 'pg'
+import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { PathLeases } from '../../src/ledger/path-leases.js'
-import { Sweeper } from '../../src/maintenance/sweeper.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
 let world: World

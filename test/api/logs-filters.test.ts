@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { firstIdAt } from '../../src/ids.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
+import { firstIdAt } from '../../src/platform/ids.js'
 import { dataOf, faultyFields } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 

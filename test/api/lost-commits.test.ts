@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { overloaded } from '../../src/errors.js'
+import { overloaded } from '../../src/platform/errors/errors.js'
 import { itemsOf } from '../support/answers.js'
 import { testDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'

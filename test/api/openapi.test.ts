@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { routes } from '../../src/rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
 import { Documented } from '../support/documented.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 

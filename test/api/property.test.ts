@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { httpStatus } from '../../src/errors.js'
+import { httpStatus } from '../../src/platform/errors/errors.js'
 import { type RawAnswer, type RawRequest, sendRaw } from '../support/byte-http.js'
 import { hostileRequest, type Known } from '../support/hostile-requests.js'
 import { World } from '../support/world.js'

@@ -1,9 +1,9 @@
 import { appendFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { memoryContent } from '../../src/body/spooled-content.js'
-import { newId } from '../../src/ids.js'
-import { type Pace, Reconciler } from '../../src/maintenance/reconciler.js'
-import type { LocalStorage } from '../../src/storage/local/local.js'
+import { type Pace, Reconciler } from '../../src/features/maintenance/reconciler.js'
+import { newId } from '../../src/platform/ids.js'
+import { memoryContent } from '../../src/platform/spool/spooled-content.js'
+import type { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { dataOf, refusal } from '../support/answers.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
 import { freePort } from '../support/free-port.js'

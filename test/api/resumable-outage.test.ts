@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
-import { Spool } from '../../src/body/spool.js'
-import { LocalStorage } from '../../src/storage/local/local.js'
+import { Spool } from '../../src/platform/spool/spool.js'
+import { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { refusal } from '../support/answers.js'
 import { freePort } from '../support/free-port.js'
 import { type ScriptedClamd, startScriptedClamd } from '../support/scripted-clamd.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
-import { overloaded } from '../../src/errors.js'
-import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { Sweeper } from '../../src/features/maintenance/sweeper.js'
+import { overloaded } from '../../src/platform/errors/errors.js'
 import { refusal } from '../support/answers.js'
 import { Tus } from '../support/tus.js'
 import { type TestTenant, World } from '../support/world.js'

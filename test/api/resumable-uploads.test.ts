@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { Tus, uploadMetadata } from '../support/tus.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 

@@ -95,6 +95,6 @@ test('two uploads at once are two traces: each a request of its caller’s, with
 test('nothing of OpenTelemetry is loaded but by the one file that is asked for when there is a collector', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const readers = (pattern: RegExp) => files.filter((name) => pattern.test(readFileSync(join('src', name), 'utf8')))
-  expect(readers(/from '@opentelemetry/)).toEqual(['tracing/otlp.ts'])
+  expect(readers(/from '@opentelemetry/)).toEqual(['platform/telemetry/otlp.ts'])
   expect(readers(/from '[^']*otlp\.js'/)).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { routes } from '../../src/rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
 import { readCheckpoint } from '../../src/transparency/checkpoint.js'
 import { readNote } from '../../src/transparency/signed-note.js'
 import { refusal } from '../support/answers.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { Sweeper } from '../../src/maintenance/sweeper.js'
+import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { aTime, dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { expire, healthy, trashedFor } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'

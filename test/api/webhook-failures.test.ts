@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { openWebhooks } from '../../src/webhooks/open-webhooks.js'
-import type { Outbound } from '../../src/webhooks/outbound.js'
-import { WebhookSender } from '../../src/webhooks/webhook-sender.js'
+import { openWebhooks } from '../../src/features/webhooks/open-webhooks.js'
+import type { Outbound } from '../../src/features/webhooks/outbound.js'
+import { WebhookSender } from '../../src/features/webhooks/webhook-sender.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 

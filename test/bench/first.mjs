@@ -7,7 +7,7 @@ import http from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { borrowDatabase } from '../../dist/db/embedded/embedded.js'
+import { borrowDatabase } from '../../dist/platform/db/embedded/embedded.js'
 import { median, multipart, perSecond, request, startProcess, startService } from './support/service.mjs'
 
 const quick = process.argv.includes('--quick')

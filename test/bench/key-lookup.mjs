@@ -1,8 +1,8 @@
 // What a warm look-up of an API key costs, alone: `node test/bench/key-lookup.mjs [keys]`, on compiled code.
-import { authenticate } from '../../dist/auth/authenticate.js'
-import { KeyDirectory } from '../../dist/auth/key-directory.js'
-import { openRateLimits } from '../../dist/auth/rate-limits.js'
-import { newApiKeySecret } from '../../dist/auth/secrets.js'
+import { authenticate } from '../../dist/access/authenticate.js'
+import { KeyDirectory } from '../../dist/access/key-directory.js'
+import { openRateLimits } from '../../dist/access/rate-limits.js'
+import { newApiKeySecret } from '../../dist/access/secrets.js'
 
 const keys = Number(process.argv[2] ?? 10_000)
 const rounds = 200_000

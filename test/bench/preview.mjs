@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startServer } from '../../dist/db/embedded/server.js'
-import { migrate } from '../../dist/db/migrate.js'
-import { previewOf } from '../../dist/file-contexts/context-preview.js'
+import { previewOf } from '../../dist/features/contexts/context-preview.js'
+import { startServer } from '../../dist/platform/db/embedded/server.js'
+import { migrate } from '../../dist/platform/db/migrate.js'
 
 const files = Number(process.argv[2] ?? 1_000_000)
 if (!Number.isInteger(files) || files < 1)

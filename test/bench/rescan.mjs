@@ -6,9 +6,9 @@ import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseClamdUrl } from '../../dist/scanner/clamd/address.js'
-import { askClamd, sendToClamd } from '../../dist/scanner/clamd/commands.js'
-import { eicar } from '../../dist/scanner/eicar.js'
+import { parseClamdUrl } from '../../dist/inspection/scanners/clamd/address.js'
+import { askClamd, sendToClamd } from '../../dist/inspection/scanners/clamd/commands.js'
+import { eicar } from '../../dist/inspection/scanners/eicar.js'
 import { startService } from './support/service.mjs'
 
 const rounds = 3

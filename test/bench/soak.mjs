@@ -93,7 +93,7 @@ try {
 process.exit(faults.length === 0 ? 0 : 1)
 
 async function ownDatabase() {
-  const { startServer } = await import('../../dist/db/embedded/server.js')
+  const { startServer } = await import('../../dist/platform/db/embedded/server.js')
   mkdirSync(join(folder, 'data'))
   server = await startServer({ folder: join(folder, 'data') })
   return server.url

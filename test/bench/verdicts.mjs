@@ -11,7 +11,7 @@ const from = (module) => import(new URL(`../../${process.env.DIST ?? 'dist'}/${m
 const { decodeImage } = await from('formats/image/libvips')
 const { decodeImagesWith } = await from('formats/image/vips')
 const { MemorySource } = await from('formats/random-access-source')
-const { examine } = await from('validation/examine')
+const { examine } = await from('inspection/engine/examine')
 const mutantsEach = Number(process.env.MUTANTS ?? 24)
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 30), task))
 

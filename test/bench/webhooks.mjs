@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { startServer } from '../../dist/db/embedded/server.js'
+import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { startService } from './support/service.mjs'
 
 const { values } = parseArgs({ options: { events: { type: 'string', default: '3000' } } })

@@ -13,7 +13,7 @@ const clockFile = new URL('./moved-clock.mjs', import.meta.url).href
 
 /** A PostgreSQL behind a proxy: its address stays, whatever happens to it. */
 export async function startDatabase(folder) {
-  const { startServer } = await import('../../dist/db/embedded/server.js')
+  const { startServer } = await import('../../dist/platform/db/embedded/server.js')
   mkdirSync(join(folder, 'data'))
   const options = { folder: join(folder, 'data'), settings: { max_connections: '200' } }
   let server = await startServer(options)

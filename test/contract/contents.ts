@@ -2,7 +2,7 @@ import { createCipheriv, createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { Content } from '../../src/body/content.js'
+import type { Content } from '../../src/platform/spool/content.js'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { VirusScanner } from '../../src/scanner/virus-scanner.js'
+import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 
 export interface OpenedScanner {

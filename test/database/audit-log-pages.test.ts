@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { type AuditFilter, AuditLogService } from '../../src/audit-logs/audit-log.service.js'
-import { firstIdAt, newId } from '../../src/ids.js'
+import { type AuditFilter, AuditLogService } from '../../src/features/audit-logs/audit-log.service.js'
+import { firstIdAt, newId } from '../../src/platform/ids.js'
 import { Books } from '../support/accounting.js'
 
 const day = 86_400_000

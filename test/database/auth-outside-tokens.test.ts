@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { exportJWK, type JWTPayload, SignJWT } from 'jose'
-import type { Identity } from '../../src/auth/identity.js'
-import { OutsideTokens, type OutsideUserFacts } from '../../src/auth/outside-tokens.js'
+import type { Identity } from '../../src/access/identity.js'
+import { OutsideTokens, type OutsideUserFacts } from '../../src/access/outside-tokens.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
 let world: Awaited<ReturnType<typeof identityWorld>>

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { decodeJwt, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
-import type { Identity } from '../../src/auth/identity.js'
+import type { Identity } from '../../src/access/identity.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
 let world: Awaited<ReturnType<typeof identityWorld>>

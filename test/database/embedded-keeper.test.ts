@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { openDatabase } from '../../src/db/embedded/embedded.js'
-import { keepRunning } from '../../src/db/embedded/keeper.js'
-import type { EmbeddedServer } from '../../src/db/embedded/server.js'
+import { openDatabase } from '../../src/platform/db/embedded/embedded.js'
+import { keepRunning } from '../../src/platform/db/embedded/keeper.js'
+import type { EmbeddedServer } from '../../src/platform/db/embedded/server.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-keeper-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))

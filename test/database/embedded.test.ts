@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { withoutSecrets } from '../../src/db/database-url.js'
-import { borrowDatabase, openDatabase } from '../../src/db/embedded/embedded.js'
+import { withoutSecrets } from '../../src/platform/db/database-url.js'
+import { borrowDatabase, openDatabase } from '../../src/platform/db/embedded/embedded.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-embedded-'))
 const children: ChildProcess[] = []
@@ -29,7 +29,7 @@ async function query(url: string, sql: string) {
 
 /** Another process that opens the database, as a service does, and keeps it. */
 async function otherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
-  const module = new URL('../../dist/db/embedded/embedded.js', import.meta.url)
+  const module = new URL('../../dist/platform/db/embedded/embedded.js', import.meta.url)
   const code = `const { openDatabase } = await import(${JSON.stringify(module)})
     const db = await openDatabase({ dataDir: ${JSON.stringify(dataDir)}, databaseUrl: undefined })
     process.on('SIGTERM', () => db.stop().then(() => process.exit(0)))
@@ -173,7 +173,7 @@ describe('one DATA_DIR', () => {
   test('that a dead service left is taken by one of many that grasp it at the same moment', async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
-    const module = new URL('../../dist/db/embedded/lock.js', import.meta.url)
+    const module = new URL('../../dist/platform/db/embedded/lock.js', import.meta.url)
     const code = `import { existsSync } from 'node:fs'
       const { tryLock } = await import(${JSON.stringify(module)})
       console.log('ready')
@@ -242,5 +242,5 @@ describe('an outside database', () => {
 
 // Threads and children run what is compiled.
 test('the compiled code is there', () => {
-  expect(existsSync(fileURLToPath(new URL('../../dist/db/embedded/embedded.js', import.meta.url)))).toBe(true)
+  expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/embedded/embedded.js', import.meta.url)))).toBe(true)
 })

@@ -1,11 +1,11 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { Queries } from '../../src/db/queries.js'
-import { type FileFilter, FileList } from '../../src/files/file-list.js'
-import { FileLookup } from '../../src/files/file-lookup.js'
-import { SignedDownloads } from '../../src/files/signed-downloads.js'
-import { firstIdAt, newId } from '../../src/ids.js'
-import { splitFileRanges } from '../../src/maintenance/counter-repair.js'
+import { type FileFilter, FileList } from '../../src/features/files/file-list.js'
+import { FileLookup } from '../../src/features/files/file-lookup.js'
+import { SignedDownloads } from '../../src/features/files/signed-downloads.js'
+import { splitFileRanges } from '../../src/features/maintenance/counter-repair.js'
+import type { Queries } from '../../src/platform/db/queries.js'
+import { firstIdAt, newId } from '../../src/platform/ids.js'
 import { Books } from '../support/accounting.js'
 
 const rangeSize = 16

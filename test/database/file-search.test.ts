@@ -1,9 +1,9 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import type { Queries } from '../../src/db/queries.js'
-import { FileSort } from '../../src/files/file.type.js'
-import { FileSearch, type Search, type SortedPlace } from '../../src/files/file-search.js'
-import { newId } from '../../src/ids.js'
+import { FileSort } from '../../src/features/files/file.types.js'
+import { FileSearch, type Search, type SortedPlace } from '../../src/features/files/file-search.js'
+import type { Queries } from '../../src/platform/db/queries.js'
+import { newId } from '../../src/platform/ids.js'
 import { Books } from '../support/accounting.js'
 
 const files = 20_000

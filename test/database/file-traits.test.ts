@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { newId } from '../../src/ids.js'
 import { moveStatement } from '../../src/ledger/move.js'
+import { newId } from '../../src/platform/ids.js'
 import { Books } from '../support/accounting.js'
 
 let books: Books

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { journalDrift } from '../../src/maintenance/journal-drift.js'
+import { journalDrift } from '../../src/features/maintenance/journal-drift.js'
 import { Books } from '../support/accounting.js'
 
 let books: Books

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
-import type { EventType } from '../../src/journal/event-types.js'
-import { JournalService } from '../../src/journal/journal.service.js'
+import type { EventType } from '../../src/ledger/event-types.js'
+import { JournalService } from '../../src/ledger/journal.service.js'
 import { Books } from '../support/accounting.js'
 
 const events = 20_000

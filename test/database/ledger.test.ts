@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { publicError } from '../../src/access/public-error.js'
 import { usageNow } from '../../src/ledger/counters.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import type { Ledger } from '../../src/ledger/ledger.js'
-import { publicError } from '../../src/public-error.js'
 import { actorOf, Books } from '../support/accounting.js'
 
 let books: Books

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import pg from 'pg'
-import { renewPlans } from '../../src/db/renew-plans.js'
+import { renewPlans } from '../../src/platform/db/renew-plans.js'
 import { testDatabase } from '../support/database.js'
 
 test('what a connection planned while a table was small it plans again when there is more', async () => {

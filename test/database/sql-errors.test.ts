@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { createDatabase, type Database } from '../../src/db/client.js'
-import { isDatabaseOutage, sqlFault } from '../../src/db/sql-errors.js'
-import { AssayError, storageUnavailable } from '../../src/errors.js'
-import { publicError } from '../../src/public-error.js'
+import { publicError } from '../../src/access/public-error.js'
+import { createDatabase, type Database } from '../../src/platform/db/client.js'
+import { isDatabaseOutage, sqlFault } from '../../src/platform/db/sql-errors.js'
+import { AssayError, storageUnavailable } from '../../src/platform/errors/errors.js'
 import { type TestDatabase, testDatabase } from '../support/database.js'
 
 let place: TestDatabase

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { Sweeper } from '../../src/maintenance/sweeper.js'
-import type { BlobStorage } from '../../src/storage/blob-storage.js'
+import { Sweeper } from '../../src/features/maintenance/sweeper.js'
+import type { BlobStorage } from '../../src/platform/storage/blob-storage.js'
 import { type TestDatabase, testDatabase } from '../support/database.js'
 
 let database: TestDatabase

@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { newId } from '../../src/ids.js'
+import { newId } from '../../src/platform/ids.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -26,7 +26,7 @@ const { values } = parseArgs({
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-rolling-'))
-const { startServer } = await import('../../dist/db/embedded/server.js')
+const { startServer } = await import('../../dist/platform/db/embedded/server.js')
 mkdirSync(join(folder, 'data'))
 const database = await startServer({ folder: join(folder, 'data') })
 const key = `assay_${randomBytes(32).toString('base64url')}`

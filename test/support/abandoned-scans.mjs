@@ -1,5 +1,5 @@
 // Run as a process of its own, where an unhandled rejection is the end: scans that are given up, each in another bad way. Prints one line each.
-import { createValidator } from '../../dist/validation/validator.js'
+import { createValidator } from '../../dist/inspection/engine/validator.js'
 
 const large = Buffer.alloc(1_048_576, 'no pdf ')
 const content = { size: large.length, sha256: '', bytes: large, stream: () => [large] }

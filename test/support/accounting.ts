@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from '@jest/globals'
 import pg from 'pg'
-import type { Actor } from '../../src/auth/actor.js'
-import { createDatabase, type Database } from '../../src/db/client.js'
-import { firstIdAt, idTime, newId } from '../../src/ids.js'
+import { counterDrift } from '../../src/features/maintenance/counter-drift.js'
 import { usageColumns, usageNow } from '../../src/ledger/counters.js'
 import type { CallRow, Entry, Operation } from '../../src/ledger/entry.js'
 import { Ledger } from '../../src/ledger/ledger.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
-import { counterDrift } from '../../src/maintenance/counter-drift.js'
+import type { Actor } from '../../src/platform/actor.js'
+import { createDatabase, type Database } from '../../src/platform/db/client.js'
+import { firstIdAt, idTime, newId } from '../../src/platform/ids.js'
 import { testDatabase } from './database.js'
 
 const silent = { warn: () => {} }

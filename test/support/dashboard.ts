@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import type { Scope } from '../../src/auth/actor.js'
-import { systemActor } from '../../src/auth/actor.js'
+import type { Scope } from '../../src/platform/actor.js'
+import { systemActor } from '../../src/platform/actor.js'
 import { openBrowser, patienceMs } from './browser.js'
 import type { TestTenant, World } from './world.js'
 

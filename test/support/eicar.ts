@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { expect } from '@jest/globals'
-import type { Content } from '../../src/body/content.js'
+import type { Content } from '../../src/platform/spool/content.js'
 
 /** The EICAR test string, in two halves: no scanner takes this file for the test file. */
 export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-', 'ANTIVIRUS-TEST-FILE!$H+H*'].join(''), 'latin1')

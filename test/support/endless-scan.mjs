@@ -1,5 +1,5 @@
 // Run as a process of its own, which will be killed: it scans with a rule that does not end, and says so when it does.
-import { YaraScanner } from '../../dist/scanner/yara/yara.js'
+import { YaraScanner } from '../../dist/inspection/scanners/yara/yara.js'
 
 const operators = { sources: [{ origin: 'endless.yar', text: process.argv[2] }], changedAt: null }
 const scanner = await YaraScanner.open({ kind: 'native', workers: 1, operators })

@@ -21,8 +21,8 @@ export default function setUp() {
 async function start(folder) {
   let server
   try {
-    const { startServer } = await import('../../dist/db/embedded/server.js')
-    const { migrate } = await import('../../dist/db/migrate.js')
+    const { startServer } = await import('../../dist/platform/db/embedded/server.js')
+    const { migrate } = await import('../../dist/platform/db/migrate.js')
     mkdirSync(join(folder, 'data'))
     server = await startServer({ folder: join(folder, 'data'), settings })
     await migrate(server.url)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { routes } from '../../src/rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
 import type { RawRequest } from './byte-http.js'
 import { eicar } from './eicar.js'
 import { pdf, png, zip } from './samples/basic.js'

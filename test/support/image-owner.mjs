@@ -1,7 +1,7 @@
 // A process that looks at an image which never ends, to be killed in the middle of it: prints the process that decodes.
 import { fileURLToPath } from 'node:url'
-import { openLocalContent } from '../../dist/validation/local-content.js'
-import { createValidator } from '../../dist/validation/validator.js'
+import { openLocalContent } from '../../dist/inspection/engine/local-content.js'
+import { createValidator } from '../../dist/inspection/engine/validator.js'
 
 const validator = createValidator({
   scanner: {},

@@ -1,4 +1,4 @@
-import { firstIdAt } from '../../src/ids.js'
+import { firstIdAt } from '../../src/platform/ids.js'
 import type { World } from './world.js'
 
 const day = 86_400_000

@@ -1,5 +1,5 @@
 // node test/support/migrate.mjs URL FOLDER: migrates in a process that a test may kill.
-import { migrate } from '../../dist/db/migrate.js'
+import { migrate } from '../../dist/platform/db/migrate.js'
 
 const [url, folder] = process.argv.slice(2)
 console.log('started')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { readMigrations } from '../../src/db/migrations.js'
+import { readMigrations } from '../../src/platform/db/migrations.js'
 
 const prisma = fileURLToPath(new URL('../../prisma', import.meta.url))
 const ours = join(prisma, 'migrations')

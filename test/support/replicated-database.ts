@@ -2,8 +2,8 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { type EmbeddedServer, startServer } from '../../src/db/embedded/server.js'
-import { migrate } from '../../src/db/migrate.js'
+import { type EmbeddedServer, startServer } from '../../src/platform/db/embedded/server.js'
+import { migrate } from '../../src/platform/db/migrate.js'
 
 /** A migrated PostgreSQL and its streaming replica: a copy that follows its log. */
 export class ReplicatedDatabase {

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInThisContext } from 'node:vm'
-import { idleConnections } from '../../src/storage/gcs/connection.js'
+import { idleConnections } from '../../src/platform/storage/gcs/connection.js'
 import type { StandInBucket } from './bucket/bucket.js'
 
 /** Where a fault may leave something. */

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { Content } from '../../src/body/content.js'
-import type { ScanVerdict } from '../../src/scanner/verdict.js'
-import type { EngineIdentity, VirusScanner } from '../../src/scanner/virus-scanner.js'
-import type { Submission, ValidationRules } from '../../src/validation/checks/check.js'
+import type { Submission, ValidationRules } from '../../src/inspection/checks/check.js'
+import type { ScanVerdict } from '../../src/inspection/scanners/verdict.js'
+import type { EngineIdentity, VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
+import type { Content } from '../../src/platform/spool/content.js'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { oddControls } from '../../src/formats/text/odd-controls.js'
-import { type Anchor, AnchorSearch } from '../../src/scanner/yara/anchors.js'
+import { type Anchor, AnchorSearch } from '../../src/inspection/scanners/yara/anchors.js'
 
 const anchors: Anchor[] = [
   { text: 'PowerShell', nocase: true },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { cleanUserAgent, hasScope, maySeeContext, requireScope, scopes, systemActor } from '../../src/auth/actor.js'
+import { cleanUserAgent, hasScope, maySeeContext, requireScope, scopes, systemActor } from '../../src/platform/actor.js'
 
 describe('scopes', () => {
   test.each(scopes)('admin implies %s', (scope) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { IdentityCache } from '../../src/auth/identity-cache.js'
+import { IdentityCache } from '../../src/access/identity-cache.js'
 
 interface Value {
   id: string

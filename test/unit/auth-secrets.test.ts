@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { hash } from '@node-rs/argon2'
-import { forgetOldMasterKeys, MasterKey, openMasterKey, renewMasterKeyFile } from '../../src/auth/master-key.js'
-import { generatePassword, Passwords, passwordFault } from '../../src/auth/passwords.js'
-import { keyPrefixOf, newApiKeySecret } from '../../src/auth/secrets.js'
+import { forgetOldMasterKeys, MasterKey, openMasterKey, renewMasterKeyFile } from '../../src/access/master-key.js'
+import { generatePassword, Passwords, passwordFault } from '../../src/access/passwords.js'
+import { keyPrefixOf, newApiKeySecret } from '../../src/access/secrets.js'
 
 const one = Buffer.alloc(32, 1)
 const two = Buffer.alloc(32, 2)

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { expect, jest, test } from '@jest/globals'
-import { BehindWriter } from '../../src/body/behind-writer.js'
-import { Slabs } from '../../src/workers/slabs.js'
+import { BehindWriter } from '../../src/platform/spool/behind-writer.js'
+import { Slabs } from '../../src/platform/spool/slabs.js'
 
 const digest = { update: async () => {}, end: async () => 'digest', drop: () => {} }
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, jest, test } from '@jest/globals'
-import * as known from '../../src/block-reasons.js'
+import * as known from '../../src/platform/errors/block-reasons.js'
 
 const script = fileURLToPath(new URL('../../scripts/block-reason-migration.mjs', import.meta.url))
 const migrationOf = (reason: string) => execFileSync(process.execPath, [script, reason], { encoding: 'utf8' }).trim()
@@ -10,7 +10,7 @@ const rowOf = (reason: string) =>
   reason === 'too_odd' ? { status: 422, meaning: 'it is too odd.' } : known.blockReasonRows[reason as known.BlockReason]
 
 beforeAll(() => {
-  jest.unstable_mockModule('../../src/block-reasons.js', () => ({
+  jest.unstable_mockModule('../../src/platform/errors/block-reasons.js', () => ({
     ...known,
     blockReasons,
     blockReasonRows: Object.fromEntries(blockReasons.map((reason) => [reason, rowOf(reason)])),
@@ -19,15 +19,15 @@ beforeAll(() => {
 
 describe('a row for a new block reason', () => {
   test('gives it a code and a status', async () => {
-    const { httpStatus } = await import('../../src/errors.js')
+    const { httpStatus } = await import('../../src/platform/errors/errors.js')
     expect(httpStatus).toHaveProperty('too_odd', 422)
   })
 
   test('gives it a place in the schema, in the statistics of REST, and among the codes of an upload', async () => {
-    const { buildSchema, schemaText } = await import('../../src/graphql/schema.js')
-    const { resolversOf } = await import('../../src/resolvers.js')
-    const { loadOperations } = await import('../../src/rest/operations.js')
-    const { codesOf } = await import('../../src/openapi/errors.js')
+    const { buildSchema, schemaText } = await import('../../src/api/graphql/schema.js')
+    const { resolversOf } = await import('../../src/features/resolvers.js')
+    const { loadOperations } = await import('../../src/api/rest/operations.js')
+    const { codesOf } = await import('../../src/api/openapi/errors.js')
     const schema = buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))
     expect(schemaText(schema)).toMatch(/enum BlockReason \{.*"""It is too odd\."""\n {2}too_odd/s)
     expect(schemaText(schema)).toMatch(/type BlockedByReason \{.*tooOdd: Long!/s)
@@ -38,7 +38,7 @@ describe('a row for a new block reason', () => {
   })
 
   test('gives it a place in the order of judging, where its check is missed', async () => {
-    const { orderedChecks } = await import('../../src/validation/checks/index.js')
+    const { orderedChecks } = await import('../../src/inspection/checks/index.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { canonicalJson } from '../../src/journal/canonical-json.js'
+import { canonicalJson } from '../../src/transparency/canonical-json.js'
 
 test('numbers, strings and literals are written as RFC 8785 (3.2.2) writes them', () => {
   const sample = JSON.parse(

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { DateTimeScalar } from '../../src/graphql/scalars.js'
-import { bucketsOf } from '../../src/stats/charts.js'
+import { DateTimeScalar } from '../../src/api/graphql/scalars.js'
+import { bucketsOf } from '../../src/features/stats/charts.js'
 
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
   bucketsOf(period, window, new Date(now)).map((moment) => new Date(moment).toISOString())

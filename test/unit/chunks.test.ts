@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
-import { chunks } from '../../src/body/chunks.js'
+import { chunks } from '../../src/platform/spool/chunks.js'
 
 const buffers = (...texts: string[]) => texts.map((text) => Buffer.from(text))
 const streamOf = (...texts: string[]) => {

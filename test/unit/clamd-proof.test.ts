@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { openScanner } from '../../src/scanner/index.js'
-import { createValidator } from '../../src/validation/validator.js'
+import { createValidator } from '../../src/inspection/engine/validator.js'
+import { openScanner } from '../../src/inspection/scanners/index.js'
 import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
 import { clean, eicar, inMemory } from '../support/eicar.js'
 import { startRealClamd } from '../support/real-clamd.js'

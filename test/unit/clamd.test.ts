@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { parseClamdUrl } from '../../src/scanner/clamd/address.js'
-import { findLocalClamd, openScanner } from '../../src/scanner/index.js'
+import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
+import { findLocalClamd, openScanner } from '../../src/inspection/scanners/index.js'
 import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
 import { eicar, inMemory } from '../support/eicar.js'
 import { startScriptedClamd } from '../support/scripted-clamd.js'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, type GraphQLError, type OperationDefinitionNode, parse } from 'graphql'
-import { refuseBadVariables } from '../../src/graphql/coerced.js'
+import { refuseBadVariables } from '../../src/api/graphql/coerced.js'
 
 const schema = buildSchema(
   'enum Scope { read write } input Key { name: String! scopes: [Scope!]! } type Query { a(key: Key, page: Int): Int }',

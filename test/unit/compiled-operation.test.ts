@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, execute, type GraphQLSchema, Kind, parse } from 'graphql'
-import type { Call } from '../../src/admission/call.js'
-import { jsonInTurns } from '../../src/body/json-in-turns.js'
-import { compileOperation } from '../../src/rest/compiled-operation.js'
+import type { Call } from '../../src/access/call.js'
+import { jsonInTurns } from '../../src/api/bodies/json-in-turns.js'
+import { compileOperation } from '../../src/api/rest/compiled-operation.js'
 
 const schema = buildSchema(`
   enum Colour { RED BLUE }

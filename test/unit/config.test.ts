@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from '@jest/globals'
-import { ConfigError, readConfig } from '../../src/config/config.js'
+import { ConfigError, readConfig } from '../../src/platform/config/config.js'
 
 const key = Buffer.alloc(32, 7).toString('base64')
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, expect, test } from '@jest/globals'
-import { Digests } from '../../src/workers/digests.js'
+import { Digests } from '../../src/platform/spool/digests.js'
 import { noise } from '../contract/contents.js'
 
 const digests = new Digests()

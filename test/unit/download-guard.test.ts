@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
 import express, { type NextFunction, type Request, type Response } from 'express'
-import { AssayError, httpStatus } from '../../src/errors.js'
-import { type DownloadLimits, guardDownloads } from '../../src/http/download-guard.js'
+import { type DownloadLimits, guardDownloads } from '../../src/api/http/download-guard.js'
+import { AssayError, httpStatus } from '../../src/platform/errors/errors.js'
 
 let server: Server | undefined
 const clients: Socket[] = []

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
-import { Durability } from '../../src/db/durability.js'
+import { Durability } from '../../src/platform/db/durability.js'
 
 /** A pool whose statements end when the test says so. */
 function heldPool() {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { expect, test } from '@jest/globals'
-import { settleEarlyAnswers } from '../../src/http/early-answers.js'
+import { settleEarlyAnswers } from '../../src/api/http/early-answers.js'
 
 test('a connection that lives on through many early answers keeps nothing of them', async () => {
   const sockets = new Set<Socket>()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { background, FairQueue } from '../../src/workers/fair-queue.js'
+import { background, FairQueue } from '../../src/inspection/workers/fair-queue.js'
 import { seeded } from '../support/samples/mutations.js'
 
 interface Queued {

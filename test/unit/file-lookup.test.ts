@@ -1,6 +1,6 @@
 import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
-import { FileLookup } from '../../src/files/file-lookup.js'
+import { FileLookup } from '../../src/features/files/file-lookup.js'
 
 /** Each tenant has the files named after it, and `ten_away` no database. */
 function lookupOver(statements: unknown[][]) {

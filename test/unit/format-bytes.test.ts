@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { changePercent, formatBytes } from '../../src/stats/format-bytes.js'
+import { changePercent, formatBytes } from '../../src/features/stats/format-bytes.js'
 
 const kilo = 1024
 test.each([

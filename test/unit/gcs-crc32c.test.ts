@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { CRC32C } from '@google-cloud/storage'
 import { expect, test } from '@jest/globals'
-import { Crc32c } from '../../src/storage/gcs/crc32c.js'
+import { Crc32c } from '../../src/platform/storage/gcs/crc32c.js'
 
 const summed = (...parts: Buffer[]): string => {
   const sum = new Crc32c()

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { repeated } from '../../src/storage/gcs/deadline.js'
+import { repeated } from '../../src/platform/storage/gcs/deadline.js'
 
 const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 500, pauseMs: 10 }
 const silence = () => new Promise<never>(() => {})

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { BlobExists } from '../../src/storage/blob-storage.js'
-import { GcsStorage } from '../../src/storage/gcs/gcs.js'
+import { BlobExists } from '../../src/platform/storage/blob-storage.js'
+import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { bytesOf, inMemory, noise } from '../contract/contents.js'
 import { StandInBucket } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'

@@ -10,7 +10,7 @@ import { makeServiceAccount } from '../support/bucket/service-account.js'
 
 // To Google everything goes over TLS, by three ways (the library's requests, its sessions, and our own): here against a
 // certificate that a process of its own trusts because its environment says so, as an operator's private endpoint is trusted.
-const compiled = new URL('../../dist/', import.meta.url)
+const compiled = new URL('../../dist//', import.meta.url)
 const script = `
   import { createHash, randomBytes } from 'node:crypto'
   const { GcsStorage } = await import('${new URL('storage/gcs/gcs.js', compiled).href}')

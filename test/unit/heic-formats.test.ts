@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { readHeic } from '../../src/formats/image/heif.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
-import { limitsFor } from '../../src/validation/limits.js'
+import { limitsFor } from '../../src/inspection/limits.js'
 import { heic, unit } from '../support/samples/heic.js'
 import { mutationsOf } from '../support/samples/mutations.js'
 

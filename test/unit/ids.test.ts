@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { now, setTime } from '../../src/clock.js'
-import { idTime, newId } from '../../src/ids.js'
+import { now, setTime } from '../../src/platform/clock.js'
+import { idTime, newId } from '../../src/platform/ids.js'
 
 const year = 365 * 86_400_000
 const start = Date.UTC(2026, 10, 22)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { execute, parse } from 'graphql'
-import { bytesInTurns, jsonInTurns } from '../../src/body/json-in-turns.js'
-import { hasTooManyValues, mostJsonValues } from '../../src/body/json-size.js'
-import { faultOfBreadth } from '../../src/graphql/breadth.js'
-import { sliced } from '../../src/graphql/sliced.js'
+import { bytesInTurns, jsonInTurns } from '../../src/api/bodies/json-in-turns.js'
+import { hasTooManyValues, mostJsonValues } from '../../src/api/bodies/json-size.js'
+import { faultOfBreadth } from '../../src/api/graphql/breadth.js'
+import { sliced } from '../../src/api/graphql/sliced.js'
 
 /** How many turns the event loop has while `work` is done. */
 async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { keepRuns } from '../../src/formats/archive/sevenzip/kept-runs.js'
 import { listMembers, type PackedMember, unpackMembers } from '../../src/formats/archive/sevenzip/members.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
-import { limitsFor } from '../../src/validation/limits.js'
+import { limitsFor } from '../../src/inspection/limits.js'
 import { sevenZip } from '../support/samples/archive.js'
 
 /** Counts how often it is read. */

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, unlink, utimes, writeFile } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { openStorage } from '../../src/storage/index.js'
-import { DurableDirectories } from '../../src/storage/local/durable-directories.js'
-import { placeOf } from '../../src/storage/local/layout.js'
-import { LocalStorage } from '../../src/storage/local/local.js'
-import { DownloadUrls } from '../../src/storage/signed-url.js'
+import { openStorage } from '../../src/platform/storage/index.js'
+import { DurableDirectories } from '../../src/platform/storage/local/durable-directories.js'
+import { placeOf } from '../../src/platform/storage/local/layout.js'
+import { LocalStorage } from '../../src/platform/storage/local/local.js'
+import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
 import { bytesOf, inFile, inMemory, noise } from '../contract/contents.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 1) }

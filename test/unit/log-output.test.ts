@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from '@jest/globals'
-import { LogOutput } from '../../src/log-output.js'
+import { LogOutput } from '../../src/platform/telemetry/log-output.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-log-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -57,7 +57,7 @@ test('beyond the bound lines are left out, and it says how many', async () => {
 
 /** A process that logs more than any pipe holds, says on standard error that it is alive, and exits. */
 const program = `
-  import { LogOutput } from '${pathToFileURL('dist/log-output.js').href}'
+  import { LogOutput } from '${pathToFileURL('dist/platform/telemetry/log-output.js').href}'
   process.stdout.on('error', () => {})
   const output = new LogOutput(1)
   process.on('exit', () => output.flushSync())

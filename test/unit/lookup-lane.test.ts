@@ -1,5 +1,5 @@
 import { expect, jest, test } from '@jest/globals'
-import { LookupLane } from '../../src/auth/lookup-lane.js'
+import { LookupLane } from '../../src/access/lookup-lane.js'
 
 /** A lane over a database that knows the even numbers, and answers when it is told to. */
 function laneOf() {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { memoryLimit } from '../../src/workers/memory-limit.js'
+import { memoryLimit } from '../../src/inspection/workers/memory-limit.js'
 
 const megabyte = 1_048_576
 let folder = ''

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { countPartsToMerge, largePartBytes, maxSmallParts } from '../../src/uploads/merge-parts.js'
+import { countPartsToMerge, largePartBytes, maxSmallParts } from '../../src/features/uploads/merge-parts.js'
 
 /** Adds bytes by requests of these sizes. Returns the parts, the most small parts at any time, and the bytes that were written. */
 function receive(requests: Iterable<number>) {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from '@jest/globals'
 import express from 'express'
-import { httpServer } from '../../src/http/server.js'
+import { httpServer } from '../../src/api/http/server.js'
 
 test('Express gives a request and its answer no other prototype than they were made with', async () => {
   const app = express()

@@ -7,8 +7,8 @@ import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import busboy from 'busboy'
-import { type FilePart, Multipart } from '../../src/body/multipart.js'
-import { Spool } from '../../src/body/spool.js'
+import { type FilePart, Multipart } from '../../src/api/bodies/multipart.js'
+import { Spool } from '../../src/platform/spool/spool.js'
 import { seeded } from '../support/samples/mutations.js'
 
 let directory: string

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from '@jest/globals'
 import sharp from 'sharp'
-import { createValidator } from '../../src/validation/validator.js'
+import { createValidator } from '../../src/inspection/engine/validator.js'
 import * as basic from '../support/samples/basic.js'
 import { heic } from '../support/samples/heic.js'
 import { webp } from '../support/samples/image.js'

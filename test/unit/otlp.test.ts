@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from '@jest/globals'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
-import { openOtlp, timedExporter } from '../../src/tracing/otlp.js'
+import { openOtlp, timedExporter } from '../../src/platform/telemetry/otlp.js'
 
 test('closes while an export waits for a collector that answered 101', async () => {
   const collector = createServer((socket) =>

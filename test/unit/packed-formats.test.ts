@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { MemorySource } from '../../src/formats/random-access-source.js'
-import { examine } from '../../src/validation/examine.js'
+import { examine } from '../../src/inspection/engine/examine.js'
 import { damaged } from '../support/format-reading.js'
 import { noise, sevenZip, tarOf } from '../support/samples/archive.js'
 import { cab, rar4, rar5 } from '../support/samples/containers.js'

@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
 import { PathLeases } from '../../src/ledger/path-leases.js'
-import { placeOf } from '../../src/storage/local/layout.js'
+import { placeOf } from '../../src/platform/storage/local/layout.js'
 
 test('a path that was not used is given out again, before any other', async () => {
   const journaled: string[] = []

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
-import { httpServer } from '../../src/http/server.js'
+import { httpServer } from '../../src/api/http/server.js'
 
 const ends: (() => void)[] = []
 afterEach(() => {

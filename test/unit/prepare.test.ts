@@ -62,7 +62,7 @@ test('a step runs only if its sources changed, and needs no network', async () =
         resolve({ failed: error !== null, steps: stdout.split('\n').filter(Boolean), errors }),
       )
     })
-  const generated = ['src/db/generated/client.ts', 'src/client/generated/openapi.ts'].map((name) => join(folder, name))
+  const generated = ['src/platform/db/generated/client.ts', 'src/client/generated/openapi.ts'].map((name) => join(folder, name))
   const times = () => generated.map((name) => statSync(name).mtimeMs)
   const generating = 'Generating the Prisma client from prisma/schema.prisma…'
   const compiling = 'Compiling src/ into dist/…'

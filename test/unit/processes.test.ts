@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { shareOf } from '../../src/processes/place.js'
-import { mergeMetrics } from '../../src/processes/supervisor-metrics.js'
+import { shareOf } from '../../src/platform/processes/place.js'
+import { mergeMetrics } from '../../src/platform/processes/supervisor-metrics.js'
 
 describe('what all processes share', () => {
   test.each([

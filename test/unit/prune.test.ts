@@ -34,15 +34,15 @@ test('prisma generate needs only the files that the installation keeps, and no n
     await cp(from, join(folder, path), { recursive: true, filter })
   }
   for (const name of ['prisma/schema.prisma', 'prisma/prisma.config.ts']) await cp(join(root, name), join(folder, name))
-  await mkdir(join(folder, 'src', 'db'), { recursive: true })
+  await mkdir(join(folder, 'src', 'platform', 'db'), { recursive: true })
 
   const prisma = join(folder, 'node_modules/prisma/build/index.js')
   const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: prisma, CHECKPOINT_DISABLE: '1', HTTPS_PROXY: 'http://127.0.0.1:1' }
   const args = [prisma, 'generate', '--config', join(folder, 'prisma/prisma.config.ts'), '--no-hints']
   await promisify(execFile)(process.execPath, args, { cwd: folder, env })
 
-  const generated = join(folder, 'src/db/generated')
-  const built = join(root, 'src/db/generated')
+  const generated = join(folder, 'src/platform/db/generated')
+  const built = join(root, 'src/platform/db/generated')
   const names = (await readdir(built)).filter((name) => name !== '.generated-from')
   expect((await readdir(generated)).sort()).toEqual(names.sort())
   for (const name of ['client.ts', 'models/File.ts', 'internal/class.ts'])

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import type pg from 'pg'
-import { ReadReplica } from '../../src/db/read-replica.js'
-import { readings } from '../../src/db/reading.js'
+import { ReadReplica } from '../../src/platform/db/read-replica.js'
+import { readings } from '../../src/platform/db/reading.js'
 
 /** A primary whose log stands where the test says, and a replica of it. */
 function databases() {

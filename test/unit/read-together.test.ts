@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { ReadTogether } from '../../src/db/read-together.js'
-import { readings } from '../../src/db/reading.js'
+import { ReadTogether } from '../../src/platform/db/read-together.js'
+import { readings } from '../../src/platform/db/reading.js'
 
 /** Answers with a row that names the tenant and counts the statements; `ten_away` has no database. */
 function readsOver(statements: unknown[][]) {

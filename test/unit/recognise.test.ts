@@ -3,7 +3,7 @@ import sharp from 'sharp'
 import { recognise } from '../../src/formats/detect/detect.js'
 import { mimeOf, mimeOfExtension, standsFor } from '../../src/formats/extensions.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
-import { limitsFor } from '../../src/validation/limits.js'
+import { limitsFor } from '../../src/inspection/limits.js'
 import * as basic from '../support/samples/basic.js'
 import * as text from '../support/samples/text.js'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { ConcurrentCosts, maxCost, RequestCost } from '../../src/admission/request-cost.js'
+import { ConcurrentCosts, maxCost, RequestCost } from '../../src/access/request-cost.js'
 
 describe('the concurrent cost of a tenant', () => {
   beforeEach(() => void jest.useFakeTimers())

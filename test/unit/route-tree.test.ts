@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { RouteTree } from '../../src/rest/route-tree.js'
-import { type Route, routes } from '../../src/rest/routes.js'
+import { RouteTree } from '../../src/api/rest/route-tree.js'
+import { type Route, routes } from '../../src/api/rest/routes.js'
 
 const tree = new RouteTree(routes)
 const found = (path: string, method: Route['method'] = 'GET') => {

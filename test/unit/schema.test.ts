@@ -11,9 +11,9 @@ import {
   isObjectType,
   isSpecifiedScalarType,
 } from 'graphql'
-import type { Endpoint } from '../../src/admission/endpoint.js'
-import { buildSchema, schemaText } from '../../src/graphql/schema.js'
-import { resolversOf } from '../../src/resolvers.js'
+import type { Endpoint } from '../../src/access/endpoint.js'
+import { buildSchema, schemaText } from '../../src/api/graphql/schema.js'
+import { resolversOf } from '../../src/features/resolvers.js'
 
 const schema = buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))
 const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
-import { ConfigError, readConfig, readDatabasePlace } from '../../src/config/config.js'
-import { secretVariables } from '../../src/config/secret-files.js'
+import { ConfigError, readConfig, readDatabasePlace } from '../../src/platform/config/config.js'
+import { secretVariables } from '../../src/platform/config/secret-files.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-secrets-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { SecurityTrail } from '../../src/admission/security-trail.js'
+import { SecurityTrail } from '../../src/access/security-trail.js'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
 
 let kept: AuditRow[]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { type FreeFailures, SignInPace } from '../../src/auth/sign-in-pace.js'
-import type { WindowCounter } from '../../src/auth/window-counter.js'
+import { type FreeFailures, SignInPace } from '../../src/access/sign-in-pace.js'
+import type { WindowCounter } from '../../src/access/window-counter.js'
 
 const counter = (): WindowCounter => {
   const counts = new Map<string, number>()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import type { SigningSecret } from '../../src/auth/signing-keys.js'
-import { newId } from '../../src/ids.js'
-import { DownloadUrls } from '../../src/storage/signed-url.js'
+import { newId } from '../../src/platform/ids.js'
+import type { SigningSecret } from '../../src/platform/signing-keys.js'
+import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
 
 const key = (id: string, fill: number): SigningSecret => ({ id, secret: Buffer.alloc(32, fill) })
 

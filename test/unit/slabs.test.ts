@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createValidator } from '../../src/validation/validator.js'
-import { holdBytes, type Slab, Slabs } from '../../src/workers/slabs.js'
+import { createValidator } from '../../src/inspection/engine/validator.js'
+import { holdBytes, type Slab, Slabs } from '../../src/platform/spool/slabs.js'
 import { inMemory, ScriptedScanner, submission } from '../support/validation.js'
 
 const budget = 4_500_000

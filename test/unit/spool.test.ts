@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
-import { Spool } from '../../src/body/spool.js'
+import { Spool } from '../../src/platform/spool/spool.js'
 import { noise } from '../contract/contents.js'
 
 let directory: string

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, expect, test } from '@jest/globals'
-import { dropWhereStalled } from '../../src/http/early-answers.js'
+import { dropWhereStalled } from '../../src/api/http/early-answers.js'
 
 let server: Server
 const clients: Socket[] = []

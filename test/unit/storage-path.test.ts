@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { blobPlaceOf, templateFault } from '../../src/file-contexts/storage-path.js'
+import { blobPlaceOf, templateFault } from '../../src/features/contexts/storage-path.js'
 
 test.each([
   '{context_key}/{year}/{month}',

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from '@jest/globals'
-import { TenantBatches } from '../../src/db/tenant-batches.js'
+import { TenantBatches } from '../../src/platform/db/tenant-batches.js'
 
 describe('look-ups of one turn', () => {
   const ofTenants = (load: (tenantId: string, asked: readonly { id: number }[]) => Promise<(string | null)[]>) =>

@@ -5,8 +5,8 @@ import { readJson, readJsonLines } from '../../src/formats/text/json.js'
 import { JsonScanner } from '../../src/formats/text/json-scanner.js'
 import { readText, textSign } from '../../src/formats/text/text.js'
 import { readSvg, readXml } from '../../src/formats/text/xml.js'
-import { isBlank } from '../../src/validation/blankness.js'
-import { limitsFor } from '../../src/validation/limits.js'
+import { isBlank } from '../../src/inspection/engine/blankness.js'
+import { limitsFor } from '../../src/inspection/limits.js'
 import * as sample from '../support/samples/text.js'
 
 const read = (reader: FormatReader, content: Buffer | string) => {

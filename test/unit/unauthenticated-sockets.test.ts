@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import type { WebSocket } from 'ws'
-import { limitMessages, sendBounded } from '../../src/http/socket-limits.js'
-import { UnauthenticatedSockets } from '../../src/http/unauthenticated-sockets.js'
+import { limitMessages, sendBounded } from '../../src/api/http/socket-limits.js'
+import { UnauthenticatedSockets } from '../../src/api/http/unauthenticated-sockets.js'
 
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { UploadSlots } from '../../src/admission/upload-admission.js'
+import { UploadSlots } from '../../src/access/upload-admission.js'
 
 /** Takes as many as there are for one holder; gives how many, and why there are no more. */
 function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {

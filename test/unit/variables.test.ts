@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, parseType, typeFromAST } from 'graphql'
-import type { Operation } from '../../src/rest/operations.js'
-import { coerceVariables, type RawValue } from '../../src/rest/variables.js'
+import type { Operation } from '../../src/api/rest/operations.js'
+import { coerceVariables, type RawValue } from '../../src/api/rest/variables.js'
 
 const schema = buildSchema('scalar JSONObject  enum Colour { red green }  type Query { x: Int }')
 const operation = (types: Record<string, string>) =>

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { Outbound, wordsFor } from '../../src/webhooks/outbound.js'
-import { isPublicAddress } from '../../src/webhooks/public-address.js'
+import { Outbound, wordsFor } from '../../src/features/webhooks/outbound.js'
+import { isPublicAddress } from '../../src/features/webhooks/public-address.js'
 
 let inside: Server
 let hits = 0

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { MemorySource } from '../../src/formats/random-access-source.js'
-import { examine } from '../../src/validation/examine.js'
+import { examine } from '../../src/inspection/engine/examine.js'
 import { noise } from '../support/samples/archive.js'
 import { iso } from '../support/samples/containers.js'
 import { attachingPdf } from '../support/samples/pdf.js'

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
 import { unknownOffsets } from '../../src/formats/archive/zip/hidden.js'
 import { MemorySource } from '../../src/formats/random-access-source.js'
-import { YaraScanner } from '../../src/scanner/yara/yara.js'
+import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 import { gif } from '../support/samples/basic.js'
 

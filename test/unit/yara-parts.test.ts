@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.js'
-import { YaraScanner } from '../../src/scanner/yara/yara.js'
+import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
+import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, inFile, inMemory, zipOf } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
-import { openScanner } from '../../src/scanner/index.js'
-import { type EngineKind, hasNativeEngine } from '../../src/scanner/yara/engine.js'
-import { type YaraOptions, YaraScanner } from '../../src/scanner/yara/yara.js'
+import { openScanner } from '../../src/inspection/scanners/index.js'
+import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
+import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024

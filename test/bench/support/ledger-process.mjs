@@ -1,10 +1,10 @@
 // One ledger of bench:ledger, in a process of its own as a replica has it. It is told by messages what to commit, and tells how much it did.
 import pg from 'pg'
-import { createDatabase } from '../../../dist/db/client.js'
-import { idTime, newId } from '../../../dist/ids.js'
 import { Fold } from '../../../dist/ledger/fold.js'
 import { Ledger } from '../../../dist/ledger/ledger.js'
 import { PathLeases } from '../../../dist/ledger/path-leases.js'
+import { createDatabase } from '../../../dist/platform/db/client.js'
+import { idTime, newId } from '../../../dist/platform/ids.js'
 
 let url
 let tenants

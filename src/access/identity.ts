@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import type { ClientConfig, Pool } from 'pg'
+import type { Origin } from '../platform/actor.js'
+import type { SigningPurpose } from '../platform/signing-keys.js'
+import { type Authentication, type Authenticators, authenticate } from './authenticate.js'
+import { makeEd25519Key } from './ed25519.js'
+import type { IdentityKind } from './identity-cache.js'
+import { IdentityListener } from './identity-listener.js'
+import { KeyDirectory, type LoadApiKey } from './key-directory.js'
+import { type KeyUse, LastUsed } from './last-used.js'
+import type { MasterKey } from './master-key.js'
+import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
+import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
+import { StoredSigningSecrets } from './signing-secrets.js'
+import { Tokens } from './tokens.js'
+
+export interface IdentityOptions {
+  pool: Pool
+  connection: ClientConfig
+  masterKey: MasterKey
+  loadApiKey: LoadApiKey
+  writeKeyUses(uses: KeyUse[]): Promise<void>
+  loadSession: SessionsOptions['load']
+  /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
+  outside?: OutsideTokensOptions | undefined
+  downloadUrlSeconds?: number
+  onError?(error: Error): void
+}
+
+/** Everything that answers "who is this?", wired once: the rooms hand their look-ups in. */
+export class Identity {
+  readonly listener: IdentityListener
+  readonly directory: KeyDirectory
+  readonly sessions: Sessions
+  readonly tokens: Tokens
+  readonly lastUsed: LastUsed
+  readonly signing: Record<SigningPurpose, StoredSigningSecrets>
+
+  readonly #authenticators: Authenticators
+
+  constructor(options: IdentityOptions) {
+    const { pool, connection, masterKey, onError } = options
+    const onChange = ({ kind, id }: { kind: IdentityKind; id: string }) => this.forget(kind, id)
+    this.listener = new IdentityListener({
+      connection,
+      onChange,
+      onGap: () => this.#forgetAll(),
+      ...(onError ? { onError } : {}),
+    })
+    const trust = this.listener
+    const stored = { pool, masterKey, trust }
+    // A minute more than the URL, for clocks that differ.
+    const urlSeconds = (options.downloadUrlSeconds ?? 300) + 60
+    this.signing = {
+      download_url: new StoredSigningSecrets({
+        ...stored,
+        purpose: 'download_url',
+        make: randomSecret,
+        lifetimeSeconds: urlSeconds,
+      }),
+      session: new StoredSigningSecrets({
+        ...stored,
+        purpose: 'session',
+        make: makeEd25519Key,
+        lifetimeSeconds: sessionSeconds + 60,
+      }),
+      // What these sign is kept for as long as somebody wants to prove something by it.
+      receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
+      log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
+    }
+    this.directory = new KeyDirectory({ trust, load: options.loadApiKey })
+    this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
+    this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new OutsideTokens(options.outside) })
+    this.lastUsed = new LastUsed(options.writeKeyUses, onError)
+    const onKeyUsed = (apiKeyId: string) => this.lastUsed.touch(apiKeyId)
+    this.#authenticators = { directory: this.directory, tokens: this.tokens, onKeyUsed }
+  }
+
+  /** Begins to listen for changes, and makes what keys there must be. */
+  async start(): Promise<void> {
+    await this.listener.start()
+    for (const secrets of Object.values(this.signing)) await secrets.current()
+    this.lastUsed.start()
+  }
+
+  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
+    return authenticate(rawHeaders, origin, this.#authenticators)
+  }
+
+  /** The document at /.well-known/jwks.json: the keys that sign tokens, receipts and logs, and those that still verify. */
+  async jwks(): Promise<{ keys: Record<string, unknown>[] }> {
+    const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.all()))
+    return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
+  }
+
+  /** To be called on this replica when a change is committed; `announce`, in its transaction, reaches the others. */
+  forget(kind: IdentityKind, id: string): void {
+    if (kind === 'signing_key') this.#forgetSigningKeys()
+    this.directory.forget(id)
+    this.tokens.forget(id)
+  }
+
+  /** Stops hearing and writes what is left; the pool is the caller's to end afterwards. */
+  async close(): Promise<void> {
+    await this.lastUsed.close()
+    await this.listener.close()
+  }
+
+  #forgetSigningKeys(): void {
+    for (const secrets of Object.values(this.signing)) secrets.forget()
+    // What a leaked key had signed must not live on as a token that was verified before.
+    this.tokens.clear()
+  }
+
+  #forgetAll(): void {
+    this.#forgetSigningKeys()
+    this.directory.clear()
+  }
+}
+
+const randomSecret = () => ({ secret: randomBytes(32) })

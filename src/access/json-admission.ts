@@ -1,0 +1,48 @@
+import type { Actor, Origin } from '../platform/actor.js'
+import { rateLimited } from '../platform/errors/errors.js'
+import { megabyte } from '../platform/units.js'
+import { addressGroup } from './address-group.js'
+
+/** Limits of one JSON body: bytes, time in all and time without a byte, in milliseconds. */
+export interface JsonLimits {
+  deadlineMs: number
+  idleMs: number
+  mostBytes: number
+}
+
+const known = { deadlineMs: 30_000, mostBytes: megabyte }
+// A document, and what it takes to sign in.
+const anonymous = { deadlineMs: 10_000, mostBytes: 16 * 1024 }
+const mostAnonymous = { inAll: 256, byAddress: 16 }
+
+/** What a JSON body may take, and how many of callers without a credential are read at once. */
+export class JsonAdmission {
+  readonly #idleMs: number
+  readonly #byAddress = new Map<string, number>()
+  #inAll = 0
+
+  constructor({ idleMs }: { idleMs: number }) {
+    this.#idleMs = idleMs
+  }
+
+  async read<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
+    if (call.actor) return read({ ...known, idleMs: this.#idleMs })
+    const address = addressGroup(call.origin.ip)
+    const own = this.#byAddress.get(address) ?? 0
+    if (own >= mostAnonymous.byAddress || this.#inAll >= mostAnonymous.inAll)
+      throw rateLimited(
+        `Too many requests without a credential are read at once: ${own} of this address, ${this.#inAll} in all; try again in a moment.`,
+        1,
+      )
+    this.#byAddress.set(address, own + 1)
+    this.#inAll++
+    try {
+      return await read({ ...anonymous, idleMs: this.#idleMs })
+    } finally {
+      this.#inAll--
+      const left = this.#byAddress.get(address)! - 1
+      if (left > 0) this.#byAddress.set(address, left)
+      else this.#byAddress.delete(address)
+    }
+  }
+}

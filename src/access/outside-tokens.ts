@@ -1,0 +1,150 @@
+import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
+import { isScope, type Scope } from '../platform/actor.js'
+import { currentTime, now } from '../platform/clock.js'
+import { AssayError, overloaded } from '../platform/errors/errors.js'
+import { plainLine } from '../platform/plain-text.js'
+import { ownIssuer, refuse } from './sessions.js'
+import { RefusedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
+
+/** What a token of the outside provider says of its user. */
+export interface OutsideUserFacts {
+  issuer: string
+  subject: string
+  tenantId: string
+  /** Null where the token says nothing of scopes. */
+  scopes: Scope[] | null
+  email: string | null
+  name: string | null
+}
+
+/** Names of claims; a dot goes into an object (`realm_access.roles`) unless a claim has that very name. */
+export interface ClaimNames {
+  tenant: string
+  scopes: string
+  email: string
+  name: string
+}
+
+export interface OutsideTokensOptions {
+  issuer: string
+  audience: string
+  jwksUrl: URL
+  claims?: Partial<ClaimNames>
+  /**
+   * The user of that issuer and subject, made where there is none yet; null where the tenant is unknown. Asked once for each
+   * token and process, and again when the user or its tenant changed. The scopes of its answer are what the user may do.
+   */
+  userOnFirstSight(facts: OutsideUserFacts): Promise<UserRecord | null>
+}
+
+const skewSeconds = 60
+const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: 'email', name: 'name' }
+
+/** Tokens of the identity provider that JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL name. */
+export class OutsideTokens {
+  readonly #keys: RemoteJWKSet
+  readonly #claims: ClaimNames
+  readonly #options: OutsideTokensOptions
+
+  constructor(options: OutsideTokensOptions) {
+    this.#options = options
+
+    if (options.issuer === ownIssuer)
+      throw new Error(`JWT_ISSUER '${ownIssuer}' is the service's own issuer; name the provider's.`)
+    this.#claims = { ...usualClaims, ...options.claims }
+    // An unknown kid asks the provider again, at most once in the cooldown, so that made-up kids cannot make us hammer it.
+    this.#keys = createRemoteJWKSet(options.jwksUrl, { timeoutDuration: 3_000, cooldownDuration: 30_000, cacheMaxAge: 600_000 })
+  }
+
+  get issuer(): string {
+    return this.#options.issuer
+  }
+
+  /** What the token stands for; throws RefusedToken, and an AssayError where the provider cannot be asked for its keys. */
+  async verify(token: string): Promise<TokenRecord> {
+    const payload = await this.#verified(token)
+    const facts = this.#factsOf(payload)
+    const user = await this.#options.userOnFirstSight(facts)
+    if (!user) throw new RefusedToken('token_claims', 'This token names no tenant that is known here.')
+    return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
+  }
+
+  async #verified(token: string): Promise<JWTPayload> {
+    const { issuer, audience } = this.#options
+    const rules = {
+      algorithms: tokenAlgorithms,
+      issuer,
+      audience,
+      clockTolerance: skewSeconds,
+      requiredClaims: ['exp', 'iat', 'sub'],
+      currentDate: currentTime(),
+    }
+    const { payload, protectedHeader } = await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)
+    // RFC 8725 §3.11: what such a key signs for another purpose (a logout token, a DPoP proof) is no access token.
+    if (!isAccessTokenType(protectedHeader.typ)) throw new RefusedToken('token_claims', 'This token is of another type.')
+    if (payload.iat! > now() / 1000 + skewSeconds) throw new RefusedToken('token_claims', 'This token is not valid yet.')
+    return payload
+  }
+
+  // What fails here but for a key that is not there is the provider's fault, and says nothing about the token.
+  readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
+    try {
+      return await this.#keys(header, token)
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error
+      throw overloaded("The identity provider's keys cannot be fetched at the moment; try again.", error)
+    }
+  }
+
+  #factsOf(payload: JWTPayload): OutsideUserFacts {
+    const text = (name: string) => nonEmpty(claimOf(payload, name))
+    const subject = nonEmpty(payload.sub)
+    const tenantId = text(this.#claims.tenant)
+    if (!subject) throw new RefusedToken('token_claims', "The claim 'sub' of this token is missing or wrong.")
+    if (!tenantId) throw new RefusedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
+    const scopes = scopesOf(claimOf(payload, this.#claims.scopes))
+    return {
+      issuer: this.#options.issuer,
+      subject,
+      tenantId,
+      scopes,
+      email: text(this.#claims.email),
+      name: plainLine(text(this.#claims.name) ?? '') || null,
+    }
+  }
+}
+
+// RFC 9068 asks for at+jwt; many providers say JWT or nothing.
+const isAccessTokenType = (type: string | undefined): boolean =>
+  type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
+
+function refuseUnlessOurs(error: unknown): never {
+  if (error instanceof AssayError) throw error
+  return refuse(error)
+}
+
+function claimOf(payload: JWTPayload, name: string): unknown {
+  if (Object.hasOwn(payload, name)) return payload[name]
+  let at: unknown = payload
+  for (const part of name.split('.')) {
+    if (!at || typeof at !== 'object' || !Object.hasOwn(at, part)) return undefined
+    at = (at as Record<string, unknown>)[part]
+  }
+  return at
+}
+
+// No control characters, which PostgreSQL in part refuses; no half surrogates, which it would make one and the same character.
+const nonEmpty = (claim: unknown): string | null =>
+  typeof claim === 'string' &&
+  claim.trim() !== '' &&
+  claim.length <= 255 &&
+  claim.isWellFormed() &&
+  !/[\u0000-\u001f\u007f]/.test(claim)
+    ? claim
+    : null
+
+// Providers put scopes of their own beside ours (openid, profile): those are left aside.
+function scopesOf(claim: unknown): Scope[] | null {
+  const named = typeof claim === 'string' ? claim.split(/[\s,]+/) : claim
+  return Array.isArray(named) ? [...new Set(named.filter(isScope))] : null
+}

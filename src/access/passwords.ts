@@ -1,0 +1,100 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Algorithm, hash, parseOptions } from '@node-rs/argon2'
+import { overloaded } from '../platform/errors/errors.js'
+import { isCommonPassword } from './common-passwords.js'
+
+/** OWASP's argon2id minimum with the least memory per attempt: 19 MiB, two passes, one lane. About 20 ms of one core. */
+const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+
+const shortest = 8
+const longestBytes = 512
+
+/** What is wrong with a new password, in words for the caller; undefined where nothing is. */
+export function passwordFault(password: string): string | undefined {
+  if ([...password].length < shortest) return `must have at least ${shortest} characters`
+  if (Buffer.byteLength(password) > longestBytes) return `must have at most ${longestBytes} bytes`
+  if (isCommonPassword(password)) return 'must be none of the common ones'
+  return undefined
+}
+
+/** A password for a user who was given none: 120 random bits. */
+export const generatePassword = (): string => randomBytes(15).toString('base64url')
+
+/**
+ * argon2id off the event loop, a few at a time: each takes 19 MiB and a thread of the pool that files share, so sign-ins
+ * beyond `atOnce` wait, and beyond `waiting` are answered to come again.
+ */
+export class Passwords {
+  #running = 0
+  readonly #queue: (() => void)[] = []
+  #decoy: Promise<string> | undefined
+  readonly #limits: { atOnce: number; waiting: number }
+
+  constructor(limits: { atOnce: number; waiting: number } = { atOnce: 2, waiting: 128 }) {
+    this.#limits = limits
+  }
+
+  /** `besides` is another hash whose salt is taken over: see `matching`. */
+  hash(password: string, besides?: string | null): Promise<string> {
+    const salt = besides && !this.needsRehash(besides) ? { salt: saltIn(besides) } : {}
+    return this.#inTurn(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
+  }
+
+  /** False for a wrong password. With no hash at all it takes as long, so that its duration does not tell which accounts exist. */
+  async verify(stored: string | null, password: string): Promise<boolean> {
+    return (await this.matching([stored], password))[0]!
+  }
+
+  /** Which of these the password is of. Hashes of one salt (the same person in several tenants) cost one between them. */
+  async matching(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
+    if (Buffer.byteLength(password) > longestBytes) return stored.map(() => false)
+    this.#decoy ??= hash(generatePassword(), cost)
+    const known = stored.filter((each) => each !== null)
+    const made = new Map<string, string>()
+    for (const each of known.length > 0 ? known : [await this.#decoy])
+      if (!made.has(beforeDigest(each))) made.set(beforeDigest(each), await this.#again(each, password))
+    return stored.map((each) => each !== null && sameText(each, made.get(beforeDigest(each))!))
+  }
+
+  /** True where the hash was made with other costs than today's: hash again while the password is at hand. */
+  needsRehash(stored: string): boolean {
+    const { algorithm, memoryCost, timeCost, parallelism } = parseOptions(stored)
+    return (
+      algorithm !== cost.algorithm ||
+      memoryCost !== cost.memoryCost ||
+      timeCost !== cost.timeCost ||
+      parallelism !== cost.parallelism
+    )
+  }
+
+  #again(stored: string, password: string): Promise<string> {
+    const { algorithm, memoryCost, timeCost, parallelism, outputLen, version } = parseOptions(stored)
+    const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: saltIn(stored) }
+    return this.#inTurn(() => hash(password.normalize('NFC'), options))
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running < this.#limits.atOnce) this.#running++
+    else {
+      if (this.#queue.length >= this.#limits.waiting) throw overloaded('Too many sign-ins at once; try again in a moment.')
+      // What finishes hands its place over, so `running` stays as it is.
+      await new Promise<void>((resolve) => this.#queue.push(resolve))
+    }
+    try {
+      return await work()
+    } finally {
+      const next = this.#queue.shift()
+      if (next) next()
+      else this.#running--
+    }
+  }
+}
+
+// $argon2id$v=19$m=…,t=…,p=…$salt$digest
+const beforeDigest = (stored: string) => stored.slice(0, stored.lastIndexOf('$'))
+const saltIn = (stored: string) => Buffer.from(stored.split('$')[4]!, 'base64')
+const sameText = (one: string, other: string) =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+
+/** Whether two hashes have one salt and one cost. */
+export const sameSalt = (one: string, other: string) => beforeDigest(one) === beforeDigest(other)

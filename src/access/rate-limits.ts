@@ -1,0 +1,179 @@
+import type { Pool } from 'pg'
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
+import type { Actor } from '../platform/actor.js'
+import { type AssayError, rateLimited } from '../platform/errors/errors.js'
+import { addressGroup } from './address-group.js'
+import { SharedCounts } from './shared-counts.js'
+import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
+import { type Count, ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
+
+/** How much is left of the limit that is nearest to its end, for the IETF RateLimit headers. */
+export interface RateState {
+  policy: 'key' | 'tenant'
+  limit: number
+  remaining: number
+  resetSeconds: number
+  windowSeconds: number
+  /** Where the limit is passed: the 429 to throw. Not thrown here, since that answer carries these figures as well. */
+  refusal?: AssayError
+}
+
+export interface RateLimitsOptions {
+  /** Calls a minute by one key or user (RATE_LIMIT_PER_MINUTE); a tenant may make five times as many with all of its. */
+  perMinute?: number
+  failedCredentialsPerMinute?: number
+  /** Where replicas add up what they count. Without it, and without Redis, each counts for itself. */
+  pool?: Pool
+  redisUrl?: string | undefined
+  onError?(error: Error): void
+}
+
+// Generous: contract §7 promises that 60,000 calls a minute and 64 simultaneous uploads are never refused.
+const usual = {
+  perMinute: 120_000,
+  failedCredentialsPerMinute: 1_000,
+}
+const tenantTimes = 5
+const minute = 60
+
+type Limits = typeof usual
+type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'address', WindowCounter>
+
+/** Every limit on how often something may be done. What is over it is answered 429 with Retry-After. */
+export class RateLimits {
+  readonly signIns: SignInPace
+  readonly #limits: Limits
+  readonly #counters: Counters
+  readonly #end: () => Promise<void>
+
+  constructor(limits: Limits, counters: Counters, end: () => Promise<void>) {
+    this.#limits = limits
+    this.#counters = counters
+    this.#end = end
+    this.signIns = new SignInPace({ counters })
+  }
+
+  /** Counts a call of an authenticated actor. */
+  async call({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>): Promise<RateState> {
+    const { perMinute } = this.#limits
+    const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
+    // Those of the process are there at once.
+    const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)
+    const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
+    if (ofKey.count > perMinute) {
+      // What is refused here was not done: the tenant's other keys must not pay for it.
+      await this.#counters.tenant.add(tenantId, -1)
+      return { ...key, refusal: tooManyCalls('this credential', key) }
+    }
+    const tenant = stateOf('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
+    if (ofTenant.count > tenant.limit) return { ...tenant, refusal: tooManyCalls('this tenant', tenant) }
+    return tenant.remaining < key.remaining ? tenant : key
+  }
+
+  /**
+   * Counts the further calls that an expensive request is worth: at most half of a minute's, so that no limit rejects a legal request
+   * forever. A request that exceeds the limit is not executed and not counted.
+   */
+  async charge({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>, request: { cost: number; calls: number }): Promise<RateState> {
+    const { perMinute } = this.#limits
+    const calls = Math.min(request.calls, Math.floor(perMinute / 2))
+    const { key: keys, tenant: tenants } = this.#counters
+    const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(tenantId, calls)])
+    const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
+    const tenant = stateOf('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
+    const exceeded = ofKey.count > key.limit ? key : ofTenant.count > tenant.limit ? tenant : undefined
+    if (!exceeded) return tenant.remaining < key.remaining ? tenant : key
+    await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])
+    const left = exceeded === key ? key.limit - ofKey.count : tenant.limit - ofTenant.count
+    const state = { ...exceeded, remaining: Math.max(0, left + calls) }
+    return { ...state, refusal: tooExpensive({ ...request, calls }, state) }
+  }
+
+  /**
+   * Counts a credential that was refused; throws where its address has sent too many. Called after the refusal only, so that a
+   * good credential from the same address always passes: guessing 256 bits is hopeless, this only bounds what it costs us.
+   */
+  async failedCredential(ip: string): Promise<void> {
+    const { count, resetSeconds } = await this.#counters.failed.add(addressGroup(ip))
+    if (count <= this.#limits.failedCredentialsPerMinute) return
+    throw rateLimited(`Too many refused credentials from this address; try again in ${resetSeconds} s.`, resetSeconds)
+  }
+
+  /** True if the address has sent as many failed credentials as it may, so that a further one is probably a guess, too. */
+  async hasFailedOften(ip: string): Promise<boolean> {
+    return (await this.#counters.failed.add(addressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
+  }
+
+  close(): Promise<void> {
+    return this.#end()
+  }
+}
+
+/** The IETF headers (draft-ietf-httpapi-ratelimit-headers). */
+export const rateLimitHeaders = ({
+  policy,
+  limit,
+  remaining,
+  resetSeconds,
+  windowSeconds,
+}: Omit<RateState, 'refusal'>): Record<string, string> => ({
+  'RateLimit-Policy': `"${policy}";q=${limit};w=${windowSeconds}`,
+  RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
+})
+
+/** Counts in Redis where there is a URL for it, else in the process, added up through PostgreSQL where there is a pool. */
+export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
+  const { pool, redisUrl, onError, ...given } = options
+  const limits = { ...usual, ...given }
+  if (redisUrl) return openInRedis(limits, redisUrl, onError)
+  const shared = pool && new SharedCounts(pool, onError)
+  shared?.start()
+  const counters = countersBy((name, seconds) => new ProcessCounter(name, seconds, shared))
+  return new RateLimits(limits, counters, async () => shared?.close())
+}
+
+async function openInRedis(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
+  const { createClient } = await import('@redis/client')
+  // Without the offline queue a call does not wait for a Redis that is away: the count in the process stands in.
+  const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
+  client.on('error', (error) => onError?.(error as Error))
+  // Connects in the background, again and again: limits are no reason not to start.
+  client.connect().catch(() => {})
+  const counters = countersBy((name, seconds) => {
+    const points = Number.MAX_SAFE_INTEGER
+    const insuranceLimiter = new RateLimiterMemory({ keyPrefix: name, points, duration: seconds })
+    const counts = { storeClient: client, useRedisPackage: true, rejectIfRedisNotReady: true, insuranceLimiter }
+    return new RedisCounter(seconds, new RateLimiterRedis({ ...counts, keyPrefix: `assay:${name}`, points, duration: seconds }))
+  })
+  return new RateLimits(limits, counters, async () => client.destroy())
+}
+
+const countersBy = (make: (name: string, seconds: number) => WindowCounter): Counters => ({
+  key: make('key', minute),
+  tenant: make('tenant', minute),
+  failed: make('failed', minute),
+  pair: make('pair', signInWindowSeconds),
+  account: make('account', signInWindowSeconds),
+  address: make('address', signInWindowSeconds),
+})
+
+const isCounted = (counting: readonly (Count | Promise<Count>)[]): counting is [Count, Count] =>
+  counting.every((each) => !(each instanceof Promise))
+
+const stateOf = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
+  policy,
+  limit,
+  remaining: Math.max(0, limit - count),
+  resetSeconds,
+  windowSeconds: minute,
+})
+
+const tooManyCalls = (whose: string, { limit, resetSeconds }: RateState) =>
+  rateLimited(`Too many calls by ${whose}: at most ${limit} a minute; try again in ${resetSeconds} s.`, resetSeconds)
+
+const tooExpensive = ({ cost, calls }: { cost: number; calls: number }, { policy, limit, remaining, resetSeconds }: RateState) =>
+  rateLimited(
+    `The request has a cost of ${cost}, which counts as ${calls} calls. This ${policy === 'key' ? 'credential' : 'tenant'} has ${remaining} of ${limit} calls a minute left. Retry in ${resetSeconds} s, or request fewer fields or smaller pages.`,
+    resetSeconds,
+    { cost, calls, limit, remaining },
+  )

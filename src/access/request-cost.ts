@@ -1,0 +1,118 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { rateLimited } from '../platform/errors/errors.js'
+
+/** Largest computed cost of one request, and of the requests that one tenant executes at the same time. */
+export const maxCost = 50_000
+// Each REST list with 20 items costs less. Cheaper requests never wait.
+const cheapCost = 1_000
+// Each REST list with 100 items costs less. Cheaper requests count as nothing but their calls.
+const includedCost = 3_000
+// By GraphQL, so many values take about as much CPU (1.5 ms) as a short list by REST.
+const costPerCall = 500
+const maxWaiting = 100
+const maxWaitMs = 5_000
+
+/** Computed cost of one request. A request is expensive if it holds a share of its tenant's concurrent cost while it is executed. */
+export class RequestCost {
+  value = 0
+  /** Settles once the expensive request may be executed. All its root fields wait for it. */
+  admitted: Promise<void> | undefined
+  /** Ends the request's share of the concurrent cost. */
+  release: () => void = () => {}
+  #lastField: Promise<unknown> = Promise.resolve()
+  #clientLeft: AbortController | undefined
+
+  get isExpensive(): boolean {
+    return this.value > cheapCost
+  }
+
+  /** Calls that the rate limit counts in addition to one call for each root field. */
+  get extraCalls(): number {
+    return Math.ceil(Math.max(0, this.value - includedCost) / costPerCall)
+  }
+
+  /** Aborts once `clientLeave` is called. */
+  get clientLeft(): AbortSignal {
+    return (this.#clientLeft ??= new AbortController()).signal
+  }
+
+  /** The connection is closed: a request that still waits gives up its place in the queue. */
+  clientLeave(): void {
+    this.#clientLeft?.abort()
+  }
+
+  /** Executes the root fields of an expensive request one after another. Other requests are served between two of them. */
+  executeInTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.isExpensive) return work()
+    const result = this.#lastField.then(() => nextTurn()).then(work)
+    this.#lastField = result.catch(() => {})
+    return result
+  }
+}
+
+interface Tenant {
+  running: number
+  waiting: { cost: number; start: () => void }[]
+}
+
+/** Bounds the cost of the requests that one tenant executes at the same time in this process. Requests beyond it wait in order. */
+export class ConcurrentCosts {
+  readonly #tenants = new Map<string, Tenant>()
+
+  /** Waits until the request fits, and resolves to the function that ends its share. Throws 429 if too many requests wait, or for too long. */
+  async enter(tenantId: string, cost: number, clientLeft?: AbortSignal): Promise<() => void> {
+    const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
+    this.#tenants.set(tenantId, tenant)
+    if (tenant.waiting.length === 0 && tenant.running + cost <= maxCost) tenant.running += cost
+    else await this.#wait(tenant, cost, clientLeft)
+    let isReleased = false
+    return () => {
+      if (isReleased) return
+      isReleased = true
+      tenant.running -= cost
+      startWaiting(tenant)
+      if (tenant.running === 0) this.#tenants.delete(tenantId)
+    }
+  }
+
+  #wait(tenant: Tenant, cost: number, clientLeft?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const reject429 = () =>
+        reject(
+          rateLimited(
+            `The request has a cost of ${cost}. Requests of this tenant with a cost of ${tenant.running} are being executed; the limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
+            1,
+            { cost, limit: maxCost },
+          ),
+        )
+      if (tenant.waiting.length >= maxWaiting) return reject429()
+      const waiter = {
+        cost,
+        start: () => {
+          clearTimeout(timer)
+          resolve()
+        },
+      }
+      const giveUp = () => {
+        const place = tenant.waiting.indexOf(waiter)
+        if (place < 0) return
+        clearTimeout(timer)
+        tenant.waiting.splice(place, 1)
+        reject429()
+        // The next request may be cheaper.
+        startWaiting(tenant)
+      }
+      const timer = setTimeout(giveUp, maxWaitMs)
+      clientLeft?.addEventListener('abort', giveUp)
+      tenant.waiting.push(waiter)
+    })
+  }
+}
+
+function startWaiting(tenant: Tenant): void {
+  for (let next = tenant.waiting[0]; next && tenant.running + next.cost <= maxCost; next = tenant.waiting[0]) {
+    tenant.waiting.shift()
+    tenant.running += next.cost
+    next.start()
+  }
+}

@@ -1,0 +1,87 @@
+import type { Entry } from '../ledger/entry.js'
+import { type Actor, type Origin, systemActor } from '../platform/actor.js'
+
+export const securityReasons = [
+  'sign_in_failed',
+  'second_factor_locked',
+  'credential_refused',
+  'scope_refused',
+  'limit_reached',
+] as const
+export type SecurityReason = (typeof securityReasons)[number]
+
+/** A refusal, and whose key or user it is about. */
+export interface SecurityEvent {
+  reason: SecurityReason
+  message: string
+  tenantId: string
+  about: { id: string; name: string }
+  origin: Origin
+  /** Who was refused; absent where the caller proved no identity. */
+  actor?: Actor | undefined
+}
+
+const minuteMs = 60_000
+const hourMs = 3_600_000
+const entriesAnHour = 60
+const mostRemembered = 10_000
+
+/**
+ * What was refused, in the audit trail of the tenant: one entry a minute for each reason and each key or user, and sixty an hour for
+ * a tenant, so that an attack cannot fill it. An entry says how many like it were left out before it. Nothing waits for it.
+ */
+export class SecurityTrail {
+  /** Called for each, also those that are left out of the trail; for the metrics. */
+  onEvent: (reason: SecurityReason) => void = () => {}
+  readonly #record: (entry: Entry) => Promise<void>
+  readonly #last = new Map<string, { at: number; leftOut: number }>()
+  readonly #hours = new Map<string, { since: number; entries: number }>()
+
+  constructor(record: (entry: Entry) => Promise<void>) {
+    this.#record = record
+  }
+
+  note({ reason, message, tenantId, about, origin, actor }: SecurityEvent): void {
+    this.onEvent(reason)
+    const key = `${tenantId} ${reason} ${about.id}`
+    const leftOut = this.#admit(key, tenantId)
+    if (leftOut === undefined) return
+    const entry: Entry = {
+      audit: [
+        {
+          actor: actor ?? { ...systemActor(tenantId), ...origin },
+          tenantId,
+          auditType: 'security',
+          action: 'created',
+          entityType: 'security',
+          entityId: about.id,
+          entityName: about.name,
+          details: { reason, message, left_out: leftOut },
+        },
+      ],
+    }
+    this.#record(entry).catch(() => {})
+  }
+
+  /** How many were left out before this one; undefined where it is left out as well. */
+  #admit(key: string, tenantId: string): number | undefined {
+    const now = performance.now()
+    const last = this.#last.get(key)
+    const hour = this.#hours.get(tenantId)
+    const isFull = hour !== undefined && now - hour.since < hourMs && hour.entries >= entriesAnHour
+    if (isFull || (last && now - last.at < minuteMs)) {
+      if (last) last.leftOut++
+      return undefined
+    }
+    remember(this.#last, key, { at: now, leftOut: 0 })
+    if (hour && now - hour.since < hourMs) hour.entries++
+    else remember(this.#hours, tenantId, { since: now, entries: 1 })
+    return last?.leftOut ?? 0
+  }
+}
+
+function remember<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > mostRemembered) map.delete(map.keys().next().value!)
+}

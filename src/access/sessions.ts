@@ -1,0 +1,119 @@
+import { sign, verify } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose'
+import { currentTime, now } from '../platform/clock.js'
+import { isId } from '../platform/ids.js'
+import { keyPairOf } from './ed25519.js'
+import type { StoredSigningSecrets } from './signing-secrets.js'
+import { RefusedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
+
+/** The issuer and audience of the service's own tokens: the same wherever it is reached. */
+export const ownIssuer = 'assay'
+
+export const sessionSeconds = 12 * 60 * 60
+
+export interface SessionsOptions {
+  keys: StoredSigningSecrets
+  load(sessionId: string): Promise<SessionRecord | null>
+}
+
+/** Tokens of the service's own sign-in: EdDSA, 12 hours, and a session behind each that can be revoked. */
+export class Sessions {
+  readonly #options: SessionsOptions
+
+  constructor(options: SessionsOptions) {
+    this.#options = options
+  }
+
+  /** A token for a session that has just begun. The session's row must hold the same `expiresAt`, or a later one. */
+  async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
+    const key = await this.#options.keys.current()
+    const issued = Math.floor(now() / 1000)
+    const token = await new SignJWT({ sid: sessionId, tid: user.tenantId })
+      .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT' })
+      .setIssuer(ownIssuer)
+      .setAudience(ownIssuer)
+      .setSubject(user.userId)
+      .setIssuedAt(issued)
+      .setExpirationTime(issued + sessionSeconds)
+      .sign(keyPairOf(key).privateKey)
+    return { token, expiresAt: new Date((issued + sessionSeconds) * 1000) }
+  }
+
+  /** What the token stands for, asked of the database; throws RefusedToken. */
+  async verify(token: string): Promise<TokenRecord> {
+    try {
+      return await this.#verify(token)
+    } catch (error) {
+      if (error instanceof RefusedToken) error.findOwner = () => this.#ownerOf(token, error.why !== 'token_signature')
+      throw error
+    }
+  }
+
+  async #verify(token: string): Promise<TokenRecord> {
+    const { sub, sid, tid, exp } = await this.#claims(token)
+    const session = isId('ses', sid) ? await this.#options.load(sid) : null
+    if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
+      throw new RefusedToken('session_ended', 'This session has ended; sign in again.')
+    if (session.user.userId !== sub || session.user.tenantId !== tid)
+      throw new RefusedToken('token_claims', 'This token does not belong to its session.')
+    const validUntil = Math.min(Number(exp) * 1000, session.expiresAt.getTime())
+    return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
+  }
+
+  async #ownerOf(token: string, isProven: boolean): Promise<TokenOwner | null> {
+    const { sid } = decodeJwt(token)
+    const session = isId('ses', sid) ? await this.#options.load(sid) : null
+    return session && { user: session.user, isProven }
+  }
+
+  /** A signature under the key of sessions, in base64url; `text` must begin with what it is for. A token's never has a blank. */
+  async sign(text: string): Promise<string> {
+    const { privateKey } = keyPairOf(await this.#options.keys.current())
+    return sign(null, Buffer.from(text), privateKey).toString('base64url')
+  }
+
+  /** Whether `signature` is one of ours on `text`. */
+  async isSigned(text: string, signature: string): Promise<boolean> {
+    const bytes = Buffer.from(signature, 'base64url')
+    const keys = await this.#options.keys.all()
+    return keys.some((key) => verify(null, Buffer.from(text), keyPairOf(key).publicKey, bytes))
+  }
+
+  async #claims(token: string) {
+    const { kid } = decodeProtectedHeader(token)
+    const key = typeof kid === 'string' ? await this.#options.keys.find(kid) : undefined
+    if (!key) throw new RefusedToken('token_signature', 'This token was signed with an unknown key.')
+    const rules = {
+      algorithms: ['EdDSA'],
+      typ: 'JWT',
+      issuer: ownIssuer,
+      audience: ownIssuer,
+      requiredClaims: ['exp', 'sub', 'sid', 'tid'],
+      currentDate: currentTime(),
+    }
+    return (await jwtVerify(token, keyPairOf(key).publicKey, rules).catch(refuse)).payload
+  }
+}
+
+/** Turns jose's faults into refusals that tell what is wrong with the token and nothing more. */
+export function refuse(error: unknown): never {
+  if (error instanceof errors.JWTExpired) throw new RefusedToken('token_expired', 'This token has expired.')
+  if (error instanceof errors.JWTClaimValidationFailed) throw new RefusedToken('token_claims', claimFault(error))
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    throw new RefusedToken('token_signature', 'This token was signed with an unknown key.')
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    throw new RefusedToken('token_signature', 'This token is signed in a way that is not accepted.')
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    throw new RefusedToken('token_signature', 'The signature of this token is wrong.')
+  throw new RefusedToken('token_malformed', 'This token is malformed.')
+}
+
+const claimFaults: Record<string, string> = {
+  nbf: 'This token is not valid yet.',
+  iat: 'This token is not valid yet.',
+  iss: 'This token is from another issuer.',
+  aud: 'This token is for another audience.',
+}
+
+const claimFault = ({ claim, reason }: errors.JWTClaimValidationFailed) =>
+  (reason === 'missing' ? undefined : claimFaults[claim]) ?? `The claim '${claim}' of this token is missing or wrong.`

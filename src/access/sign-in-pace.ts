@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { rateLimited } from '../platform/errors/errors.js'
+import { keptEmail } from '../platform/plain-text.js'
+import { addressGroup } from './address-group.js'
+import type { WindowCounter } from './window-counter.js'
+
+export const signInWindowSeconds = 300
+
+/** Failures in five minutes that cost nothing; each further one doubles the wait. */
+export interface FreeFailures {
+  pair: number
+  account: number
+  address: number
+}
+
+export interface SignInPaceOptions {
+  counters: Record<keyof FreeFailures, WindowCounter>
+  free?: Partial<FreeFailures>
+  pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
+}
+
+/** What an attempt is recognised by. */
+export interface SignInFacts {
+  email: string
+  ip: string
+  /** Whether that address signed in to that account of late; asked only where it matters. */
+  isFamiliar(): Promise<boolean>
+  signal?: AbortSignal | undefined
+}
+
+const usual: FreeFailures = { pair: 10, account: 50, address: 100 }
+const waitMs = { first: 250, most: 15_000 }
+const mostWaiting = { address: 8, account: 32, all: 512 }
+
+/**
+ * Slows guesses down instead of refusing the account: a stranger's wrong passwords cost the owner nothing at an address that
+ * signed in of late, and at a new one a few seconds at most. Only attempts beyond so many that wait at once are refused.
+ */
+export class SignInPace {
+  readonly #counters: SignInPaceOptions['counters']
+  readonly #free: FreeFailures
+  readonly #pause: NonNullable<SignInPaceOptions['pause']>
+  readonly #waiting = new Map<string, number>()
+
+  constructor({ counters, free = {}, pause = paused }: SignInPaceOptions) {
+    this.#counters = counters
+    this.#free = { ...usual, ...free }
+    this.#pause = pause
+  }
+
+  /** Counts an attempt as failed and waits its time, before the password is looked at; gives what to call when it was right. */
+  async begin({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
+    const account = accountKey(email)
+    const address = addressGroup(ip)
+    const keys = { pair: `${account}:${address}`, account, address }
+    const add = async (of: keyof FreeFailures, points: number) => (await this.#counters[of].add(keys[of], points)).count
+    const [pair, byAccount, byAddress] = await Promise.all([add('pair', 1), add('account', 1), add('address', 1)])
+    const succeeded = async () => {
+      await Promise.all([add('pair', -1), add('account', -1), add('address', -1)])
+    }
+    const own = waitAfter(pair, this.#free.pair)
+    const others = Math.max(waitAfter(byAccount, this.#free.account), waitAfter(byAddress, this.#free.address))
+    const wait = others > own && !(await isFamiliar()) ? others : own
+    if (wait > 0) await this.#wait(wait, { address, account, all: '' }, signal)
+    return { succeeded }
+  }
+
+  // Beyond these the attempts of one place would only hold connections.
+  async #wait(ms: number, places: Record<keyof typeof mostWaiting, string>, signal?: AbortSignal): Promise<void> {
+    const taken = Object.entries(places) as [keyof typeof mostWaiting, string][]
+    if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= mostWaiting[kind])) {
+      const seconds = Math.ceil(ms / 1000)
+      throw rateLimited(`Too many attempts to sign in; try again in ${seconds} s.`, seconds)
+    }
+    for (const [kind, place] of taken) this.#change(`${kind}:${place}`, 1)
+    try {
+      await this.#pause(ms, signal)
+    } finally {
+      for (const [kind, place] of taken) this.#change(`${kind}:${place}`, -1)
+    }
+  }
+
+  #change(place: string, by: number): void {
+    const count = (this.#waiting.get(place) ?? 0) + by
+    if (count > 0) this.#waiting.set(place, count)
+    else this.#waiting.delete(place)
+  }
+}
+
+const waitAfter = (failures: number, free: number) =>
+  failures <= free ? 0 : Math.min(waitMs.most, waitMs.first * 2 ** Math.min(20, failures - free - 1))
+
+const paused = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
+
+// The table of counts holds no e-mail addresses.
+const accountKey = (email: string) => createHash('sha256').update(keptEmail(email.trim())).digest('base64url').slice(0, 22)

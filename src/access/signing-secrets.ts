@@ -1,0 +1,171 @@
+import type { Pool, PoolClient } from 'pg'
+import { now } from '../platform/clock.js'
+import { isId, newId } from '../platform/ids.js'
+import type { SigningPurpose, SigningSecret, SigningSecrets } from '../platform/signing-keys.js'
+import type { Trust } from './identity-cache.js'
+import { announce } from './identity-listener.js'
+import type { MasterKey } from './master-key.js'
+
+export interface KnownSigningKey extends SigningSecret {
+  publicJwk: Record<string, unknown> | null
+  current: boolean
+  expiresAt: Date | null
+}
+
+interface SigningKeyRow {
+  key_id: string
+  secret_encrypted: Buffer
+  public_jwk: Record<string, unknown> | null
+  retired_at: Date | null
+  expires_at: Date | null
+}
+
+export interface StoredSigningSecretsOptions {
+  pool: Pool
+  masterKey: MasterKey
+  trust: Trust
+  purpose: SigningPurpose
+  make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
+  /** For how long a retired key must still verify: the lifetime of what it signs; null: for ever. */
+  lifetimeSeconds: number | null
+}
+
+// How old the process's knowledge may be: while changes are heard, and while they are not.
+const heardMs = 60_000
+const unheardMs = 500
+
+/** Keys of one purpose in the table `signing_keys`, encrypted under MASTER_KEY; made on first use, rotated without breaking what is out. */
+export class StoredSigningSecrets implements SigningSecrets {
+  #known: KnownSigningKey[] = []
+  #loadedAt = Number.NEGATIVE_INFINITY
+  #loading: Promise<void> | undefined
+  readonly #options: StoredSigningSecretsOptions
+
+  constructor(options: StoredSigningSecretsOptions) {
+    this.#options = options
+  }
+
+  async current(): Promise<KnownSigningKey> {
+    await this.fresh()
+    const current = this.#known.find((key) => key.current)
+    if (current) return current
+    await this.#makeFirst()
+    return this.current()
+  }
+
+  async find(id: string): Promise<KnownSigningKey | undefined> {
+    if (!isId('sig', id)) return undefined
+    await this.fresh()
+    const known = this.#usable().find((key) => key.id === id)
+    if (known) return known
+    // It may have been made on another replica a moment ago. A flood of unknown ids shares these look-ups.
+    await this.fresh(0)
+    return this.#usable().find((key) => key.id === id)
+  }
+
+  /** Every key that signs or still verifies, the current one first. */
+  async all(): Promise<readonly KnownSigningKey[]> {
+    await this.current()
+    return this.#usable()
+  }
+
+  /** A new current key. What the old one signed stays valid for its lifetime, or ends now where it `leaked`. */
+  async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
+    const { purpose, lifetimeSeconds } = this.#options
+    const id = await this.#locked(async (client) => {
+      const lifetime = leaked ? 0 : lifetimeSeconds
+      await client.query(
+        `update signing_keys set retired_at = coalesce(retired_at, now()), expires_at = now() + make_interval(secs => $2::float8)
+         where purpose = $1 and (retired_at is null or $3)`,
+        [purpose, lifetime, leaked],
+      )
+      await client.query('delete from signing_keys where purpose = $1 and expires_at < now()', [purpose])
+      return this.#insert(client)
+    })
+    this.forget()
+    return id
+  }
+
+  /** To be called when a change was announced, or may have been missed. */
+  forget(): void {
+    this.#loadedAt = Number.NEGATIVE_INFINITY
+  }
+
+  /** Reads the keys again unless that was done within `maxAgeMs`. */
+  async fresh(maxAgeMs = this.#options.trust.trusted() ? heardMs : unheardMs): Promise<void> {
+    if (performance.now() - this.#loadedAt < maxAgeMs) return
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined
+    })
+    await this.#loading
+  }
+
+  #usable(): KnownSigningKey[] {
+    return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now())
+  }
+
+  async #load(): Promise<void> {
+    const askedAt = performance.now()
+    this.#loadedAt = askedAt
+    try {
+      const { rows } = await this.#options.pool.query<SigningKeyRow>(
+        `select key_id, secret_encrypted, public_jwk, retired_at, expires_at from signing_keys
+         where purpose = $1 and (expires_at is null or expires_at > now())
+         order by retired_at is null desc, created_at desc`,
+        [this.#options.purpose],
+      )
+      this.#known = await Promise.all(rows.map((row) => this.#opened(row)))
+    } catch (error) {
+      if (this.#loadedAt === askedAt) this.forget()
+      throw error
+    }
+  }
+
+  async #opened(row: SigningKeyRow): Promise<KnownSigningKey> {
+    const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, labelOf(this.#options.purpose, row.key_id))
+    return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
+  }
+
+  // Of two replicas that start at once the second finds the key of the first.
+  async #makeFirst(): Promise<void> {
+    await this.#locked(async (client) => {
+      const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [
+        this.#options.purpose,
+      ])
+      if (there.rowCount === 0) await this.#insert(client)
+    })
+    this.forget()
+  }
+
+  async #insert(client: PoolClient): Promise<string> {
+    const { purpose, make, masterKey } = this.#options
+    const id = newId('sig')
+    const { secret, publicJwk } = make(id)
+    await client.query(
+      'insert into signing_keys (key_id, purpose, secret_encrypted, public_jwk, created_at) values ($1, $2, $3, $4, now())',
+      [id, purpose, masterKey.encrypt(secret, labelOf(purpose, id)), publicJwk ?? null],
+    )
+    await announce(client, 'signing_key', id)
+    return id
+  }
+
+  async #locked<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#options.pool.connect()
+    try {
+      await client.query('begin')
+      await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [
+        this.#options.purpose,
+      ])
+      const result = await work(client)
+      await client.query('commit')
+      client.release()
+      return result
+    } catch (error) {
+      // The connection goes with the transaction: whether a rollback would still get through is not worth asking.
+      client.release(true)
+      throw error
+    }
+  }
+}
+
+export const labelOf = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`

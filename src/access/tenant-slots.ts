@@ -1,0 +1,37 @@
+import { overloaded, rateLimited } from '../platform/errors/errors.js'
+
+const retryAfterSeconds = 1
+
+/** Limits how many of something run concurrently, in total and for each tenant. */
+export class TenantSlots {
+  readonly #what: string
+  readonly #most: { inAll: number; byTenant: number }
+  readonly #running = new Map<string, number>()
+
+  constructor(what: string, most: { inAll: number; byTenant: number }) {
+    this.#what = what
+    this.#most = most
+  }
+
+  /** Returns the function that releases the slot. Throws 429 at the tenant's own limit, and 503 at the limit of all tenants. */
+  enter(tenantId: string): () => void {
+    const own = this.#running.get(tenantId) ?? 0
+    const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
+    if (own >= this.#most.byTenant)
+      throw rateLimited(
+        `This tenant already has ${own} concurrent ${this.#what}, the maximum. Retry after one of them ends.`,
+        retryAfterSeconds,
+      )
+    if (all >= this.#most.inAll)
+      throw overloaded(`The service already has ${all} concurrent ${this.#what}, the maximum. Retry later.`)
+    this.#running.set(tenantId, own + 1)
+    let left = false
+    return () => {
+      if (left) return
+      left = true
+      const now = this.#running.get(tenantId)! - 1
+      if (now > 0) this.#running.set(tenantId, now)
+      else this.#running.delete(tenantId)
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import { registerEnumType } from 'type-graphql'
+import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
+
+/** A GraphQL enum: its name, what it is, and what each of its values means. */
+export function enumOf<Value extends string>(name: string, description: string, values: Record<Value, string>) {
+  const names = Object.fromEntries(Object.keys(values).map((value) => [value, value])) as { [Each in Value]: Each }
+  const meanings = Object.entries(values).map(([value, meaning]) => [value, { description: meaning }])
+  registerEnumType(names, { name, description, valuesConfig: Object.fromEntries(meanings) })
+  return names
+}
+
+/** A GraphQL enum of some error codes, spelled and described as their table has them. */
+export const codeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: { name: string; description: string }) =>
+  enumOf(
+    type.name,
+    type.description,
+    Object.fromEntries(codes.map((code) => [code, sentence(errorCodeRows[code].meaning)])) as Record<Code, string>,
+  )
+
+const sentence = (meaning: string): string => `${meaning[0]!.toUpperCase()}${meaning.slice(1)}`
+
+export const ErrorCodeName = codeEnum(errorCodes, {
+  name: 'ErrorCode',
+  description: 'What went wrong: in REST the code of the error, here in extensions.code in upper case.',
+})

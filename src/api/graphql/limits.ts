@@ -1,0 +1,192 @@
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  Lexer,
+  parse,
+  type SelectionNode,
+  type SelectionSetNode,
+  Source,
+  TokenKind,
+} from 'graphql'
+import { type CostRequest, computeCost } from '../../access/document-cost.js'
+import { maxCost } from '../../access/request-cost.js'
+import { badUserInput } from '../../platform/errors/errors.js'
+import { faultOfBreadth } from './breadth.js'
+
+const mostDepth = 12
+/** The standard introspection query unwraps types nine times. */
+const mostIntrospectionDepth = 24
+const mostSelections = 1_000
+export const mostRootFields = 20
+const mostIntrospections = 2
+const mostDirectives = 50
+/** Of braces, brackets and parentheses: a parser's stack. */
+const mostNesting = 100
+const mostCharacters = 50_000
+/** Tokens of a document: what a parser may be given to chew on. */
+export const mostTokens = 4_000
+
+const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
+
+/**
+ * Refuses a document that would cost more to understand than it may. Before graphql-js validates it, because two of its rules
+ * run out of stack on fragments in circles, and others grow with the square of what is repeated. Each part of the document is
+ * looked at once, whatever it multiplies to. Gives the parsed document, for the log of what is refused; undefined where it cannot be parsed.
+ */
+export function screenDocument(text: string): {
+  document: DocumentNode | undefined
+  fault: ReturnType<typeof tooMuch> | undefined
+} {
+  const fault = faultOfTokens(text)
+  if (fault) return { document: undefined, fault }
+  try {
+    const document = parse(text, { maxTokens: mostTokens, noLocation: true })
+    const broad = faultOfBreadth(document)
+    return { document, fault: broad === undefined ? new Screen(document).fault() : tooMuch(broad) }
+  } catch {
+    // Apollo Server parses it again, and tells what is wrong.
+    return { document: undefined, fault: undefined }
+  }
+}
+
+function faultOfTokens(text: string): ReturnType<typeof tooMuch> | undefined {
+  if (text.length > mostCharacters)
+    return tooMuch(`must have at most ${mostCharacters} characters; give what is long as a variable`)
+  const lexer = new Lexer(new Source(text))
+  let nesting = 0
+  let directives = 0
+  try {
+    for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
+      if (tokens >= mostTokens) return tooMuch(`must have at most ${mostTokens} tokens`)
+      const { kind } = lexer.token
+      if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) nesting++
+      if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R) nesting--
+      if (kind === TokenKind.AT) directives++
+      if (nesting > mostNesting) return tooMuch(`must be nested at most ${mostNesting} deep`)
+      if (directives > mostDirectives) return tooMuch(`must have at most ${mostDirectives} directives`)
+    }
+  } catch {}
+  return undefined
+}
+
+interface Size {
+  depth: number
+  selections: number
+  rootFields: number
+  introspections: number
+}
+
+const onceEach = 'must ask the schema for each of its fields once, without aliases'
+
+const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
+
+class Screen {
+  readonly #document: DocumentNode
+  readonly #fragments = new Map<string, FragmentDefinitionNode>()
+  readonly #sizes = new Map<string, Size>()
+  readonly #open = new Set<string>()
+  #fault: string | undefined
+
+  constructor(document: DocumentNode) {
+    this.#document = document
+    for (const node of document.definitions)
+      if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node)
+  }
+
+  fault(): ReturnType<typeof tooMuch> | undefined {
+    for (const node of this.#document.definitions) {
+      if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
+      const size = this.#sizeOf(node.selectionSet)
+      if (
+        node.kind === Kind.FRAGMENT_DEFINITION &&
+        node.typeCondition.name.value.startsWith('__') &&
+        this.#repeats(node.selectionSet)
+      )
+        this.#refuse(onceEach)
+      if (size.introspections > mostIntrospections) this.#refuse(`must ask for the schema at most ${mostIntrospections} times`)
+      if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > mostRootFields)
+        this.#refuse(`must ask for at most ${mostRootFields} root fields`)
+      const depth = size.introspections > 0 ? mostIntrospectionDepth : mostDepth
+      if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.#refuse(`must be at most ${depth} levels deep`)
+      if (size.selections > mostSelections)
+        this.#refuse(`must ask for at most ${mostSelections} fields, fragments counted where they are used`)
+      if (this.#fault) return tooMuch(this.#fault)
+    }
+    return undefined
+  }
+
+  #refuse(message: string): void {
+    this.#fault ??= message
+  }
+
+  #sizeOf({ selections }: SelectionSetNode, level = 0): Size {
+    if (this.#fault) return nothing
+    if (level > mostNesting) {
+      this.#refuse(`must be nested at most ${mostNesting} deep`)
+      return nothing
+    }
+    const sizes = selections.map((selection) => this.#sizeOfOne(selection, level))
+    const sum = (of: (size: Size) => number) => sizes.reduce((total, size) => total + of(size), 0)
+    return {
+      depth: sizes.reduce((deepest, { depth }) => Math.max(deepest, depth), 0),
+      selections: sum((size) => size.selections),
+      rootFields: sum((size) => size.rootFields),
+      introspections: sum((size) => size.introspections),
+    }
+  }
+
+  #sizeOfOne(selection: SelectionNode, level: number): Size {
+    if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#sizeOfSpread(selection.name.value, level)
+    const inner = selection.selectionSet ? this.#sizeOf(selection.selectionSet, level + 1) : nothing
+    if (selection.kind === Kind.INLINE_FRAGMENT) return { ...inner, selections: inner.selections + 1 }
+    const introspects = selection.name.value === '__schema' || selection.name.value === '__type'
+    if (introspects && selection.selectionSet && this.#repeats(selection.selectionSet)) this.#refuse(onceEach)
+    return {
+      depth: inner.depth + 1,
+      selections: inner.selections + 1,
+      rootFields: 1,
+      introspections: inner.introspections + (introspects ? 1 : 0),
+    }
+  }
+
+  #sizeOfSpread(name: string, level: number): Size {
+    const fragment = this.#fragments.get(name)
+    if (!fragment) return { ...nothing, selections: 1 }
+    const known = this.#sizes.get(name)
+    if (known) return known
+    if (this.#open.has(name)) {
+      this.#refuse(`must not have fragments in circles ('${name.slice(0, 100)}')`)
+      return nothing
+    }
+    this.#open.add(name)
+    const inner = this.#sizeOf(fragment.selectionSet, level + 1)
+    this.#open.delete(name)
+    const size = { ...inner, selections: inner.selections + 1 }
+    this.#sizes.set(name, size)
+    return size
+  }
+
+  // What introspection lists is as long as the schema: one alias more of a list within a list multiplies it.
+  #repeats({ selections }: SelectionSetNode): boolean {
+    return selections.some(
+      (selection) =>
+        (selection.kind === Kind.FIELD && selection.alias !== undefined) ||
+        (selection.kind !== Kind.FRAGMENT_SPREAD &&
+          selection.selectionSet !== undefined &&
+          this.#repeats(selection.selectionSet)),
+    )
+  }
+}
+
+/** Computes the cost of an operation, and throws if it exceeds the limit. */
+export function computeCostWithinLimit(schema: GraphQLSchema, request: CostRequest, limit = maxCost): number {
+  const cost = computeCost(schema, request)
+  if (cost <= limit) return cost
+  throw new GraphQLError(
+    `The document has a cost of ${cost}: about as many values as its response may contain. The limit is ${limit}. Request fewer fields or smaller pages.`,
+    { extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } } },
+  )
+}

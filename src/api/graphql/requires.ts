@@ -1,0 +1,40 @@
+import { createParameterDecorator, Extensions, type MiddlewareFn, type ResolverData, UseMiddleware } from 'type-graphql'
+import { requireAccess } from '../../access/admission.js'
+import type { Call } from '../../access/call.js'
+import type { Access, Endpoint } from '../../access/endpoint.js'
+
+/** What a root field asks instead where its arguments decide that. */
+export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined
+
+/**
+ * What a field asks of its caller: of a root field the admission decides it and logs the call, of any other field the scope alone is
+ * asserted. A middleware and not `@Authorized`, which runs before every middleware, so that a 403 would never be in the log.
+ */
+export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, endpointOf?: EndpointOf): MethodDecorator {
+  const declared: Endpoint = { access, ...more }
+  const middleware: MiddlewareFn<Call> = async (data, next) => {
+    const { context: call, info } = data
+    const endpoint = endpointOf?.(data) ?? declared
+    if (access === 'public') return next()
+    if (more.orNull && !call.actor && !call.refusal) return null
+    if (!info.path.prev) return call.admission.run(call, String(info.path.key), endpoint, next)
+    requireAccess(call.requireActor(), endpoint)
+    return next()
+  }
+  return ((target: object, key: string | symbol, descriptor: PropertyDescriptor) => {
+    Extensions({ endpoint: declared })(target, key, descriptor)
+    UseMiddleware(middleware)(target, key, descriptor)
+  }) as MethodDecorator
+}
+
+/** The attempt under way, for services that commit their call row together with what they do. */
+export const CurrentAttempt = () =>
+  createParameterDecorator<Call>(({ context, info }) => {
+    let { path } = info
+    while (path.prev) path = path.prev
+    return context.attemptOf(String(path.key))
+  })
+
+export const By = () => createParameterDecorator<Call>(({ context }) => context.requireActor())
+
+export const CurrentCall = () => createParameterDecorator<Call>(({ context }) => context)

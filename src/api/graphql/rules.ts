@@ -1,0 +1,170 @@
+import { Extensions } from 'type-graphql'
+import type { Call } from '../../access/call.js'
+import { isStorable } from '../../ledger/database-json.js'
+import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
+import { plainLine, withoutInvisible } from '../../platform/plain-text.js'
+
+type Judge = (value: unknown) => boolean
+
+interface FieldRules {
+  rules: { judge: Judge; message: string; isRange?: boolean }[]
+  clean?: (value: unknown) => unknown
+  isLeftOut: (value: unknown) => boolean
+}
+
+const declared = new WeakMap<object, Map<string, FieldRules>>()
+
+function rulesOf(target: object, key: string | symbol): FieldRules {
+  const fields = declared.get(target) ?? new Map<string, FieldRules>()
+  declared.set(target, fields)
+  const rules = fields.get(key as string) ?? { rules: [], isLeftOut: () => false }
+  fields.set(key as string, rules)
+  return rules
+}
+
+/** A rule for one field: `message` completes "page_size …"; `jsonSchema` is what of it the OpenAPI document can say. */
+export const Rule =
+  (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
+  (target, key) => {
+    rulesOf(target, key).rules.unshift({ judge, message })
+    Extensions({ jsonSchema })(target, key as string)
+  }
+
+/** May be left out; null counts as left out. */
+export const Optional = (): PropertyDecorator => (target, key) => {
+  rulesOf(target, key).isLeftOut = (value) => value === undefined || value === null
+}
+
+/** May be left out, but null is a fault: for changes, where null would have to mean something. */
+export const NotNull = (): PropertyDecorator => (target, key) => {
+  rulesOf(target, key).isLeftOut = (value) => value === undefined
+}
+
+/** Text of so many characters (code points), which PostgreSQL can keep. */
+export const Text = (min: number, max: number): PropertyDecorator =>
+  Rule(
+    (value) =>
+      typeof value === 'string' &&
+      // A code point has two units at most; a megabyte is not counted to the end.
+      value.length <= 2 * max &&
+      !value.includes('\0') &&
+      value.isWellFormed() &&
+      isWithin([...value].length, min, max),
+    min === 0 ? `must be text of at most ${max} characters` : `must be text of ${min} to ${max} characters`,
+    { ...(min > 0 && { minLength: min }), maxLength: max },
+  )
+
+const isWithin = (count: number, min: number, max: number): boolean => count >= min && count <= max
+
+/** A whole number from `min` to `max`. */
+export const Whole =
+  (min: number, max: number): PropertyDecorator =>
+  (target, key) => {
+    const judge = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max
+    Rule(judge, `must be between ${min} and ${max}`, { minimum: min, maximum: max })(target, key)
+    rulesOf(target, key).rules[0]!.isRange = true
+  }
+
+/** True or false. */
+export const Flag = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
+
+const metadataBytes = 16 * 1024
+// Beyond some thousands of levels neither JSON.stringify nor jsonb has stack enough.
+const metadataLevels = 500
+
+/** An object of the caller's own, of at most 16 KiB as JSON (contract §4). */
+export const Metadata = (): PropertyDecorator =>
+  Rule(
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      isWithinLevels(value, metadataLevels) &&
+      Buffer.byteLength(JSON.stringify(value)) <= metadataBytes &&
+      isStorable(value),
+    'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
+  )
+
+/** Level by level, since a recursion would need the very stack that is to be spared. */
+function isWithinLevels(value: object, most: number): boolean {
+  let level: object[] = [value]
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > most) return false
+    level = level.flatMap((item) => Object.values(item).filter((member): member is object => isNested(member)))
+  }
+  return true
+}
+
+const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
+
+/** Text of several lines, likewise without what is invisible. */
+export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), withoutInvisible)
+
+/** Text of one line: line breaks and what is invisible are taken out before it is judged. */
+export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), plainLine)
+
+const cleaned =
+  (rule: PropertyDecorator, clean: (text: string) => string): PropertyDecorator =>
+  (target, key) => {
+    rule(target, key)
+    rulesOf(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
+  }
+
+/** What only this deployment's settings find at fault in an input object. */
+export type FaultsOf = (input: object) => FieldFault[]
+
+/** The one validation function of the schema: all faults at once, the edge's among them, in the caller's spelling. */
+export function validateArguments(call: Call, value: unknown, type: unknown, faultsOfSettings: FaultsOf = () => []): void {
+  // A lone scalar has no rules of its own; the input object beside it tells all faults.
+  if (!isObject(value)) return
+  const prefix = typeof type === 'function' && type.name.endsWith('Input') ? 'input.' : ''
+  const spelled = (field: string) => call.spelling(`${prefix}${field}`)
+  const faults = call.inputFaults.map((fault) => withRange(fault, value, spelled))
+  for (const fault of [...faultsOf(value), ...faultsOfSettings(value)]) {
+    const field = spelled(fault.field)
+    if (!faults.some((known) => known.field === field)) faults.push({ ...fault, field })
+  }
+  if (faults.length > 0) throw badUserInput(faults)
+}
+
+/** For a value that is no number of the field's type (too long, negative, a fraction, text): states the field's own range. */
+function withRange(fault: FieldFault, input: object, spelled: (field: string) => string): FieldFault {
+  if (fault.value === undefined) return fault
+  for (const [field, { rules }] of declaredFor(input)) {
+    const range = spelled(field) === fault.field && rules.find(({ isRange }) => isRange)
+    if (range)
+      return { ...fault, message: isWholeText(fault.value) ? range.message : range.message.replace('be', 'be a whole number') }
+  }
+  return fault
+}
+
+const isWholeText = (value: string | number): boolean => /^-?\d+$/.test(String(value))
+
+/** The rules of the object's class and of the classes that it extends. */
+function* declaredFor(value: object): Generator<[string, FieldRules]> {
+  for (let type = Object.getPrototypeOf(value); type && type !== Object.prototype; type = Object.getPrototypeOf(type))
+    yield* declared.get(type) ?? []
+}
+
+/** The first fault of each field, by the rules of its class and of those that it extends; cleans what is to be cleaned. */
+export function faultsOf(value: object): FieldFault[] {
+  const faults: FieldFault[] = []
+  const object = value as Record<string, unknown>
+  for (const [field, { rules, clean, isLeftOut }] of declaredFor(value)) {
+    if (isLeftOut(object[field])) continue
+    if (clean) object[field] = clean(object[field])
+    const broken = rules.find(({ judge }) => !judge(object[field]))
+    if (!broken || faults.some((known) => known.field === field)) continue
+    faults.push({
+      field,
+      message: broken.message,
+      ...(broken.isRange && typeof object[field] === 'number' && { value: object[field] }),
+    })
+  }
+  for (const [field, member] of Object.entries(value))
+    if (isObject(member) && declared.has(Object.getPrototypeOf(member)))
+      faults.push(...faultsOf(member).map((fault) => ({ ...fault, field: `${field}.${fault.field}` })))
+  return faults
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,102 @@
+import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
+import { IncomingFile } from '../../platform/spool/incoming-file.js'
+import { losesDigits, losesDigitsMessage } from '../bodies/json-numbers.js'
+
+/** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
+export const LongScalar = new GraphQLScalarType<number, number>({
+  name: 'Long',
+  description: 'A whole number of at most 53 bits: bytes and counts.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc7493#section-2.2',
+  serialize: (value) => longOf(typeof value === 'bigint' || typeof value === 'string' ? Number(value) : value),
+  parseValue: longOf,
+  parseLiteral: (node) => longOf(node.kind === Kind.INT ? Number(node.value) : undefined),
+})
+
+function longOf(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value))
+    throw new GraphQLError(`Long must be a whole number of at most 53 bits, not ${String(value)}.`)
+  return value
+}
+
+/** A moment: ISO 8601 in UTC, with milliseconds and Z (contract §4). */
+export const DateTimeScalar = new GraphQLScalarType<Date, string>({
+  name: 'DateTime',
+  description: 'A moment: ISO 8601 in UTC, with milliseconds and Z.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
+  // Its text holds nothing that JSON escapes.
+  extensions: { plain: true },
+  serialize: (value) => isoOf(value instanceof Date ? value : new Date(String(value))),
+  parseValue: dateOf,
+  parseLiteral: (node) => dateOf(node.kind === Kind.STRING ? node.value : undefined),
+})
+
+const wholeHours = Array.from({ length: 24 }, (_, hour) => `T${String(hour).padStart(2, '0')}:00:00.000Z`)
+let lastDay = { number: Number.NaN, text: '' }
+
+/** A chart of a year has thousands of whole hours: most of what toISOString takes is to find year, month and day. */
+function isoOf(moment: Date): string {
+  const hours = moment.getTime() / 3_600_000
+  if (!Number.isInteger(hours)) return moment.toISOString()
+  const day = Math.floor(hours / 24)
+  if (day !== lastDay.number) lastDay = { number: day, text: moment.toISOString().split('T')[0]! }
+  return lastDay.text + wholeHours[hours - day * 24]
+}
+
+function dateOf(value: unknown): Date {
+  const moment = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? new Date(value) : new Date(Number.NaN)
+  if (Number.isNaN(moment.getTime()))
+    throw new GraphQLError(`DateTime must be ISO 8601, such as 2026-01-31T12:00:00.000Z, not ${String(value).slice(0, 100)}.`)
+  return moment
+}
+
+/** A JSON object with whatever members. */
+export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, Record<string, unknown>>({
+  name: 'JSONObject',
+  description: 'A JSON object with whatever members.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259#section-4',
+  serialize: (value) => objectOf(value),
+  parseValue: objectOf,
+  parseLiteral: (node, variables) => objectOf(literal(node, variables)),
+})
+
+function objectOf(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new GraphQLError('must be a JSON object')
+  return value as Record<string, unknown>
+}
+
+function literal(node: ValueNode, variables: Record<string, unknown> | null | undefined): unknown {
+  switch (node.kind) {
+    case Kind.OBJECT:
+      return Object.fromEntries(node.fields.map((field) => [field.name.value, literal(field.value, variables)]))
+    case Kind.LIST:
+      return node.values.map((value) => literal(value, variables))
+    case Kind.INT:
+      if (losesDigits(node.value)) throw new GraphQLError(losesDigitsMessage(node.value.slice(0, 100)))
+      return Number(node.value)
+    case Kind.FLOAT:
+      return Number(node.value)
+    case Kind.NULL:
+      return null
+    case Kind.VARIABLE:
+      return variables?.[node.name.value]
+    default:
+      return node.value
+  }
+}
+
+/** A file of the multipart request specification, or a part of a REST upload. */
+export const UploadScalar = new GraphQLScalarType<unknown, never>({
+  name: 'Upload',
+  description: 'A file, sent by the GraphQL multipart request specification.',
+  specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
+  parseValue: (value) => {
+    if (value instanceof IncomingFile) return value
+    throw new GraphQLError('must be a file, sent by the GraphQL multipart request specification')
+  },
+  parseLiteral: () => {
+    throw new GraphQLError('must be a variable that stands for a file')
+  },
+  serialize: () => {
+    throw new GraphQLError('a file cannot be answered')
+  },
+})

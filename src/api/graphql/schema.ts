@@ -1,0 +1,40 @@
+import 'reflect-metadata'
+import { type GraphQLSchema, getNullableType, lexicographicSortSchema, printSchema } from 'graphql'
+import { buildSchemaSync, type NonEmptyArray } from 'type-graphql'
+import type { Call } from '../../access/call.js'
+import { type FaultsOf, validateArguments } from './rules.js'
+import { DateTimeScalar } from './scalars.js'
+
+/** Builds the one schema from the rooms' resolvers. type-graphql's container is the map of their instances. */
+export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): GraphQLSchema {
+  const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
+  const schema = buildSchemaSync({
+    resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
+    // Field resolvers' classes are types, made by type-graphql itself; they are never asked for here.
+    container: { get: (type) => instances.get(type) },
+    validateFn: (value, type, { context }) => validateArguments(context as Call, value, type, faultsOfSettings),
+    validate: false,
+    // It would run an introspection to see whether the schema is sound, which the first validation of a document asks, too.
+    skipCheck: true,
+    // Where events come from is what a subscription runs on: its root value.
+    pubSub: {
+      publish: () => {},
+      subscribe: () => {
+        throw new Error('No topics are published here.')
+      },
+    },
+    scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
+  })
+  freeRootFields(schema)
+  return schema
+}
+
+// Any root field can be refused, for its scope or an unknown id. Were it not nullable, its refusal would take away what the others
+// beside it answered, such as the secret of a key that was just made.
+function freeRootFields(schema: GraphQLSchema): void {
+  for (const root of [schema.getQueryType(), schema.getMutationType()])
+    for (const field of Object.values(root?.getFields() ?? {})) field.type = getNullableType(field.type)
+}
+
+/** The text of schema.graphql: sorted, so that its diffs show changes and not moves. */
+export const schemaText = (schema: GraphQLSchema): string => `${printSchema(lexicographicSortSchema(schema))}\n`

@@ -1,0 +1,194 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server'
+import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled'
+import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default'
+import type { Request, Response } from 'express'
+import { GraphQLError, type GraphQLSchema, getIntrospectionQuery, type OperationDefinitionNode } from 'graphql'
+import type { Call } from '../../access/call.js'
+import { publicError } from '../../access/public-error.js'
+import { badUserInput } from '../../platform/errors/errors.js'
+import { jsonInTurns } from '../bodies/json-in-turns.js'
+import { refuseBadVariables } from './coerced.js'
+import { computeCostWithinLimit, mostTokens, screenDocument } from './limits.js'
+import { formatError, isOurFault } from './public-errors.js'
+import { logUnreached } from './unreached.js'
+
+export interface GraphqlParts {
+  schema: GraphQLSchema
+  explorer: boolean
+  onFault(error: unknown, call: Call): void
+}
+
+/** Answers a GraphQL request whose body is parsed and whose caller is known. */
+export type GraphqlHandler = (request: Request, response: Response, call: Call, body: unknown) => Promise<void>
+
+/** Apollo Server on the one schema. */
+export async function openGraphql(
+  parts: GraphqlParts,
+): Promise<{ handle: GraphqlHandler; warm: () => Promise<void>; close: () => Promise<void> }> {
+  const server = new ApolloServer<Call>({
+    schema: parts.schema,
+    introspection: parts.explorer,
+    hideSchemaDetailsFromClientErrors: !parts.explorer,
+    includeStacktraceInErrorResponses: false,
+    csrfPrevention: true,
+    persistedQueries: false,
+    allowBatchedHttpRequests: false,
+    stopOnTerminationSignals: false,
+    parseOptions: { maxTokens: mostTokens },
+    validationOptions: { maxErrors: mostErrors },
+    // Recursion and everything else that a document multiplies: limits.ts, before Apollo Server sees it.
+    maxRecursiveSelections: true,
+    formatError,
+    stringifyResult: async (value) => `${await jsonInTurns(value)}\n`,
+    plugins: [
+      parts.explorer
+        ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
+        : ApolloServerPluginLandingPageDisabled(),
+      // It would wrap every resolver of the schema, which REST runs too, for a header that says the same of every answer.
+      ApolloServerPluginCacheControlDisabled(),
+      pausesPlugin(),
+      callLogPlugin(parts),
+    ],
+  })
+  await server.start()
+  return {
+    handle: async (request, response, call, body) => {
+      await refuseBombs(parts.schema, call, body)
+      await pause(body as { query?: unknown })
+      response.once('close', () => call.cost.clientLeave())
+      try {
+        await answer(server, request, response, call, body)
+      } finally {
+        call.cost.release()
+      }
+    },
+    warm: () => warm(server),
+    close: () => server.stop(),
+  }
+}
+
+/** The first documents cost ten times what later ones do: until V8 has compiled what understands them, they hold the event loop. */
+async function warm(server: ApolloServer<Call>): Promise<void> {
+  const query = getIntrospectionQuery()
+  for (let time = 0; time < 3; time++) {
+    screenDocument(query)
+    // Each a document of its own to Apollo Server's store, which would skip its parsing and validation.
+    await server.executeOperation({ query: `${query}#${time}` }, { contextValue: {} as Call })
+    await nextTurn()
+  }
+}
+
+const longestOperationName = 255
+
+async function refuseBombs(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
+  const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
+  // It is repeated in the answer where no operation has it.
+  if (typeof operationName === 'string' && operationName.length > longestOperationName)
+    throw badUserInput([{ field: 'operationName', message: `must be at most ${longestOperationName} characters` }])
+  if (typeof query !== 'string') return
+  const { document, fault } = screenDocument(query)
+  if (!fault) return
+  if (document)
+    await logUnreached(schema, call, document, typeof operationName === 'string' ? operationName : null, publicError(fault))
+  throw fault
+}
+
+async function answer(
+  server: ApolloServer<Call>,
+  request: Request,
+  response: Response,
+  call: Call,
+  body: unknown,
+): Promise<void> {
+  const headers = new HeaderMap()
+  for (const [name, value] of Object.entries(request.headers))
+    if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value)
+  const result = await server.executeHTTPGraphQLRequest({
+    httpGraphQLRequest: {
+      method: request.method.toUpperCase(),
+      headers,
+      search: searchOf(request.originalUrl),
+      body,
+    },
+    context: async () => call,
+  })
+  if (response.headersSent || response.destroyed) return
+  for (const [name, value] of result.headers) response.setHeader(name, value)
+  if (!isPage(result.headers)) response.setHeader('Cache-Control', 'no-store')
+  for (const name in call.answerHeaders) response.setHeader(name, call.answerHeaders[name]!)
+  response.statusCode = result.status ?? 200
+  if (result.body.kind === 'complete') {
+    response.end(Buffer.from(result.body.string))
+    return
+  }
+  for await (const chunk of result.body.asyncIterator) response.write(chunk)
+  response.end()
+}
+
+const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? '').startsWith('text/html')
+
+const searchOf = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
+
+/** Of a document: what is wrong with it shows in fewer, and each is worded at length. */
+const mostErrors = 20
+// Of a document: what is shorter is parsed, validated and weighed in less than a millisecond each.
+const longDocument = 1_000
+
+/** Other calls have their turn between the stages of a long document, each of which may take some milliseconds. */
+const pause = async ({ query }: { query?: unknown }): Promise<void> => {
+  if (typeof query === 'string' && query.length > longDocument) await nextTurn()
+}
+
+function pausesPlugin(): ApolloServerPlugin<Call> {
+  return {
+    requestDidStart: async ({ request }) => ({
+      validationDidStart: async () => pause(request),
+      executionDidStart: async () => pause(request),
+      willSendResponse: async () => pause(request),
+    }),
+  }
+}
+
+/** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
+function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
+  return {
+    requestDidStart: async () => ({
+      didResolveOperation: async ({ contextValue: call, document, operation, request }) => {
+        // Apollo Server runs the hooks of all plugins side by side: this one makes its own pauses.
+        await pause(request)
+        // Without one, Apollo Server tells it.
+        if (operation) refuseSubscription(operation)
+        if (operation) refuseBadVariables(parts.schema, operation, request.variables ?? {})
+        await pause(request)
+        call.cost.value = computeCostWithinLimit(parts.schema, {
+          document,
+          operationName: request.operationName ?? null,
+          variables: request.variables ?? null,
+        })
+      },
+      didEncounterErrors: async ({ contextValue: call, document, errors, request }) => {
+        for (const error of errors) if (isOurFault(error)) parts.onFault(error.originalError ?? error, call)
+        if (call.reached || !document) return
+        const told = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
+        const fault =
+          told?.extensions?.code === 'BAD_USER_INPUT'
+            ? { code: 'bad_user_input' as const, message: withoutValues(told.message), details: {} }
+            : publicError(errors[0]?.originalError ?? errors[0])
+        await logUnreached(parts.schema, call, document, request.operationName, fault)
+      },
+    }),
+  }
+}
+
+/** A document of the subscription is valid here too, and would be our fault where it is executed. */
+function refuseSubscription(node: OperationDefinitionNode): void {
+  if (node.operation !== 'subscription') return
+  throw new GraphQLError('Subscriptions come by WebSocket (graphql-transport-ws), on this path.', {
+    nodes: node,
+    extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
+  })
+}
+
+// graphql-js repeats the value at fault, which may be a password that was given to the wrong variable: the caller has it, the log need not.
+const withoutValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')

@@ -1,0 +1,35 @@
+import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
+import type { Call } from '../../access/call.js'
+import { type Endpoint, operationOf } from '../../access/endpoint.js'
+import type { PublicError } from '../../platform/errors/errors.js'
+import { mostRootFields } from './limits.js'
+
+/** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
+export async function logUnreached(
+  schema: GraphQLSchema,
+  call: Call,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+  fault: PublicError,
+): Promise<void> {
+  // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
+  for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, mostRootFields)) {
+    const operation = operationOf(endpoint)
+    if (operation) await call.admission.failed(call.begin(key, operation), endpoint, fault, fault)
+  }
+}
+
+function rootFields(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+): { key: string; endpoint: Endpoint }[] {
+  const operations = document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION)
+  const operation = operations.find((node) => !operationName || node.name?.value === operationName)
+  const type = operation?.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
+  return (operation?.selectionSet.selections ?? []).flatMap((selection) => {
+    if (selection.kind !== Kind.FIELD) return []
+    const endpoint = type?.getFields()[selection.name.value]?.extensions.endpoint as Endpoint | undefined
+    return endpoint ? [{ key: selection.alias?.value ?? selection.name.value, endpoint }] : []
+  })
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { processRequest, Upload } from 'graphql-upload-ts'
+import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
+import type { Follow } from '../../platform/spool/content.js'
+import { IncomingFile, spooledWithin } from '../../platform/spool/incoming-file.js'
+import type { Spooled } from '../../platform/spool/intake.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json-numbers.js'
+import { hasTooManyValues, mostJsonValues } from '../bodies/json-size.js'
+import { type FilePart, Multipart } from '../bodies/multipart.js'
+
+const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
+/** Of the map, which names a place in the variables for each file. */
+const mostMapBytes = 10_000
+
+interface UploadRequestOptions {
+  spool: Spool
+  ceiling: number
+  idleMs: number
+}
+
+/**
+ * Reads the multipart request specification. graphql-upload-ts says what `operations` and `map` mean; the files are ours, since it
+ * would write each of them, however small or unwanted, whole to the system's temporary folder. Gives the request as soon as its
+ * files begin: they go on streaming into the spool while it runs. Throws 400 for what is broken.
+ */
+export function readUploadRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: UploadRequestOptions,
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const reader = new UploadRequest(request, options, resolve)
+    response.once('close', () => void reader.end())
+    reader.read().catch(reject)
+  })
+}
+
+/** A file that the map announces: its part settles once it begins, or never will. */
+class Expected {
+  arrived = false
+  arrive!: (part: { filename: string; received: Promise<Spooled> }) => void
+  fail!: (error: unknown) => void
+  readonly incoming: IncomingFile
+  /** Asked for with every chunk: the context's, once the resolver knows it. */
+  limit: () => number
+  follow: Follow | undefined
+
+  constructor(ceiling: number) {
+    const most = () => ceiling
+    this.limit = most
+    const part = new Promise<{ filename: string; received: Promise<Spooled> }>((resolve, reject) => {
+      this.arrive = resolve
+      this.fail = reject
+    })
+    const name = part.then(({ filename }) => filename)
+    // A request may never ask for its file: that one failed is no fault by itself.
+    name.catch(() => {})
+    this.incoming = new IncomingFile(name, async (limit, follow) => {
+      const least = () => Math.min(ceiling, limit())
+      this.limit = least
+      this.follow = follow
+      return spooledWithin(await (await part).received, limit())
+    })
+  }
+}
+
+class UploadRequest {
+  readonly #body: Multipart
+  readonly #ceiling: number
+  readonly #texts: { name: string; value: string }[] = []
+  readonly #expected = new Map<string, Expected>()
+  readonly #received: Promise<Spooled>[] = []
+  readonly #begin: (request: unknown) => void
+  #beginning: Promise<void> | undefined
+
+  constructor(request: IncomingMessage, options: UploadRequestOptions, begin: (request: unknown) => void) {
+    this.#ceiling = options.ceiling
+    this.#begin = begin
+    this.#body = new Multipart(request, {
+      ...options,
+      limits,
+      onField: (name, value, truncated) => this.#onField(String(name), value, truncated),
+      onFile: (file) => void this.#onFile(file),
+      onTooMany: () => this.#body.stop(broken(`at most ${limits.files} files and ${limits.fields} fields may be sent`)),
+      broken,
+    })
+  }
+
+  async read(): Promise<void> {
+    try {
+      await this.#body.read()
+      await this.#understood()
+      this.#failExpected(badUserInput([{ field: 'file', message: 'is announced by the map, but not in the request' }]))
+    } catch (error) {
+      this.#failExpected(error)
+      throw error
+    }
+  }
+
+  /** Gives back what no resolver asked for: the answer has gone out, or its client has. */
+  async end(): Promise<void> {
+    this.#body.stop(badUserInput([{ field: 'file', message: 'was not received before the request ended' }]))
+    for (const received of await Promise.allSettled(this.#received))
+      if (received.status === 'fulfilled') await received.value.dispose()
+  }
+
+  #failExpected(error: unknown): void {
+    for (const expected of this.#expected.values()) expected.fail(error)
+  }
+
+  #onField(name: string, value: string, truncated: boolean): void {
+    const fault = faultOfField(name, value, truncated)
+    if (fault) throw fault
+    if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
+  }
+
+  async #onFile(file: FilePart): Promise<void> {
+    try {
+      // Until the map is understood the part waits, unread.
+      await this.#understood()
+    } catch (error) {
+      return this.#body.stop(error)
+    }
+    const expected = this.#expected.get(file.name ?? '')
+    if (!expected || expected.arrived) return file.skip()
+    expected.arrived = true
+    const received = file.take(
+      () => expected.limit(),
+      (path, size) => expected.follow?.(path, size),
+    )
+    this.#received.push(received)
+    received.then(
+      ({ content }) => content ?? this.#body.stop(broken('another file of this request was too large')),
+      (error) => this.#body.stop(error),
+    )
+    expected.arrive({ filename: file.filename, received })
+  }
+
+  /** What is asked, once: when the first file begins, or at the end where there is none. */
+  #understood(): Promise<void> {
+    this.#beginning ??= this.#understand()
+    return this.#beginning
+  }
+
+  async #understand(): Promise<void> {
+    const request = await requestOf(this.#texts).catch((error) => {
+      throw broken((error as Error).message)
+    })
+    const map = this.#texts.find(({ name }) => name === 'map')!
+    for (const [field, paths] of Object.entries(JSON.parse(map.value) as Record<string, string[]>)) {
+      const expected = new Expected(this.#ceiling)
+      this.#expected.set(field, expected)
+      for (const path of paths) replaceUpload(request, path.split('.'), expected.incoming)
+    }
+    this.#begin(request)
+  }
+}
+
+function faultOfField(name: string, value: string, truncated: boolean): AssayError | undefined {
+  if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
+  if (name === 'map' && value.length > mostMapBytes) return broken(`'map' is longer than ${mostMapBytes} bytes`)
+  if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${mostJsonValues} values`)
+  const inexact = name === 'operations' && numberThatLosesDigits(value)
+  return inexact ? badUserInput([{ field: 'operations', message: losesDigitsMessage(inexact) }]) : undefined
+}
+
+/** The request with an `Upload` at each place of the map, as graphql-upload-ts reads and checks it. */
+function requestOf(texts: readonly { name: string; value: string }[]): Promise<unknown> {
+  const boundary = `assay-${randomUUID()}`
+  const parts = texts.map(
+    ({ name, value }) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  )
+  const fields = Object.assign(Readable.from([Buffer.from(`${parts.join('')}--${boundary}--\r\n`)]), {
+    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+  })
+  const options = { maxFieldSize: limits.fieldSize, maxFiles: limits.files }
+  return processRequest(fields as never, new EventEmitter() as never, options)
+}
+
+function replaceUpload(request: unknown, path: string[], file: IncomingFile): void {
+  let at = request as Record<string, unknown>
+  for (const step of path.slice(0, -1)) at = at[step] as Record<string, unknown>
+  if (at[path.at(-1)!] instanceof Upload) at[path.at(-1)!] = file
+}
+
+const broken = (why: string): AssayError =>
+  badUserInput([{ field: 'body', message: `must follow the GraphQL multipart request specification (${why.slice(0, 200)})` }])

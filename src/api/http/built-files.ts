@@ -1,0 +1,35 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type { Request, Response } from 'express'
+
+/** Where scripts/dashboard.mjs puts what it builds, also for a test that runs the source. */
+const folder = new URL('../../../dist/dashboard/public/', import.meta.url)
+
+const suffixes = { br: '.br', gzip: '.gz', identity: '' }
+
+/** The page's files as they were built, each also compressed: in memory, since they are few and small. */
+export class BuiltFiles {
+  readonly #files: ReadonlyMap<string, Buffer>
+
+  private constructor(files: ReadonlyMap<string, Buffer>) {
+    this.#files = files
+  }
+
+  static async read(): Promise<BuiltFiles> {
+    const names = await readdir(folder)
+    return new BuiltFiles(
+      new Map(await Promise.all(names.map(async (name) => [name, await readFile(new URL(name, folder))] as const))),
+    )
+  }
+
+  has(name: string): boolean {
+    return !/\.(br|gz)$/.test(name) && this.#files.has(name)
+  }
+
+  /** Sends it in the best encoding that the client takes; its other headers are the caller's. */
+  send(name: string, request: Request, response: Response): void {
+    const encoding = (request.acceptsEncodings(['br', 'gzip', 'identity']) || 'identity') as keyof typeof suffixes
+    response.vary('Accept-Encoding').type(name)
+    if (encoding !== 'identity') response.set('Content-Encoding', encoding)
+    response.send(this.#files.get(name + suffixes[encoding]))
+  }
+}

@@ -1,0 +1,106 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import type { Express } from 'express'
+import type { KnownCaller } from '../../access/authenticate.js'
+import { Call, type Refusal } from '../../access/call.js'
+import type { SecurityTrail } from '../../access/security-trail.js'
+import { type Actor, cleanUserAgent, type Origin } from '../../platform/actor.js'
+import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
+import type { EdgeParts } from './edge-parts.js'
+
+/** A request as the edge hands it on: with its id, and where it comes from. */
+export interface Known extends IncomingMessage {
+  callId: string
+  address: string
+}
+
+type Callers = Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'>
+
+/** Who calls, before anything of the body is read. */
+export function callOf(parts: Callers, request: IncomingMessage): Promise<Call> {
+  const { callId: id, address: ip, headers, rawHeaders } = request as Known
+  const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
+  return callBy(parts, { id, rawHeaders, origin, isHead: request.method === 'HEAD', signal: () => lossOf(request) })
+}
+
+/** Aborts where the client goes before its request is complete. */
+function lossOf(request: IncomingMessage): AbortSignal {
+  const abort = new AbortController()
+  const closed = () => {
+    if (!request.complete) abort.abort()
+  }
+  if (request.closed) closed()
+  else request.once('close', closed)
+  return abort.signal
+}
+
+/** A call by the credential that these headers hold. */
+export async function callBy(
+  parts: Callers,
+  {
+    rawHeaders,
+    ...request
+  }: { id: string; rawHeaders: readonly string[]; origin: Origin; isHead?: boolean; signal: () => AbortSignal },
+): Promise<Call> {
+  const { origin } = request
+  const found = await parts.authenticate(rawHeaders, origin)
+  const facts = { ...request, admission: parts.admission }
+  if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
+  if (found.outcome === 'none') return new Call(facts)
+  parts.metrics.refusedCredentials.inc({ reason: found.why })
+  // A known key's refusal costs nothing; whatever else it takes to refuse is bounded for each address.
+  if (found.known?.kind !== 'api_key' && found.outcome === 'refused') await parts.refusedCredential(origin.ip)
+  const known = found.known ?? (await found.find?.())
+  if (known) noteRefused(parts.security, known, found.message, origin)
+  const error = found.outcome === 'refused' ? unauthenticated(found.message) : forbidden(found.message)
+  const key = known?.kind === 'api_key' && { tenantId: known.tenantId, apiKeyId: known.id, name: known.name }
+  const refusal: Refusal = key ? { error, known: key } : { error }
+  return new Call({ ...facts, refusal })
+}
+
+function noteRefused(
+  security: SecurityTrail,
+  { tenantId, kind, id, name, email, isProven }: KnownCaller,
+  message: string,
+  origin: Origin,
+): void {
+  const actor: Actor | undefined = isProven
+    ? { tenantId, kind, id, name, email, scopes: [], contexts: null, ...origin }
+    : undefined
+  security.note({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
+}
+
+export type AddressOf = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
+
+/**
+ * Where a request comes from, as far as TRUST_PROXY lets a header say so: Express knows how to read that. Only an address counts, without
+ * the port that some proxies add to it: a client that sends its own header must not choose another name for every request.
+ */
+export function addressesBy(app: Express, trustProxy: false | number | string[]): AddressOf {
+  if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
+  return ({ socket, headers }) => {
+    const { ip = '' } = Object.assign(Object.create(app.request), { socket, headers }) as { ip?: string }
+    const claimed = ip.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+    return isIP(claimed) ? claimed : (socket.remoteAddress ?? '')
+  }
+}
+
+/**
+ * The path and the query of a request, as they came. `new URL` would resolve `..` in it, so that one path would be matched and
+ * another served, and read `//host/path` as a host.
+ */
+export function targetOf(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
+  // Express takes what stands before a router's paths out of the URL.
+  const { originalUrl: target = request.url! } = request
+  const path = pathOf(target)
+  return { path, query: new URLSearchParams(target.slice(path.length + 1)) }
+}
+
+/** What stands before the query. */
+export function pathOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? target : target.slice(0, mark)
+}
+
+/** An absolute target (RFC 9112 §3.2.2) as a path: whatever host it names, it means us. */
+export const originForm = (target: string | undefined): string => target?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '') || '/'

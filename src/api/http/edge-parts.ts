@@ -1,0 +1,48 @@
+import { type Express, type RequestHandler } from 'express'
+import type { Logger } from 'pino'
+import type { Admission } from '../../access/admission.js'
+import type { Authentication } from '../../access/authenticate.js'
+import type { SecurityTrail } from '../../access/security-trail.js'
+import type { Origin } from '../../platform/actor.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import type { Tracing } from '../../platform/telemetry/span.js'
+import type { GraphqlHandler } from '../graphql/server.js'
+import type { RestHandler } from '../rest/router.js'
+import type { Health } from './health.js'
+import type { Metrics } from './metrics.js'
+import type { BlobDoor } from './serve-blob.js'
+
+export interface EdgeParts {
+  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
+  /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
+  refusedCredential(ip: string): Promise<void>
+  admission: Admission
+  security: SecurityTrail
+  rest: RestHandler
+  graphql: GraphqlHandler
+  /** Of the local store: a bucket serves its own. */
+  download: BlobDoor | undefined
+  exports: RequestHandler | undefined
+  /** Events as a stream; what is not asked for as one is left to REST. */
+  events: RequestHandler
+  log: RequestHandler
+  /** Where it is on. */
+  dashboard: ((app: Express) => void) | undefined
+  /** Uploads in several requests, and what they answer to OPTIONS. */
+  resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
+  documentation: (app: Express) => void
+  jwks(): Promise<unknown>
+  health: Health
+  metrics: Metrics
+  metricsToken: string | undefined
+  /** Undefined where traces are not collected. */
+  tracing: Tracing | undefined
+  metricsElsewhere: boolean
+  /** Whether a replica of the database may serve lists. */
+  readsFromReplica: boolean
+  spool: Spool
+  corsOrigins: string[]
+  trustProxy: false | number | string[]
+  explorer: boolean
+  logger: Logger
+}

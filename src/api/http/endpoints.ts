@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import { publicError } from '../../access/public-error.js'
+import { AssayError, badUserInput, notFound, refuseMethod } from '../../platform/errors/errors.js'
+import { sendError } from '../rest/envelope.js'
+import { callOf, type Known, pathOf, targetOf } from './caller.js'
+import type { EdgeParts } from './edge-parts.js'
+import { framingFault } from './framing.js'
+import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
+import { mountGraphqlPage } from './graphql-page.js'
+import { metricsEndpoint } from './metrics-endpoint.js'
+
+/** What a request passes on its way to a door. */
+export type Step = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
+
+/** The Express application: every door. */
+export function createEndpoints(parts: EdgeParts, { guard, steps }: { guard: Step; steps: readonly Step[] }): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', parts.trustProxy)
+  app.set('query parser', 'simple')
+  // A proxy's rule for a path must hold for what is served under it: no other case, no other slashes.
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  app.use((request, response, next) => {
+    const fault = framingFault(request)
+    if (!fault) return next()
+    // What follows on the connection may be part of this request, or may not.
+    response.shouldKeepAlive = false
+    next(badUserInput([fault]))
+  })
+  app.use(parts.resumable.describe)
+  for (const step of steps) app.use(step)
+  const reads = (path: string, ...handlers: RequestHandler[]) =>
+    app
+      .route(path)
+      .get(...handlers)
+      .all(refuseMethod)
+  if (parts.download) app.route('/download/:fileId').get(guard, parts.download.any).all(refuseMethod)
+  reads('/health/live', (_request, response) => void response.json({ status: 'live' }))
+  reads('/health/ready', async (_request, response) => {
+    const { ready, checks } = await parts.health.ready()
+    response
+      .status(ready ? 200 : 503)
+      .set('Cache-Control', 'no-store')
+      .json({ status: ready ? 'ready' : 'not_ready', checks })
+  })
+  if (!parts.metricsElsewhere) reads('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
+  reads(
+    '/.well-known/jwks.json',
+    async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
+  )
+  parts.dashboard?.(app)
+  parts.documentation(app)
+  app.all('/graphql', graphqlDoor(parts))
+  if (parts.explorer) mountGraphqlPage(app)
+  if (parts.exports) app.use(parts.exports)
+  app.use(parts.events)
+  app.use(parts.log)
+  app.use(parts.resumable.handle)
+  const rest = restDoor(parts)
+  app.use('/api/v1', (request, response) => rest(request as Request & Known, response))
+  app.use((request) => {
+    throw notFound('endpoint', request.path)
+  })
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    fail(parts, error, request as Request & Known, response),
+  )
+  return app
+}
+
+/** A call by REST. */
+export function restDoor(parts: EdgeParts): (request: Known, response: ServerResponse) => Promise<void> {
+  return async (request, response) => {
+    const call = await callOf(parts, request)
+    const key = request.headers['idempotency-key']
+    if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
+    await parts.rest(request, response, call, targetOf(request))
+  }
+}
+
+/** Answers what no door answered. */
+export function fail({ logger }: EdgeParts, error: unknown, request: Known, response: ServerResponse): void {
+  // Express's own faults: a path that cannot be decoded, and the like.
+  const status = (error as { status?: number }).status
+  const told =
+    !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
+      ? badUserInput([{ field: 'request', message: (error as Error).message }])
+      : publicError(error)
+  if (told.code === 'internal_server_error')
+    logger.error({ req: request.callId, err: error }, 'A request failed for a reason of ours.')
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  if (pathOf(request.url!).startsWith('/graphql')) sendGraphqlError(request as Request & Known, response as Response, told)
+  else sendError(request, response, told, request.callId)
+}

@@ -1,0 +1,75 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { Call } from '../../access/call.js'
+import type { Endpoint } from '../../access/endpoint.js'
+import { errorHeaders, graphqlError } from '../../access/public-error.js'
+import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../../platform/errors/errors.js'
+import { readJson } from '../bodies/json.js'
+import { wantBody } from '../bodies/watch-body.js'
+import { readUploadRequest } from '../graphql/upload-request.js'
+import { callOf, targetOf } from './caller.js'
+import type { EdgeParts } from './edge-parts.js'
+import { sendGraphqlPage } from './graphql-page.js'
+
+// What Apollo Sandbox needs of a browser; everything else stays shut.
+const sandboxPolicy = [
+  "default-src 'none'",
+  "script-src 'unsafe-inline' https://embeddable-sandbox.cdn.apollographql.com",
+  "style-src 'unsafe-inline' https://fonts.googleapis.com",
+  'font-src https://fonts.gstatic.com',
+  'img-src https://apollo-server-landing-page.cdn.apollographql.com data:',
+  'manifest-src https://apollo-server-landing-page.cdn.apollographql.com',
+  'frame-src https://sandbox.embed.apollographql.com',
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** /graphql: the body of a call, which Apollo Server then answers; in a browser a page, or Apollo’s Sandbox. */
+export function graphqlDoor(parts: EdgeParts): RequestHandler {
+  return async (request, response, next) => {
+    if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
+      if (!parts.explorer) throw notFound('page', '/graphql')
+      if (!targetOf(request).query.has('sandbox')) return sendGraphqlPage(request, response, next)
+      response.setHeader('Content-Security-Policy', sandboxPolicy)
+      response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
+    }
+    if (request.method !== 'GET' && request.method !== 'POST' && request.method !== 'HEAD')
+      throw methodNotAllowed(request.method, ['GET', 'POST'])
+    const call = await callOf(parts, request)
+    const answer = (body: unknown) => parts.graphql(request, response, call, body)
+    if (request.method !== 'POST') return answer(Object.fromEntries(targetOf(request).query))
+    if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
+      return call.admission.withUpload(call, upload, request.headers, async () =>
+        answer(await receive(parts, request, response, call)),
+      )
+    wantBody(request, response)
+    return answer(await call.admission.json.read(call, (limits) => readJson(request, limits)))
+  }
+}
+
+// A multipart body is an upload, whatever its document turns out to ask.
+const upload: Endpoint = { access: 'upload' }
+
+function receive({ spool }: EdgeParts, request: Request, response: Response, call: Call): Promise<unknown> {
+  if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
+    throw badUserInput([
+      {
+        field: 'Apollo-Require-Preflight',
+        message: 'must be sent with a multipart request, against cross-site request forgery',
+      },
+    ])
+  wantBody(request, response)
+  const { ceiling, idleMs } = call.admission.uploads
+  return readUploadRequest(request, response, { spool, ceiling, idleMs })
+}
+
+// https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types: the first where a client takes anything.
+const answerTypes = ['application/json', 'application/graphql-response+json']
+
+/** Answers a fault that comes before Apollo Server has the call, as it would. */
+export function sendGraphqlError(request: Request, response: Response, error: PublicError): void {
+  response
+    .type(request.accepts(answerTypes) || answerTypes[0]!)
+    .status(httpStatus[error.code])
+    .set(errorHeaders(error, request.headers.authorization))
+    .json({ errors: [graphqlError(error)] })
+}

@@ -1,0 +1,179 @@
+import type { Pool } from 'pg'
+import { publicError } from '../../access/public-error.js'
+import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
+import { learnTime } from '../../platform/clock.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+
+type Condition = { status: 'up' | 'degraded' | 'down' | 'off'; reason?: string } & Record<string, unknown>
+
+interface RescanFailures {
+  waiting: number
+  givenUp: number
+  reason: string | null
+}
+
+const freshMs = 5_000
+const timeoutMs = 8_000
+// Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
+const mostAheadMs = 5_000
+
+/** Whether the service can do its work: each dependency is really used, at most once in five seconds. */
+export class Health {
+  readonly #checks: Record<string, () => Promise<Condition>>
+  readonly #onDown: (dependency: string, error: unknown) => void
+  readonly #down = new Set<string>()
+  #stopping = false
+  #last: { at: number; answer: Promise<{ ready: boolean; checks: Record<string, Condition> }> } | undefined
+
+  constructor({
+    pool,
+    storage,
+    spool,
+    scanner,
+    isDiskFull,
+    processes,
+    replicaBehindMs,
+    storageFindings,
+    rescanFailures,
+    onDown,
+  }: {
+    pool: Pool
+    storage: BlobStorage
+    spool: { ready(): Promise<void> }
+    /** Null where the operator has none, which is no outage: contexts that have their files scanned refuse these by themselves. */
+    scanner: VirusScanner | null
+    /** Of the embedded database: then uploads are refused. */
+    isDiskFull: () => boolean
+    /** How many of those behind the port serve, where there are several. */
+    processes?: (() => { running: number; of: number }) | undefined
+    /** Of the read replica, where there is one. */
+    replicaBehindMs?: (() => Promise<number>) | undefined
+    /** What the reconciler found and is not mended yet: shown here, though the service works on. */
+    storageFindings: () => Promise<number>
+    /** Files that could not be scanned again. */
+    rescanFailures: () => Promise<RescanFailures | undefined>
+    /** Called once for each time that a dependency goes down. */
+    onDown: (dependency: string, error: unknown) => void
+  }) {
+    this.#onDown = onDown
+    this.#checks = {
+      database: async () => {
+        await pool.query('SELECT 1')
+        return { status: 'up' }
+      },
+      clock: async () => {
+        const time = await learnTime(pool).catch(() => undefined)
+        if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
+        const { aheadMs, uncertainMs } = time
+        if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }
+        const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
+        // Not down: the service goes by the database's clock, and a wrong one there would take every replica away at once.
+        return { status: 'degraded', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
+      },
+      storage: async () => {
+        if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are refused, files can be deleted' }
+        await Promise.all([spool.ready(), storage.ready()])
+        return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
+      },
+      ...(replicaBehindMs && { replica: () => replicaCondition(replicaBehindMs) }),
+      ...(processes && { processes: async () => processesCondition(processes()) }),
+      // Proved on the EICAR test string: a scanner that answers but finds nothing is down.
+      scanner: async () => {
+        if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
+        await scanner.prove()
+        const engine = await scanner.identity()
+        return {
+          status: 'up',
+          engine: engine.name,
+          version: engine.version,
+          signatures_version: engine.signaturesVersion,
+          signatures_date: engine.signaturesDate?.toISOString() ?? null,
+        }
+      },
+      ...(scanner && { rescan: async () => rescanCondition(await rescanFailures()) }),
+    }
+  }
+
+  /** From now on the service is not ready, whatever its dependencies are: balancers are to send no more. */
+  announceStop(): void {
+    this.#stopping = true
+  }
+
+  async ready(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
+    if (this.#stopping) return { ready: false, checks: { service: { status: 'down', reason: 'it is stopping' } } }
+    const now = performance.now()
+    if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#ask() }
+    return this.#last.answer
+  }
+
+  async #ask() {
+    const checks = Object.fromEntries(
+      await Promise.all(
+        Object.entries(this.#checks).map(async ([name, check]) => [name, await this.#settled(name, check)] as const),
+      ),
+    )
+    return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
+  }
+
+  /** What is public of it: an address or a path is for the log alone. */
+  async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
+    try {
+      const condition = await inTime(check())
+      if (condition.status === 'up' || condition.status === 'off') this.#down.delete(name)
+      else this.#noteDown(name, new Error(condition.reason))
+      return condition
+    } catch (error) {
+      this.#noteDown(name, error)
+      const told = publicError(error)
+      const reason =
+        error instanceof Late
+          ? error.message
+          : told.code === 'internal_server_error'
+            ? 'it failed; the log says why'
+            : told.message
+      return { status: 'down', reason }
+    }
+  }
+
+  #noteDown(name: string, error: unknown): void {
+    if (!this.#down.has(name)) this.#onDown(name, error)
+    this.#down.add(name)
+  }
+}
+
+// Not down: a file that cannot be scanned again must not take the service out of rotation.
+const rescanCondition = (failures: RescanFailures | undefined): Condition => {
+  if (!failures) return { status: 'up' }
+  const { waiting, givenUp, reason } = failures
+  return {
+    status: 'degraded',
+    files_waiting_for_retry: waiting,
+    files_given_up: givenUp,
+    reason: `files could not be scanned again: ${reason ?? 'see the log'}. Reports of files that were given up say incomplete; a requested rescan of their context tries again`,
+  }
+}
+
+// Not down: this one serves, and so do those that are left.
+const processesCondition = ({ running, of }: { running: number; of: number }): Condition => ({
+  status: running < of ? 'degraded' : 'up',
+  running,
+  of,
+  ...(running < of && { reason: `${of - running} of ${of} processes do not serve; they are started (again)` }),
+})
+
+// Not down: the primary serves what it does not.
+const replicaCondition = (behindMs: () => Promise<number>): Promise<Condition> =>
+  behindMs().then(
+    (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
+    () => ({ status: 'degraded', reason: 'the read replica does not serve, and the primary does; the log says why' }),
+  )
+
+class Late extends Error {}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Late(`it did not answer within ${timeoutMs / 1000} s`)), timeoutMs).unref()
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,24 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readings } from '../../platform/db/reading.js'
+
+const mostSeconds = 60
+
+/**
+ * What a replica serves has `Age` (RFC 9111 section 5.1): how many seconds older it may be than the request. 0 unless the request allows
+ * more by `Cache-Control: max-age`.
+ */
+export function tellAge(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+  let mostMs = 0
+  const served = (ageMs: number) => {
+    mostMs = Math.max(mostMs, ageMs)
+    if (!response.headersSent) response.setHeader('Age', Math.ceil(mostMs / 1000))
+  }
+  readings.run({ cameAt: performance.now(), mostAgeMs: maxAgeOf(request.headers['cache-control']) * 1000, served }, next)
+}
+
+/** Section 5.2.1.1. Nothing that is asked for is older than a minute. */
+function maxAgeOf(header = ''): number {
+  if (/(^|[\s,])no-(cache|store)/i.test(header)) return 0
+  const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(header) ?? []
+  return Math.min(Number(seconds ?? 0), mostSeconds)
+}

@@ -1,0 +1,205 @@
+import { stat } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { errorBody } from '../../access/public-error.js'
+import { cleanUserAgent } from '../../platform/actor.js'
+import { AssayError, forbidden, notFound, shown, storageUnavailable } from '../../platform/errors/errors.js'
+import { attachment } from '../../platform/storage/attachment.js'
+import type { LocalStorage } from '../../platform/storage/local/local.js'
+import type { DownloadQuery, SignedDownload } from '../../platform/storage/signed-url.js'
+import { sendWholeFile, WrongSize } from './send-file.js'
+
+/** What the database knows of a file that is being downloaded. */
+export interface ServedFile {
+  path: string
+  originalFilename: string
+  contentType: string
+  sizeBytes: number | bigint
+  checksum: string
+  createdAt: Date
+}
+
+export interface ServeBlobOptions {
+  storage: LocalStorage
+  /** The file that the URL is for, null where it is gone; throws where the URL died with its credential. */
+  findFile: (signed: SignedDownload) => Promise<ServedFile | null>
+  /** Throws where a URL that is of use once was used. */
+  spend: (signed: SignedDownload) => Promise<void>
+  /** Calls `cut` where the file is no longer to be read while it is being sent; gives what ends that. */
+  watch: (signed: SignedDownload, cut: () => void) => () => void
+  /** For the log: by whose URL, from where, and how it ended. */
+  onDownload?: (download: Download) => void
+}
+
+export interface Download {
+  req: string
+  tenant_id: string
+  file_id: string
+  url_by: string
+  ip: string
+  user_agent: string
+  status: number
+  outcome: 'served' | 'refused' | 'cut_off'
+}
+
+// Read ahead of each client, however slow it is.
+const chunkSize = 128 * 1024
+
+/** `GET` and `HEAD /download/:fileId`: what local download URLs point to. */
+export interface BlobDoor {
+  /** A request for all of a file, whatever the client has of it. */
+  isWhole(request: IncomingMessage): boolean
+  whole(request: Asking, response: ServerResponse, asked: { fileId: string; query: DownloadQuery }): Promise<void>
+  /** Express's own `sendFile` does ranges and conditional requests. */
+  any: RequestHandler<{ fileId: string }>
+}
+
+type Asking = IncomingMessage & { callId?: string; address?: string }
+
+/** Adds to the bytes the signature, the names and the headers that keep a browser from running what it downloads. */
+export function serveBlob({ storage, findFile, spend, watch, onDownload }: ServeBlobOptions): BlobDoor {
+  const admit: Admit = async (request, response, { fileId, query }) => {
+    const verdict = await storage.urls.verify(fileId, query)
+    if (verdict === 'invalid') throw forbidden('This download URL is not one of ours, or was changed; ask for a new one.')
+    if (verdict === 'expired') throw forbidden('This download URL has expired; ask for a new one.')
+    if (onDownload) response.once('close', () => onDownload(downloadOf(request, response, verdict)))
+    // Looked up for every request, so that a URL dies with its file and with its credential.
+    const file = await findFile(verdict)
+    if (!file) throw notFound('file', fileId)
+    response.once(
+      'close',
+      watch(verdict, () => response.destroy()),
+    )
+    return { ...file, fileId, path: storage.fileOf(file.path), spend: () => spend(verdict) }
+  }
+  const whole: BlobDoor['whole'] = async (request, response, asked) => sendWhole(response, await admit(request, response, asked))
+  return {
+    isWhole,
+    whole,
+    any: async (request, response, next) => {
+      const asked = { fileId: request.params.fileId, query: request.query }
+      if (isWhole(request)) await whole(request, response, asked)
+      else await sendAny(request, response, { file: await admit(request, response, asked), next })
+    },
+  }
+}
+
+type Admitted = ServedFile & { fileId: string; spend: () => Promise<void> }
+type Admit = (...asked: Parameters<BlobDoor['whole']>) => Promise<Admitted>
+
+const asksForLess = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
+
+const isWhole = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' && !asksForLess.some((name) => headers[name] !== undefined)
+
+async function sendAny(
+  request: Request<{ fileId: string }>,
+  response: Response,
+  { file, next }: { file: Admitted; next: NextFunction },
+): Promise<void> {
+  const { path, fileId } = file
+  await assertWhole(path, fileId, file)
+  if (request.method === 'GET') await file.spend()
+  describe(response, file)
+  // `fresh` takes a request's no-cache for "send it again"; it only means "ask the origin", which this is. fetch() always says it with a condition.
+  delete request.headers['cache-control']
+  const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
+  response.sendFile(path, options, (error) => {
+    if (!error) return
+    const { status, headers } = error as Error & { status?: number; headers?: Record<string, string> }
+    if (response.headersSent) return response.destroy()
+    for (const name of describing) response.removeHeader(name)
+    if (status === 412 || status === 416) return refuse(response, { status, headers, size: file.sizeBytes })
+    next(status === 404 ? notFound('file', fileId) : error)
+  })
+}
+
+function downloadOf(
+  { callId = '', address = '', headers }: Asking,
+  response: ServerResponse,
+  { tenantId, fileId, by }: SignedDownload,
+): Download {
+  const { statusCode: status } = response
+  return {
+    req: callId,
+    tenant_id: tenantId,
+    file_id: fileId,
+    url_by: by,
+    ip: address,
+    user_agent: cleanUserAgent(headers['user-agent']),
+    status,
+    outcome: status >= 400 ? 'refused' : response.writableFinished ? 'served' : 'cut_off',
+  }
+}
+
+async function sendWhole(response: ServerResponse, file: Admitted): Promise<void> {
+  const size = Number(file.sizeBytes)
+  const begin = async () => {
+    await file.spend()
+    describe(response, file)
+    response.setHeader('Accept-Ranges', 'bytes')
+    response.setHeader('Content-Length', size)
+  }
+  await sendWholeFile(response, { path: file.path, size }, begin).catch((error) => {
+    if (error instanceof AssayError) throw error
+    throw error instanceof WrongSize ? damaged(file.fileId, error.message) : unreadable(file.fileId, error)
+  })
+}
+
+const unreadable = (fileId: string, error: unknown) =>
+  storageUnavailable(`The content of file '${shown(fileId)}' cannot be read at the moment.`, error)
+const damaged = (fileId: string, how: string) => storageUnavailable(`The content of file '${shown(fileId)}' is damaged: ${how}.`)
+
+/** A blob that is missing or cut is never sent as if it were the file. */
+async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
+  const facts = await stat(path).catch((error) => {
+    throw unreadable(fileId, error)
+  })
+  if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
+  throw damaged(fileId, `${facts.size} of ${file.sizeBytes} bytes are there`)
+}
+
+const describing = [
+  'Content-Type',
+  'Content-Disposition',
+  'Content-Length',
+  'Content-Range',
+  'ETag',
+  'Last-Modified',
+  'Accept-Ranges',
+]
+
+function describe(response: ServerResponse, file: ServedFile): void {
+  // Not by `set`, which would claim a character set for every text.
+  const headers = {
+    'Content-Type': file.contentType,
+    // Whatever it is, it is offered for saving: an HTML or SVG file shown in place would act with our origin's rights.
+    'Content-Disposition': attachment(file.originalFilename),
+    'Content-Security-Policy': "sandbox; default-src 'none'",
+    'X-Content-Type-Options': 'nosniff',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'private, no-store, no-transform',
+    ETag: `"${file.checksum.replace(/^sha256:/, '')}"`,
+    'Last-Modified': file.createdAt.toUTCString(),
+  }
+  for (const name in headers) response.setHeader(name, headers[name as keyof typeof headers])
+}
+
+// 412 and 416 are answers to what the client's own header asked; the body has the shape of every other failure (contract §1).
+function refuse(response: Response, fault: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint }): void {
+  const unsatisfiable = fault.status === 416
+  const message = unsatisfiable
+    ? `The range lies outside of the file, which has ${fault.size} bytes.`
+    : 'The file is not in the state that the precondition asks for.'
+  const header = unsatisfiable ? 'range' : 'precondition'
+  response
+    .status(fault.status)
+    .set(fault.headers ?? {})
+    .json(
+      errorBody(
+        { code: 'bad_user_input', message, details: { fields: [{ field: header, message }] } },
+        String(response.getHeader('X-Request-Id') ?? ''),
+      ),
+    )
+}

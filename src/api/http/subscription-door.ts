@@ -1,0 +1,218 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import {
+  type ExecutionArgs,
+  GraphQLError,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+  getOperationAST,
+  parse,
+  validate,
+} from 'graphql'
+import { type Context, handleProtocols, MessageType, makeServer, type SubscribePayload } from 'graphql-ws'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { requireAccess } from '../../access/admission.js'
+import { Call } from '../../access/call.js'
+import type { Endpoint } from '../../access/endpoint.js'
+import type { LiveStreams } from '../../access/live-streams.js'
+import { publicError } from '../../access/public-error.js'
+import { cleanUserAgent, type Origin } from '../../platform/actor.js'
+import { badUserInput, overloaded } from '../../platform/errors/errors.js'
+import { newId } from '../../platform/ids.js'
+import { refuseBadVariables } from '../graphql/coerced.js'
+import { computeCostWithinLimit, mostTokens, screenDocument } from '../graphql/limits.js'
+import { formatError, isOurFault } from '../graphql/public-errors.js'
+import { type AddressOf, callBy } from './caller.js'
+import type { EdgeParts } from './edge-parts.js'
+import { closeCodes, end, limitMessages, sendBounded } from './socket-limits.js'
+import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-sockets.js'
+
+interface Parts extends Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'> {
+  schema: GraphQLSchema
+  /** What every subscription asks of its caller. */
+  endpoint: Endpoint
+  /** The root value: where events come from. */
+  source: object
+  streams: LiveStreams
+  /** True while a credential is still good for it. */
+  mayGoOn(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
+  onFault(error: unknown): void
+}
+
+interface Connection {
+  socket: WebSocket
+  request: IncomingMessage
+  origin: Origin
+  /** Place among the sockets that have not authenticated yet. */
+  place: WaitingPlace
+  /** Set once the credential is accepted. */
+  call?: Call
+}
+
+const maxMessageBytes = 16 * 1024
+const maxSubscriptions = 10
+const maxSubscriptionCost = 200
+const maxErrors = 20
+
+const socketOptions = {
+  noServer: true,
+  maxPayload: maxMessageBytes,
+  maxFragments: 64,
+  // Milliseconds until a client must have answered a close frame. @types/ws does not declare it.
+  closeTimeout: 1_000,
+  handleProtocols,
+  perMessageDeflate: false,
+  // A ping frame counts as a message before it is answered.
+  autoPong: false,
+  // One message of a connection per turn of the event loop, however many arrive together.
+  allowSynchronousEvents: false,
+}
+
+/** Subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is in `connection_init`; cookies are ignored. */
+export function openSubscriptions(parts: Parts): { attach(server: Server, addressOf: AddressOf): void; close(): void } {
+  const sockets = new WebSocketServer(socketOptions)
+  const unauthenticated = new UnauthenticatedSockets()
+  const protocol = makeServer<Record<string, unknown>, Connection>({
+    schema: parts.schema,
+    // The timer of UnauthenticatedSockets also includes the check of the credential.
+    connectionInitWaitTimeout: 0,
+    onConnect: (context) => connect(parts, context),
+    onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),
+    onError: (_context, _id, _payload, errors) => told(parts, errors),
+    onNext: (_context, _id, _payload, _args, result) =>
+      result.errors ? { ...result, errors: told(parts, result.errors) } : undefined,
+  })
+  const open = (socket: WebSocket, request: IncomingMessage, origin: Origin) => {
+    // Invalid or oversized frames: ws closes the connection.
+    socket.on('error', () => {})
+    const place = unauthenticated.enter(origin.ip, {
+      timedOut: () => end(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
+      drop: () => {
+        socket.close(closeCodes.tryAgain, tooManyWaiting)
+        socket.terminate()
+      },
+    })
+    if (!place) return end(socket, closeCodes.tryAgain, tooManyWaiting)
+    const connection: Connection = { socket, request, origin, place }
+    const send = (text: string) => sendBounded(socket, text)
+    const onMessage = limitMessages(socket, place, () => connection.call !== undefined)
+    const closed = protocol.opened(
+      {
+        protocol: socket.protocol,
+        // Resolves once the message is written: until then, the subscription reads no further event.
+        send,
+        close: (code, reason) => end(socket, code ?? closeCodes.internal, reason ?? ''),
+        // Without the payload, which graphql-ws would repeat.
+        onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
+        onMessage: (handle) =>
+          onMessage((text) =>
+            handle(text).catch((error) => {
+              parts.onFault(error)
+              end(socket, closeCodes.internal, 'Internal error. Connect again.')
+            }),
+          ),
+      },
+      connection,
+    )
+    socket.once('close', (code, reason) => {
+      place.leave()
+      void closed(code, String(reason))
+    })
+  }
+  return {
+    attach: (server, addressOf) =>
+      server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+        const origin = { ip: addressOf(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
+        sockets.handleUpgrade(request, socket, head, (client) => open(client, request, origin))
+      }),
+    close: () => {
+      for (const socket of sockets.clients) end(socket, closeCodes.goingAway, 'The process is shutting down. Connect again.')
+    },
+  }
+}
+
+const tooManyWaiting = 'Too many connections without a credential. Connect again, and send connection_init immediately.'
+
+/** True where a request is to become a WebSocket of ours; any other wish to upgrade is ignored, and the request answered. */
+export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
+  method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
+
+function told({ onFault }: Parts, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
+  for (const error of errors) if (isOurFault(error)) onFault(error)
+  return errors.map((error) => formatError(error.toJSON(), error))
+}
+
+async function connect(
+  parts: Parts,
+  { connectionParams, extra }: Context<Record<string, unknown>, Connection>,
+): Promise<boolean> {
+  const { socket, origin } = extra
+  const given = connectionParams?.Authorization ?? connectionParams?.authorization ?? extra.request.headers.authorization
+  const rawHeaders = typeof given === 'string' ? ['Authorization', given] : []
+  const ended = new AbortController()
+  socket.once('close', () => ended.abort())
+  try {
+    const call = await callBy(parts, { id: newId('req'), rawHeaders, origin, signal: () => ended.signal })
+    const actor = call.requireActor()
+    requireAccess(actor, parts.endpoint)
+    if (ended.signal.aborted) return false
+    const stream = parts.streams.enter(actor, () => parts.mayGoOn(rawHeaders, origin))
+    ended.signal.addEventListener('abort', stream.leave)
+    stream.signal.addEventListener('abort', () => end(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
+    extra.call = call
+    return true
+  } catch (error) {
+    const { code, message } = publicError(error)
+    const why = { unauthenticated: closeCodes.unauthorized, overloaded: closeCodes.tryAgain, rate_limited: closeCodes.tryAgain }[
+      code as string
+    ]
+    end(socket, why ?? closeCodes.forbidden, message)
+    return false
+  } finally {
+    extra.place.leave()
+  }
+}
+
+async function subscribe(
+  { schema, source, admission }: Parts,
+  { extra, subscriptions }: Context<Record<string, unknown>, Connection>,
+  { query, operationName, variables }: SubscribePayload,
+): Promise<ExecutionArgs | GraphQLError[]> {
+  const { actor, origin, signal } = extra.call!
+  try {
+    if (Object.keys(subscriptions).length > maxSubscriptions)
+      throw overloaded(`A connection can have at most ${maxSubscriptions} subscriptions.`)
+    const { fault } = screenDocument(query)
+    if (fault) throw fault
+    const document = parse(query, { maxTokens: mostTokens })
+    const faults = validate(schema, document, undefined, { maxErrors: maxErrors })
+    if (faults.length > 0) return faults.map(faultOfDocument)
+    const operation = getOperationAST(document, operationName)
+    if (operation?.operation !== 'subscription')
+      throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])
+    refuseBadVariables(schema, operation, variables ?? {})
+    computeCostWithinLimit(
+      schema,
+      { document, operationName: operationName ?? null, variables: variables ?? null },
+      maxSubscriptionCost,
+    )
+    const call = new Call({ id: newId('req'), admission, origin, actor, signal: () => signal })
+    return {
+      schema,
+      document,
+      operationName: operationName ?? null,
+      variableValues: variables ?? {},
+      contextValue: call,
+      rootValue: source,
+    }
+  } catch (error) {
+    if (error instanceof GraphQLError) return [faultOfDocument(error)]
+    return [new GraphQLError((error as Error).message, { originalError: error as Error })]
+  }
+}
+
+/** As Apollo Server calls what is wrong with a document. */
+function faultOfDocument(error: GraphQLError): GraphQLError {
+  error.extensions.code ??= 'GRAPHQL_VALIDATION_FAILED'
+  return error
+}

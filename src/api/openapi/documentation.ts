@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Express } from 'express'
+import type { GraphQLSchema } from 'graphql'
+import { notFound, refuseMethod } from '../../platform/errors/errors.js'
+import { Compressed } from './compressed.js'
+import { apiPrefix, openApiDocument } from './openapi.js'
+
+const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+const ours = fileURLToPath(new URL('./docs', import.meta.url))
+
+/** What the page is made of, and nothing else of Swagger UI's package. */
+const assets = new Map(
+  Object.entries({
+    'swagger-ui.css': swaggerUi,
+    'swagger-ui-bundle.js': swaggerUi,
+    'favicon-32x32.png': swaggerUi,
+    'start.js': ours,
+  }).map(([file, folder]) => [file, Compressed.file(join(folder, file))]),
+)
+
+// Swagger UI sets styles on elements by script, which needs no leave; its pictures are data: URLs in its stylesheet.
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const frontPolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** Without the explorer, a browser gets 404 at /graphql: the page then names the endpoint and does not link to it. */
+async function frontPage(explorer: boolean): Promise<Buffer> {
+  const html = await readFile(join(ours, 'front.html'), 'utf8')
+  return Buffer.from(explorer ? html : html.replace('<a href="graphql">GraphQL</a>', 'GraphQL: <code>POST /graphql</code>'))
+}
+
+/** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us, and a front page that links to both interfaces. Public. */
+export function mountDocumentation(app: Express, schema: GraphQLSchema, { explorer }: { explorer: boolean }): void {
+  const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
+  const document = new Compressed(() => Promise.resolve(json))
+  const page = Compressed.file(join(ours, 'index.html'))
+  const front = new Compressed(() => frontPage(explorer))
+  const etag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"`
+  app
+    .route(`${apiPrefix}/openapi.json`)
+    .get((request, response) => {
+      response.set({ ETag: etag, 'Cache-Control': 'no-cache' })
+      if (request.fresh) response.status(304).end()
+      else return document.send(request, response.type('application/json'))
+    })
+    .all(refuseMethod)
+  app
+    .route('/')
+    .get((request, response) => {
+      response.set('Content-Security-Policy', frontPolicy)
+      return front.send(request, response.type('html').set('Cache-Control', 'no-cache'))
+    })
+    .all(refuseMethod)
+  app
+    .route('/favicon.ico')
+    .get((request, response) =>
+      assets.get('favicon-32x32.png')!.send(request, response.type('png').set('Cache-Control', 'public, max-age=86400')),
+    )
+    .all(refuseMethod)
+  app
+    .route('/docs')
+    .get((request, response) => {
+      response.set('Content-Security-Policy', pagePolicy)
+      return page.send(request, response.type('html'))
+    })
+    .all(refuseMethod)
+  // With a slash at its end the page's relative addresses would lead elsewhere.
+  app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
+  app
+    .route('/docs/:file')
+    .get((request, response) => {
+      const asset = assets.get(request.params.file)
+      if (asset === undefined) throw notFound('page', request.path)
+      return asset.send(request, response.type(request.params.file).set('Cache-Control', 'public, max-age=3600'))
+    })
+    .all(refuseMethod)
+}

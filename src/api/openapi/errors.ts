@@ -1,0 +1,189 @@
+import { blockReasons, type PolicyRefusal, policyRefusals } from '../../platform/errors/block-reasons.js'
+import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
+import { httpStatus } from '../../platform/errors/errors.js'
+import { exampleOf } from './examples.js'
+import type { Json, NamedSchemas } from './schemas.js'
+
+/** What any call may be answered, however right it is. */
+const always: ErrorCode[] = [
+  'unauthenticated',
+  'forbidden',
+  'rate_limited',
+  'internal_server_error',
+  'database_unavailable',
+  'overloaded',
+]
+
+const ofUploads: ErrorCode[] = [
+  'not_found',
+  'conflict',
+  'size_exceeded',
+  'unsupported_media_type',
+  'scanner_unavailable',
+  'storage_unavailable',
+]
+
+// What only these operations may be answered: no type of the schema says it.
+const ofOperation: Record<string, ErrorCode[]> = {
+  CreateApiKey: ['conflict'],
+  EnableApiKey: ['conflict'],
+  DisableApiKey: ['conflict'],
+  RevokeApiKey: ['conflict'],
+  RotateApiKey: ['conflict'],
+  CreateContext: ['conflict'],
+  DeleteContext: ['conflict'],
+  CreateWebhook: ['conflict'],
+  ShareLog: ['conflict'],
+  CreateDownloadUrl: ['storage_unavailable', 'quarantined'],
+  GetFileMetadata: ['quarantined'],
+  DeleteFile: ['quarantined', 'on_hold'],
+  RescanContext: ['scanner_unavailable'],
+  PurgeFromQuarantine: ['on_hold'],
+  RestoreFile: ['conflict'],
+  UploadFile: [
+    ...ofUploads,
+    ...blockReasons,
+    ...(Object.keys(policyRefusals) as PolicyRefusal[]),
+    'scan_incomplete',
+    'quota_exceeded',
+  ],
+  ValidateFile: ofUploads,
+}
+
+/** What a route's codes depend on, besides its operation. */
+export interface Refusable {
+  operation: string
+  body?: 'json' | 'multipart' | undefined
+  idempotent: boolean
+  judged: boolean
+  /** Whether the path names a thing that may not be there. */
+  named: boolean
+}
+
+/** The codes that a route may answer with, in the order of their status. */
+export function codesOf({ operation, body, idempotent, judged, named }: Refusable): ErrorCode[] {
+  const codes = new Set<ErrorCode>([...always, ...(ofOperation[operation] ?? [])])
+  if (judged || body || idempotent) codes.add('bad_user_input')
+  if (named) codes.add('not_found')
+  if (body) codes.add('unsupported_media_type')
+  if (idempotent) codes.add('idempotency_mismatch')
+  // The table's own order settles it among codes of one status.
+  return errorCodes.filter((code) => codes.has(code))
+}
+
+/** Responses that have a name, one for each set of codes that some route has under one status. */
+export class ErrorResponses {
+  readonly all: Record<string, Json> = {}
+  readonly #named: NamedSchemas
+
+  constructor(named: NamedSchemas) {
+    this.#named = named
+  }
+
+  /** The error part of an operation's `responses`. */
+  of(codes: readonly ErrorCode[]): Record<string, Json> {
+    const byStatus = new Map<number, ErrorCode[]>()
+    for (const code of codes) byStatus.set(httpStatus[code], [...(byStatus.get(httpStatus[code]) ?? []), code])
+    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#refer(status, of)]))
+  }
+
+  #refer(status: number, codes: ErrorCode[]): Json {
+    const name = codes.join('.')
+    this.all[name] ??= response(this.#named, status, codes)
+    return { $ref: `#/components/responses/${name}` }
+  }
+}
+
+function response(named: NamedSchemas, status: number, codes: ErrorCode[]): Json {
+  const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
+  return {
+    description: codes.map((code) => `\`${code}\`: ${errorCodeRows[code].meaning}`).join('\n\n'),
+    headers: {
+      'X-Request-Id': header('X-Request-Id'),
+      ...(status === 401 && { 'WWW-Authenticate': header('WWW-Authenticate') }),
+      ...((status === 429 || status === 503) && { 'Retry-After': header('Retry-After') }),
+    },
+    content: {
+      'application/json': { schema: envelope(named, codes), example: exampleOf(named, envelope(named, codes)) },
+      'application/problem+json': { schema: problem(status, codes) },
+    },
+  }
+}
+
+const object = (properties: Record<string, Json>): Json => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+})
+
+const requestId: Json = { type: 'string', description: 'The same as X-Request-Id.' }
+
+const envelope = (named: NamedSchemas, codes: ErrorCode[]): Json =>
+  object({
+    status: { const: 'ERROR' },
+    message: { type: 'string', description: 'What is wrong, and what would be right, for people.' },
+    error: oneOf(named, codes),
+    request_id: requestId,
+    timestamp: { type: 'string', format: 'date-time' },
+  })
+
+/** The `error` member, one schema for each code, so that a program that has looked at `code` knows its `details`. */
+function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
+  const refs = codes.map((code) =>
+    named.refer(errorName(code), () => object({ code: { type: 'string', const: code }, details: details[code] ?? openDetails })),
+  )
+  if (refs.length === 1) return refs[0]!
+  const mapping = Object.fromEntries(codes.map((code, index) => [code, refs[index]!.$ref]))
+  return { oneOf: refs, discriminator: { propertyName: 'code', mapping } }
+}
+
+const errorName = (code: ErrorCode): string =>
+  `${code.replaceAll(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase())}Error`.replace('ErrorError', 'Error')
+
+const problem = (status: number, codes: ErrorCode[]): Json => ({
+  ...object({
+    type: { type: 'string', format: 'uri', enum: codes.map((code) => `urn:assay:error:${code}`) },
+    title: { type: 'string' },
+    status: { const: status },
+    detail: { type: 'string' },
+    instance: { type: 'string', format: 'uri' },
+    code: { type: 'string', enum: codes },
+    details: codes.length === 1 ? (details[codes[0]!] ?? openDetails) : openDetails,
+  }),
+  description: 'RFC 9457, where the client accepts it.',
+})
+
+const fieldFaults: Json = object({
+  fields: {
+    type: 'array',
+    minItems: 1,
+    items: object({ field: { type: 'string' }, message: { type: 'string' } }),
+    description: 'All faults at once, in the spelling of the request.',
+  },
+})
+
+const openDetails: Json = { type: 'object', additionalProperties: true, description: 'The same for programs.' }
+
+const known = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
+const text: Json = { type: 'string' }
+const whole: Json = { type: 'integer', format: 'int64' }
+
+// What is always there is required where it has one form only; the rest is there where it applies.
+const details: Partial<Record<ErrorCode, Json>> = {
+  bad_user_input: fieldFaults,
+  method_not_allowed: known({ allowed: { type: 'array', items: text } }),
+  invalid_extension: known({
+    extension: { ...text, description: 'Of the file name, without the dot.' },
+    allowed: { type: 'array', items: text, description: 'Where the context does not allow the extension.' },
+    recognised: { ...text, description: 'The type that the content is of, where it is another one.' },
+    content_type: text,
+  }),
+  virus_detected: known({ signature: text, engine: text }),
+  active_content: known({ active_content: { type: 'array', items: text, description: 'What was found, in a few words each.' } }),
+  quota_exceeded: known({ quota_mb: whole, used_bytes: whole, remaining_bytes: whole, size_bytes: whole }),
+  database_unavailable: known({
+    outcome: { type: 'string', const: 'unknown', description: 'Present if the connection was lost during the commit.' },
+  }),
+  rate_limited: known({ retry_after: { ...whole, description: 'Seconds; the same as Retry-After.' } }),
+}

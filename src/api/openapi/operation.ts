@@ -1,0 +1,199 @@
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  GraphQLNonNull,
+  type GraphQLSchema,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isNonNullType,
+  type OperationDefinitionNode,
+} from 'graphql'
+import type { Endpoint } from '../../access/endpoint.js'
+import type { Operation } from '../rest/operations.js'
+import type { Route } from '../rest/routes.js'
+import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
+import { exampleNamed, exampleOf, exampleOfBody } from './examples.js'
+import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull } from './schemas.js'
+
+/** Where the parts go that several operations share. */
+export interface Shared {
+  schema: GraphQLSchema
+  named: NamedSchemas
+  errors: ErrorResponses
+}
+
+interface Input {
+  name: string
+  required: boolean
+  target: InputTarget
+}
+
+/** A stored document, with what its root field and its variables mean in the schema. */
+export class DescribedOperation {
+  readonly name: string
+  readonly endpoint: Endpoint
+  readonly field: GraphQLField<unknown, unknown>
+  readonly inputs: readonly Input[]
+  readonly #shared: Shared
+  readonly #node: FieldNode
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
+
+  constructor(shared: Shared, operation: Operation) {
+    this.#shared = shared
+    this.name = operation.name
+    this.endpoint = operation.endpoint
+    const [definition, ...fragments] = operation.document.definitions as [OperationDefinitionNode, ...FragmentDefinitionNode[]]
+    this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]))
+    this.#node = definition.selectionSet.selections[0] as FieldNode
+    const root = definition.operation === 'mutation' ? shared.schema.getMutationType() : shared.schema.getQueryType()
+    this.field = root!.getFields()[this.#node.name.value]!
+    const paths = new Map([...operation.spelling].map(([path, name]) => [name, path]))
+    this.inputs = operation.variables.map(({ name, type }) => ({
+      name,
+      required: isNonNullType(type),
+      target: this.#target(paths.get(name)!),
+    }))
+  }
+
+  describe(route: Route): Json {
+    const inPath = this.inputs.filter(({ name }) => route.path.includes(`{${name}}`))
+    const others = this.inputs.filter((input) => !inPath.includes(input))
+    const query = route.body ? [] : others
+    const idempotent = route.method === 'POST' && this.field.args.some(({ name }) => name === 'idempotencyKey')
+    return {
+      ...this.head(route.summary, [this.field.description ?? '']),
+      parameters: [
+        ...inPath.map((input) => this.parameter(input, 'path')),
+        ...query.map((input) => this.parameter(input, 'query')),
+        ...(idempotent ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+      ],
+      ...(route.body && { requestBody: this.#body(route, others) }),
+      responses: {
+        [String(route.status ?? 200)]: this.#success(route, envelope(route, this.answer()), idempotent),
+        ...this.refusals({
+          operation: this.name,
+          body: route.body,
+          idempotent,
+          judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
+          // Of an entity without entries the list is empty.
+          named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
+        }),
+      },
+    }
+  }
+
+  head(summary: string, sentences: string[]): Json {
+    const { access } = this.endpoint
+    const scope = access === 'any' ? 'Any valid credential.' : `Requires the scope \`${access}\`.`
+    const tenantWide = this.endpoint.tenantWide ? ['Not for a key that is restricted to some contexts.'] : []
+    return {
+      operationId: this.name.charAt(0).toLowerCase() + this.name.slice(1),
+      summary,
+      description: [...sentences, scope, ...tenantWide].filter((sentence) => sentence !== '').join('\n\n'),
+      security: [{ bearer: [] }],
+      'x-required-scope': access === 'any' ? null : access,
+    }
+  }
+
+  parameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
+    const { description, ...schema } = inputSchema(this.#shared.named, target)
+    const example = place === 'query' && schema.type === 'string' ? exampleNamed(name) : undefined
+    return {
+      name,
+      in: place,
+      ...(description !== undefined && { description }),
+      required: required || place === 'path',
+      ...(schema.type === 'array' && { style: 'form', explode: false }),
+      schema,
+      ...(example !== undefined && { example }),
+    }
+  }
+
+  /** The schema of `data`: there in every success, while in GraphQL a root field that was refused is null. */
+  answer(): Json {
+    const type = new GraphQLNonNull(getNullableType(this.field.type))
+    return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
+  }
+
+  refusals(facts: Refusable): Record<string, Json> {
+    return this.#shared.errors.of(codesOf(facts))
+  }
+
+  /** The argument, or the field of an argument, that a variable is put into: `pageSize`, `input.maxFileSizeMb`. */
+  #target(path: string): InputTarget {
+    const [first, ...rest] = path.split('.')
+    let target: InputTarget = this.field.args.find(({ name }) => name === first)!
+    for (const name of rest) {
+      const type = isNonNullType(target.type) ? target.type.ofType : target.type
+      if (!isInputObjectType(type)) throw new Error(`${this.name}: '${path}' is no path of input objects.`)
+      target = type.getFields()[name]!
+    }
+    return target
+  }
+
+  #success(route: Route, schema: Json, idempotent: boolean): Json {
+    return {
+      description: idempotent
+        ? 'Done; or, with an Idempotency-Key that was used for the same before, that answer again.'
+        : 'Done.',
+      headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
+      content: {
+        'application/json': { schema, example: exampleOf(this.#shared.named, schema) },
+        ...(route.streams && {
+          'text/event-stream': { schema: { type: 'string', description: 'Each item of the list as an event, as they come.' } },
+        }),
+      },
+    }
+  }
+
+  #body(route: Route, inputs: Input[]): Json {
+    const required = inputs.filter((input) => input.required).map(({ name }) => name)
+    // A member that is null counts as left out, but for a change, where null would have to mean something.
+    const nullable = route.body === 'json' && route.method !== 'PATCH'
+    const properties = Object.fromEntries(
+      inputs.map((input) => {
+        const schema = inputSchema(this.#shared.named, input.target)
+        return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? orNull(schema) : schema]
+      }),
+    )
+    const schema = this.#shared.named.refer(`${this.name}Body`, () => ({
+      type: 'object',
+      properties,
+      ...(required.length > 0 && { required }),
+      additionalProperties: false,
+    }))
+    return {
+      required: required.length > 0,
+      content:
+        route.body === 'json'
+          ? { 'application/json': { schema, example: exampleOfBody(this.#shared.named, schema) } }
+          : { 'multipart/form-data': { schema, ...encodings(properties) } },
+    }
+  }
+}
+
+const isEnum = ({ type }: InputTarget) => isEnumType(isNonNullType(type) ? type.ofType : type)
+
+// A part that is an object is its JSON text.
+function encodings(properties: Record<string, Json>): Json {
+  const objects = Object.keys(properties).filter((name) => properties[name]!.type === 'object')
+  return objects.length > 0
+    ? { encoding: Object.fromEntries(objects.map((name) => [name, { contentType: 'application/json' }])) }
+    : {}
+}
+
+function envelope(route: Route, data: Json): Json {
+  const properties: Record<string, Json> = {
+    status: { const: 'SUCCESS' },
+    ...(route.message !== undefined && { message: { type: 'string' } }),
+    data,
+    ...(route.timestamp !== false && { timestamp: { type: 'string', format: 'date-time' } }),
+  }
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
+}
+
+export const successHeaders: Json = Object.fromEntries(
+  ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+)

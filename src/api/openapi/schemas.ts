@@ -1,0 +1,175 @@
+import {
+  type FragmentDefinitionNode,
+  type GraphQLEnumType,
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type SelectionSetNode,
+} from 'graphql'
+import { snakeCase } from '../../platform/case-conversion.js'
+import type { IdPrefix } from '../../platform/ids.js'
+
+export type Json = Record<string, unknown>
+
+/** Schemas that have a name: made once, referred to from then on. */
+export class NamedSchemas {
+  readonly all: Record<string, Json> = {}
+
+  refer(name: string, make: () => Json): Json {
+    const schema = make()
+    this.all[name] ??= schema
+    if (JSON.stringify(this.all[name]) !== JSON.stringify(schema))
+      throw new Error(`Two schemas are called '${name}'; give the selection of one of them a fragment with a name of its own.`)
+    return { $ref: `#/components/schemas/${name}` }
+  }
+}
+
+const scalars: Record<string, Json> = {
+  ID: { type: 'string' },
+  String: { type: 'string' },
+  Boolean: { type: 'boolean' },
+  Int: { type: 'integer', format: 'int32' },
+  Long: { type: 'integer', format: 'int64' },
+  Float: { type: 'number', format: 'double' },
+  DateTime: { type: 'string', format: 'date-time', pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$' },
+  JSONObject: { type: 'object', additionalProperties: true },
+  Upload: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' },
+}
+
+const idOf = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
+
+// By field of the GraphQL schema, whose scalars are wider than what is really answered.
+const shapes: Record<string, Json> = {
+  apiKeyId: idOf('key'),
+  fileId: idOf('file'),
+  // As it was given, whatever that is.
+  'FileDeletion.fileId': {},
+  contextId: idOf('ctx'),
+  tenantId: idOf('ten'),
+  callId: idOf('call'),
+  auditId: idOf('aud'),
+  apiKey: { pattern: '^assay_[A-Za-z0-9_-]{43}$' },
+  checksum: { pattern: '^sha256:[0-9a-f]{64}$' },
+  downloadUrl: { format: 'uri' },
+}
+
+/** What a document answers, found by walking its selection set over the schema's types: aliases are the members' names. */
+export class AnswerSchemas {
+  readonly #named: NamedSchemas
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
+
+  constructor(named: NamedSchemas, fragments: ReadonlyMap<string, FragmentDefinitionNode>) {
+    this.#named = named
+    this.#fragments = fragments
+  }
+
+  of(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json = {}): Json {
+    if (isNonNullType(type)) return this.#present(type.ofType, selection, shape)
+    return orNull(this.#present(type, selection, shape))
+  }
+
+  #present(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json): Json {
+    if (isListType(type)) return { type: 'array', items: this.of(type.ofType, selection) }
+    if (isEnumType(type)) return enumSchema(this.#named, type)
+    if (isObjectType(type)) return this.#object(type, selection!)
+    return { ...scalarSchema(String(type)), ...shape }
+  }
+
+  /** A selection of nothing but one fragment has that fragment's name, any other that of its type. */
+  #object(type: GraphQLObjectType, selection: SelectionSetNode): Json {
+    const [only, ...others] = selection.selections
+    if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0)
+      return this.#named.refer(type.name, () => this.#members(type, selection))
+    const { selectionSet } = this.#fragments.get(only.name.value)!
+    return this.#named.refer(only.name.value, () => this.#members(type, selectionSet))
+  }
+
+  #members(type: GraphQLObjectType, { selections }: SelectionSetNode): Json {
+    const properties: Record<string, Json> = {}
+    for (const node of selections) {
+      if (node.kind !== Kind.FIELD)
+        throw new Error(`${type.name}: a fragment beside other fields is not described; spread it alone.`)
+      const field = type.getFields()[node.name.value]!
+      properties[node.alias?.value ?? node.name.value] = described(
+        this.of(field.type, node.selectionSet, shapes[`${type.name}.${field.name}`] ?? shapes[field.name]),
+        field.description,
+      )
+    }
+    return {
+      type: 'object',
+      ...(type.description && { description: type.description }),
+      properties,
+      required: Object.keys(properties),
+      additionalProperties: false,
+    }
+  }
+}
+
+/** An argument or an input field, as far as the documentation goes. */
+export interface InputTarget {
+  type: GraphQLInputType
+  description?: string | null | undefined
+  defaultValue?: unknown
+  /** `jsonSchema` is what the field's rule says of itself (graphql/rules.ts). */
+  extensions: Readonly<Record<string, unknown>>
+}
+
+export function inputSchema(named: NamedSchemas, target: InputTarget): Json {
+  const limits = target.extensions.jsonSchema as Json | undefined
+  const limited = { ...typeSchema(named, target.type), ...limits }
+  const { defaultValue } = target
+  return { ...described(limited, target.description), ...(defaultValue !== undefined && { default: defaultValue }) }
+}
+
+function typeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
+  const present = getNullableType(type) as GraphQLInputType
+  if (isListType(present)) return { type: 'array', items: typeSchema(named, present.ofType) }
+  if (isEnumType(present)) return enumSchema(named, present)
+  if (isInputObjectType(present)) return objectSchema(named, present)
+  return scalarSchema(String(present))
+}
+
+/** An object among a body's members; elsewhere REST sends the members of an input object one by one. */
+const objectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
+  named.refer(type.name, () => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      Object.values(type.getFields()).map((field) => [snakeCase(field.name), inputSchema(named, field)]),
+    ),
+    additionalProperties: false,
+  }))
+
+function enumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
+  return named.refer(type.name, () => ({
+    type: 'string',
+    enum: type.getValues().map(({ name }) => name),
+    description: [
+      type.description ?? '',
+      ...type.getValues().map(({ name, description }) => `- \`${name}\`: ${description ?? ''}`),
+    ].join('\n'),
+  }))
+}
+
+function scalarSchema(name: string): Json {
+  const schema = scalars[name]
+  if (!schema) throw new Error(`The scalar ${name} has no JSON Schema; add it to openapi-schemas.ts.`)
+  return { ...schema }
+}
+
+const described = (schema: Json, description: string | null | undefined): Json =>
+  description ? { ...schema, description } : schema
+
+export const orNull = (schema: Json): Json =>
+  [schema.type].flat().includes('null')
+    ? schema
+    : typeof schema.type === 'string'
+      ? { ...schema, type: [schema.type, 'null'] }
+      : { anyOf: [schema, { type: 'null' }] }

@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errorBody, errorHeaders, problemBody } from '../../access/public-error.js'
+import { cursorOf, mostPages } from '../../platform/cursors.js'
+import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
+import { bytesInTurns } from '../bodies/json-in-turns.js'
+import type { Route } from './routes.js'
+
+/** Answers as the specification wraps successes (spec §2). */
+export async function sendSuccess(response: ServerResponse, route: Route, data: unknown): Promise<void> {
+  const body = {
+    status: 'SUCCESS',
+    ...(route.message !== undefined && { message: route.message }),
+    data,
+    ...(route.timestamp !== false && { timestamp: new Date().toISOString() }),
+  }
+  send(response, route.status ?? 200, 'application/json; charset=utf-8', await bytesInTurns(body))
+}
+
+/** A small answer that no document gives. */
+export const sendJson = (response: ServerResponse, status: number, body: object): void =>
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
+
+/** Answers as contract §1 wraps failures: the one shape, or RFC 9457 where the client accepts that. */
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: PublicError,
+  requestId: string,
+  status = httpStatus[error.code],
+): void {
+  const headers = errorHeaders(error, request.headers.authorization)
+  for (const name in headers) response.setHeader(name, headers[name]!)
+  const isProblem = /application\/problem\+json/i.test(request.headers.accept ?? '')
+  const body = isProblem ? problemBody(error, requestId) : errorBody(error, requestId)
+  send(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
+}
+
+function send(response: ServerResponse, status: number, type: string, json: string | Buffer[]): void {
+  // It may have taken some turns to write: the client may have gone meanwhile.
+  if (response.destroyed) return
+  response.statusCode = status
+  response.setHeader('Content-Type', type)
+  const isText = typeof json === 'string'
+  // RFC 9110, section 8.6: a HEAD response may omit it. The body of the GET is not always known (a download URL is not created).
+  if (response.req.method !== 'HEAD')
+    response.setHeader('Content-Length', isText ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0))
+  response.setHeader('Cache-Control', 'no-store')
+  if (isText) response.end(json)
+  else {
+    response.cork()
+    for (const slice of json) response.write(slice)
+    response.end()
+  }
+}
+
+interface Listed {
+  data: Record<string, string | number>[]
+  pagination: { page: number; has_next: boolean }
+}
+
+/** The link (RFC 8288) from a page of a list to the next, which begins behind this one's last item; none where nothing follows. */
+export function nextPage(route: Route, target: { path: string; query: URLSearchParams }, answer: unknown): string | undefined {
+  if (route.listedBy === undefined) return undefined
+  const { data, pagination } = answer as Listed
+  const last = data.at(-1)
+  if (!pagination.has_next || last === undefined) return undefined
+  const query = new URLSearchParams(target.query)
+  const sort = route.sortedBy?.(target.query)
+  query.set('page', String(Math.min(pagination.page + 1, mostPages)))
+  query.set('after', cursorOf(String(last[route.listedBy]), sort ? { sort, key: String(last[sort]) } : undefined))
+  return `<${target.path}?${query}>; rel="next"`
+}

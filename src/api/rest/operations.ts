@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs'
+import {
+  type DocumentNode,
+  execute,
+  type FragmentDefinitionNode,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  getNullableType,
+  isInputObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  typeFromAST,
+  type ValueNode,
+  validate,
+  visit,
+} from 'graphql'
+import { computeCost } from '../../access/document-cost.js'
+import type { Endpoint } from '../../access/endpoint.js'
+import { snakeCase } from '../../platform/case-conversion.js'
+import { blockReasons, fieldOfReason } from '../../platform/errors/block-reasons.js'
+import { type CompiledOperation, compileOperation } from './compiled-operation.js'
+
+export interface Operation {
+  name: string
+  document: DocumentNode
+  run: CompiledOperation
+  /** Cost of the operation with these variables. */
+  costOf: (variables: Record<string, unknown>) => number
+  variables: { name: string; type: GraphQLInputType }[]
+  /** What its root field asks of the caller, as its resolver declares it. */
+  endpoint: Endpoint
+  /** From an argument's path in the schema (`input.maxFileSizeMb`) to the request's name for it (`max_file_size_mb`). */
+  spelling: ReadonlyMap<string, string>
+  /** By it, a path's name; the path itself where the request has no other. */
+  spelt: (path: string) => string
+}
+
+// A column of the statistics for each reason: the one part of the documents that follows from a table.
+const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${fieldOfReason(reason)}`).join(' ')} }`
+
+const loaded = new WeakMap<GraphQLSchema, ReadonlyMap<string, Operation>>()
+
+/** The operations of operations.graphql, parsed and checked once for each schema that runs them. Throws where a document does not fit. */
+export function loadOperations(schema: GraphQLSchema): ReadonlyMap<string, Operation> {
+  const operations = loaded.get(schema) ?? readOperations(schema)
+  loaded.set(schema, operations)
+  return operations
+}
+
+function readOperations(schema: GraphQLSchema): Map<string, Operation> {
+  const all = parse(`${readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8')}\n${blockedByReason}`)
+  const errors = validate(schema, all)
+  if (errors.length > 0)
+    throw new Error(`operations.graphql does not fit the schema: ${errors.map((error) => error.message).join(' ')}`)
+  const fragments = new Map(
+    all.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION).map((node) => [node.name.value, node]),
+  )
+  return new Map(
+    all.definitions
+      .filter((node) => node.kind === Kind.OPERATION_DEFINITION)
+      .map((node) => [node.name!.value, operationOf(schema, node, fragments)]),
+  )
+}
+
+function operationOf(
+  schema: GraphQLSchema,
+  node: OperationDefinitionNode,
+  fragments: Map<string, FragmentDefinitionNode>,
+): Operation {
+  const [selection, ...others] = node.selectionSet.selections
+  if (selection?.kind !== Kind.FIELD || others.length > 0)
+    throw new Error(`Operation ${node.name!.value} must select one root field.`)
+  const root = node.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
+  const endpoint = root!.getFields()[selection.name.value]!.extensions.endpoint as Endpoint | undefined
+  if (!endpoint) throw new Error(`The root field ${selection.name.value} has no @Requires.`)
+  const spelling = new Map<string, string>()
+  const variables = (node.variableDefinitions ?? []).map((definition) => ({
+    name: definition.variable.name.value,
+    type: typeFromAST(schema, definition.type as never) as GraphQLInputType,
+  }))
+  for (const argument of selection.arguments ?? []) spell(argument.value, argument.name.value, spelling)
+  for (const [path, name] of [...spelling]) spellMembers(variables.find((each) => each.name === name)?.type, path, name, spelling)
+  const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [node, ...usedFragments(node, fragments)] }
+  return {
+    name: node.name!.value,
+    document,
+    run: compileOperation(schema, node, fragments) ?? interpreted(schema, document),
+    costOf: costsOf(
+      schema,
+      document,
+      variables.map(({ name }) => name),
+    ),
+    variables,
+    endpoint,
+    spelling,
+    spelt: (path) => spelling.get(path) ?? path,
+  }
+}
+
+const interpreted =
+  (schema: GraphQLSchema, document: DocumentNode): CompiledOperation =>
+  async (call, variables) => {
+    const result = await execute({ schema, document, contextValue: call, variableValues: variables })
+    if (result.errors?.length) throw result.errors[0]!.originalError ?? result.errors[0]
+    return (result.data as { data: unknown }).data
+  }
+
+// The only variables that the cost of an operation depends on.
+const sizes = ['page_size', 'limit', 'days', 'period']
+const maxRememberedCosts = 2_000
+
+function costsOf(schema: GraphQLSchema, document: DocumentNode, names: string[]): Operation['costOf'] {
+  const remembered = new Map<string, number>()
+  const relevant = names.filter((name) => sizes.includes(name))
+  return (variables) => {
+    const key = relevant.map((name) => variables[name]).join()
+    const known = remembered.get(key)
+    if (known !== undefined) return known
+    const cost = computeCost(schema, { document, variables })
+    // A cost of 0 stands for invalid variables, which the key does not contain.
+    if (cost > 0 && remembered.size < maxRememberedCosts) remembered.set(key, cost)
+    return cost
+  }
+}
+
+function spell(value: ValueNode, path: string, into: Map<string, string>): void {
+  if (value.kind === Kind.VARIABLE) into.set(path, value.name.value)
+  if (value.kind === Kind.OBJECT) for (const field of value.fields) spell(field.value, `${path}.${field.name.value}`, into)
+}
+
+// Of a variable that is an object itself: its members are those of the input object, in snake_case.
+function spellMembers(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
+  const object = getNullableType(type)
+  if (isInputObjectType(object))
+    for (const field of Object.keys(object.getFields())) into.set(`${path}.${field}`, `${name}.${snakeCase(field)}`)
+}
+
+function usedFragments(
+  node: OperationDefinitionNode | FragmentDefinitionNode,
+  fragments: Map<string, FragmentDefinitionNode>,
+  used = new Set<FragmentDefinitionNode>(),
+): Set<FragmentDefinitionNode> {
+  visit(node, {
+    FragmentSpread: (spread) => {
+      const fragment = fragments.get(spread.name.value)!
+      if (used.has(fragment)) return
+      used.add(fragment)
+      usedFragments(fragment, fragments, used)
+    },
+  })
+  return used
+}

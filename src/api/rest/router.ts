@@ -1,0 +1,116 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { GraphQLSchema } from 'graphql'
+import type { Call } from '../../access/call.js'
+import { publicError } from '../../access/public-error.js'
+import type { FollowFile } from '../../inspection/engine/validator.js'
+import { badUserInput, methodNotAllowed, notFound } from '../../platform/errors/errors.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import { nextPage, sendError, sendSuccess } from './envelope.js'
+import { loadOperations } from './operations.js'
+import { RouteTree } from './route-tree.js'
+import { type Route, routes } from './routes.js'
+import { type ContextRules, readUpload } from './upload-form.js'
+import { coerceVariables, type Inquiry, type RawValue, readMembers, readQuery } from './variables.js'
+
+/** What the REST layer is handed. It knows the schema, and nothing of the rooms behind it. */
+export interface RestParts {
+  schema: GraphQLSchema
+  spool: Spool
+  contextRules: ContextRules
+  follow: FollowFile
+  /** Called with what is not the caller's fault. */
+  onFault(error: unknown, call: Call): void
+}
+
+/** Answers one REST request below /api/v1. */
+export type RestHandler = (request: IncomingMessage, response: ServerResponse, call: Call, target: Target) => Promise<void>
+
+interface Target {
+  path: string
+  query: URLSearchParams
+}
+
+/** The thin layer: route, variables, the stored document, envelope. */
+export function createRestHandler(parts: RestParts): RestHandler {
+  const operations = loadOperations(parts.schema)
+  const tree = new RouteTree(routes)
+  for (const route of routes)
+    if (!operations.has(route.operation))
+      throw new Error(`There is no document ${route.operation} for ${route.method} ${route.path}.`)
+
+  return async (request, response, call, target) => {
+    try {
+      const { route, parameters } = routeOf(tree, request, target.path.slice('/api/v1'.length))
+      const operation = operations.get(route.operation)!
+      const data = await answer(parts, { request, response, call, route, operation }, parameters, target.query)
+      if (response.destroyed) return
+      setHeaders(response, call)
+      const next = nextPage(route, target, data)
+      if (next !== undefined) response.setHeader('Link', next)
+      await sendSuccess(response, route, data)
+    } catch (error) {
+      const told = publicError(error)
+      if (told.code === 'internal_server_error') parts.onFault(error, call)
+      if (response.headersSent || response.destroyed) return
+      setHeaders(response, call)
+      sendError(request, response, told, call.id)
+    } finally {
+      call.cost.release()
+    }
+  }
+}
+
+function routeOf(tree: RouteTree, request: IncomingMessage, path: string): { route: Route; parameters: Record<string, string> } {
+  const match = tree.find(path)
+  if (!match) throw notFound('endpoint', path)
+  const route = match.routes.get(request.method === 'HEAD' ? 'GET' : request.method!)
+  if (route) return { route, parameters: match.parameters }
+  const allowed = [...match.routes.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  throw methodNotAllowed(request.method, allowed)
+}
+
+const setHeaders = (response: ServerResponse, call: Call): void => {
+  for (const name in call.answerHeaders) response.setHeader(name, call.answerHeaders[name]!)
+}
+
+async function answer(
+  parts: RestParts,
+  inquiry: Inquiry,
+  parameters: Record<string, string>,
+  query: URLSearchParams,
+): Promise<unknown> {
+  const { request, route, call, operation } = inquiry
+  const { admission } = call
+  call.spelling = operation.spelt
+  const asked = readQuery(inquiry, query)
+  const runWith = (raw: Map<string, RawValue>) => {
+    for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
+    return run(inquiry, raw)
+  }
+  if (route.body === 'multipart')
+    return admission.withUpload(call, operation.endpoint, request.headers, (actor) =>
+      readUpload(parts, inquiry, actor, (raw) => run(inquiry, raw)),
+    )
+  if (route.body === 'json') return admission.withBody(call, operation.endpoint, async () => runWith(await readMembers(inquiry)))
+  // An endpoint that takes nothing but its path has no rules of its own that would tell of a fault.
+  const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
+  const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
+  if (takesNothing && (mayHoldMembers || call.inputFaults.length > 0))
+    return admission.withBody(call, operation.endpoint, async () => {
+      if (mayHoldMembers) await readMembers(inquiry)
+      if (call.inputFaults.length > 0) throw badUserInput(call.inputFaults)
+      return runWith(asked)
+    })
+  return runWith(asked)
+}
+
+async function run({ call, operation, response, route }: Inquiry, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
+  const { variables, faults } = coerceVariables(operation, raw, {
+    nullIsFault: route.method === 'PATCH',
+    nullable: route.nullable,
+  })
+  for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
+  if (call.inputFaults.length === 0) call.cost.value = operation.costOf(variables)
+  if (call.cost.isExpensive) response.once('close', () => call.cost.clientLeave())
+  return operation.run(call, variables)
+}

@@ -1,0 +1,206 @@
+import type { IncomingMessage } from 'node:http'
+import type { FollowFile } from '../../inspection/engine/validator.js'
+import type { Actor } from '../../platform/actor.js'
+import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
+import type { Follow } from '../../platform/spool/content.js'
+import { IncomingFile, spooledWithin } from '../../platform/spool/incoming-file.js'
+import type { Spooled } from '../../platform/spool/intake.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import { megabyte } from '../../platform/units.js'
+import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json-numbers.js'
+import { type FilePart, Multipart } from '../bodies/multipart.js'
+import { wantBody } from '../bodies/watch-body.js'
+import { type Inquiry, type RawValue, unknownNames } from './variables.js'
+
+const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }
+
+interface UploadFormOptions {
+  spool: Spool
+  /** Bytes that no upload may exceed, whatever its context. */
+  ceiling: number
+  idleMs: number
+  /** The names that may be sent beside the file. */
+  fields: readonly string[]
+  /** Of the context of that key: from then on the stream is held to them. Undefined where there is no such context. */
+  rulesOf: (contextKey: string) => Promise<Rules | undefined>
+  follow: Follow
+}
+
+/** A REST upload (spec §4): one file and a few small fields, in any order. The file streams into the spool as it comes. */
+export class UploadForm {
+  readonly values = new Map<string, RawValue>()
+  readonly faults: FieldFault[] = []
+  /** True where the file was cut off at a limit: the rest of the body was not read. */
+  cut = false
+  readonly #options: UploadFormOptions
+  #limit: number
+  #isScanned = false
+  #spooled: Spooled | undefined
+  #files = 0
+  readonly #pending: Promise<unknown>[] = []
+
+  private constructor(options: UploadFormOptions) {
+    this.#options = options
+    this.#limit = options.ceiling
+  }
+
+  /** Throws 415 for what is not multipart, 400 for what is broken. */
+  static async read(request: IncomingMessage, options: UploadFormOptions): Promise<UploadForm> {
+    const form = new UploadForm(options)
+    await form.#read(request)
+    return form
+  }
+
+  async dispose(): Promise<void> {
+    await this.#spooled?.dispose()
+  }
+
+  async #read(request: IncomingMessage): Promise<void> {
+    const body = new Multipart(request, {
+      ...this.#options,
+      limits,
+      onField: (name, value, truncated) => this.#onField(name, value, truncated),
+      onFile: (file) => this.#onFile(file, (error) => body.stop(error)),
+      onTooMany: () => this.#fault('body', `must be one file and at most ${limits.fields} fields`),
+      broken: (why) =>
+        badUserInput([{ field: 'body', message: `must be a well-formed multipart/form-data body (${why.slice(0, 100)})` }]),
+    })
+    try {
+      await body.read()
+      // A field that was read may begin another wait.
+      for (const pending of this.#pending) await pending
+    } catch (error) {
+      await Promise.allSettled(this.#pending)
+      await this.dispose()
+      throw error
+    }
+    if (this.#files === 0 && !this.faults.some(({ field }) => field === 'file')) this.#fault('file', 'is required')
+  }
+
+  #onFile(file: FilePart, stop: (error?: unknown) => void): void {
+    if (file.name !== 'file') {
+      // Browsers send a part with a content type of its own as a Blob, which has a file name: it is a value all the same.
+      if (file.name !== undefined && this.#options.fields.includes(file.name)) this.#pending.push(this.#fieldOf(file, file.name))
+      else {
+        this.#refuseUnknown(file.name)
+        file.skip()
+      }
+      return
+    }
+    this.#files++
+    if (this.#files > 1 || !file.filename) {
+      this.#fault('file', this.#files > 1 ? 'must be given once' : 'must have a file name')
+      file.skip()
+      return
+    }
+    const receiving = this.#receive(file).then(() => this.cut && stop())
+    receiving.catch(stop)
+    this.#pending.push(receiving)
+  }
+
+  async #receive(file: FilePart): Promise<void> {
+    const spooled = await file.take(
+      () => this.#limit,
+      (path, size) => (this.#isScanned ? this.#options.follow(path, size) : undefined),
+    )
+    this.#spooled = spooled
+    this.cut = !spooled.content
+    const incoming = new IncomingFile(file.filename, async (limit) => spooledWithin(spooled, limit()), spooled.sizeBytes)
+    this.values.set('file', { value: incoming, from: 'text' })
+  }
+
+  async #fieldOf(file: FilePart, name: string): Promise<void> {
+    const { value, truncated } = await file.text()
+    this.#onField(name, value, truncated)
+  }
+
+  #onField(name: string | undefined, value: string, truncated: boolean): void {
+    if (name === 'file') this.#fault('file', 'must be a file, with a file name')
+    else if (name === undefined || !this.#options.fields.includes(name)) this.#refuseUnknown(name)
+    else if (this.values.has(name)) this.#fault(name, 'must be given once')
+    else if (truncated) this.#fault(name, `must be at most ${limits.fieldSize} bytes`)
+    else this.#keep(name, value)
+  }
+
+  #keep(name: string, value: string): void {
+    this.values.set(name, name === 'metadata' ? this.#json(name, value) : { value, from: 'text' })
+    if (name === 'context')
+      this.#pending.push(
+        this.#options.rulesOf(value).then(
+          (rules) => {
+            // An unknown context keeps nothing, so that nothing more need be received.
+            this.#limit = Math.min((rules?.maxFileSizeMb ?? 0) * megabyte, this.#options.ceiling)
+            this.#isScanned = rules?.scanForViruses ?? false
+          },
+          () => {},
+        ),
+      )
+  }
+
+  #json(name: string, text: string): RawValue {
+    try {
+      const value = JSON.parse(text)
+      const inexact = numberThatLosesDigits(text)
+      if (inexact) {
+        this.#fault(name, losesDigitsMessage(inexact))
+        return { value: {}, from: 'json' }
+      }
+      // Elsewhere null counts as left out; a part that was sent was not.
+      if (value !== null) return { value, from: 'json' }
+    } catch {}
+    this.#fault(name, 'must be a JSON object')
+    return { value: {}, from: 'json' }
+  }
+
+  #refuseUnknown(name: string | undefined): void {
+    const [fault] = name
+      ? unknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
+      : [{ field: 'body', message: 'must name each of its parts' }]
+    if (fault) this.#fault(fault.field, fault.message)
+  }
+
+  #fault(field: string, message: string): void {
+    if (!this.faults.some((fault) => fault.field === field)) this.faults.push({ field, message })
+  }
+}
+
+interface UploadParts {
+  spool: Spool
+  contextRules: ContextRules
+  follow: FollowFile
+}
+
+interface Rules {
+  maxFileSizeMb: number
+  scanForViruses: boolean
+}
+
+/** What a context asks of files; undefined where it takes none. The body has `bodyBytes`, where that is known. */
+export type ContextRules = (actor: Actor, contextKey: string, bodyBytes: number) => Promise<Rules | undefined>
+
+/** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
+export async function readUpload<T>(
+  { spool, contextRules, follow }: UploadParts,
+  { request, response, call, operation }: Inquiry,
+  actor: Actor,
+  work: (raw: Map<string, RawValue>) => Promise<T>,
+): Promise<T> {
+  const { uploads } = call.admission
+  wantBody(request, response)
+  const bodyBytes = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  const form = await UploadForm.read(request, {
+    spool,
+    ceiling: uploads.ceiling,
+    idleMs: uploads.idleMs,
+    fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
+    rulesOf: (contextKey) => contextRules(actor, contextKey, bodyBytes),
+    follow: (path, size) => follow({ path, size, owner: actor.tenantId }),
+  })
+  try {
+    if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()
+    call.inputFaults.push(...form.faults)
+    return await work(form.values)
+  } finally {
+    await form.dispose()
+  }
+}

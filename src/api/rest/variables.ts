@@ -1,0 +1,203 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+} from 'graphql'
+import { suggestionList } from 'graphql/jsutils/suggestionList.js'
+import type { Call } from '../../access/call.js'
+import { snakeCase } from '../../platform/case-conversion.js'
+import type { FieldFault } from '../../platform/errors/errors.js'
+import { IncomingFile } from '../../platform/spool/incoming-file.js'
+import { readJson } from '../bodies/json.js'
+import { wantBody } from '../bodies/watch-body.js'
+import type { Operation } from './operations.js'
+import type { Route } from './routes.js'
+
+/** A value of a request, and where it came from: text (a path, a query string, a form field), or JSON. */
+export interface RawValue {
+  value: unknown
+  from: 'text' | 'json'
+}
+
+export interface Inquiry {
+  request: IncomingMessage
+  response: ServerResponse
+  call: Call
+  route: Route
+  operation: Operation
+}
+
+/** The members of a JSON body; one that the document does not know is a fault. */
+export async function readMembers({ request, response, call, operation, route }: Inquiry): Promise<Map<string, RawValue>> {
+  wantBody(request, response)
+  const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
+  const raw = new Map<string, RawValue>()
+  const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+  for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
+  call.inputFaults.push(...unknownNames(Object.keys(members), known, 'a member of this request'))
+  return raw
+}
+
+/** The values of a query string; a parameter that the document does not know is a fault, on routes with a body every one is. */
+export function readQuery({ call, operation, route }: Inquiry, query: URLSearchParams): Map<string, RawValue> {
+  const raw = new Map<string, RawValue>()
+  const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+  for (const name of known) {
+    const values = query.getAll(name)
+    if (values.length > 1) call.inputFaults.push({ field: name, message: 'must be given once' })
+    if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
+  }
+  call.inputFaults.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))
+  return raw
+}
+
+/**
+ * A request's values as a document's variables. A value at fault is reported, and stands in as something of the right type, so that
+ * the document still runs up to the resolver's own validation: scope first, then all faults at once.
+ */
+export function coerceVariables(
+  operation: Operation,
+  raw: ReadonlyMap<string, RawValue>,
+  { nullIsFault, nullable = [] }: { nullIsFault: boolean; nullable?: readonly string[] | undefined },
+): { variables: Record<string, unknown>; faults: FieldFault[] } {
+  const variables: Record<string, unknown> = {}
+  const faults: FieldFault[] = []
+  for (const { name, type } of operation.variables) {
+    const given = raw.get(name)
+    if (given === undefined || given.value === undefined || (given.value === null && !nullIsFault)) {
+      // Left out, so that the schema's defaults apply.
+      if (!isNonNullType(type)) continue
+      faults.push({ field: name, message: 'is required' })
+      variables[name] = standIn(type)
+      continue
+    }
+    if (given.value === null && nullable.includes(name)) {
+      variables[name] = null
+      continue
+    }
+    const result = given.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, given)
+    if ('value' in result) {
+      variables[name] = result.value
+      continue
+    }
+    faults.push(...faultsIn(result).map((fault) => within(name, fault)))
+    if (isNonNullType(type)) variables[name] = standIn(type)
+  }
+  return { variables, faults }
+}
+
+/** `fault` is the fault of this value; `rejected` is a value in the place of a number. */
+type Coerced = { value: unknown } | { fault: string; rejected?: string | number | undefined } | { faults: FieldFault[] }
+
+const faultsIn = (result: Exclude<Coerced, { value: unknown }>): FieldFault[] => {
+  if ('faults' in result) return result.faults
+  const { fault: message, rejected } = result
+  return [{ field: '', message, ...(rejected !== undefined && { value: rejected }) }]
+}
+
+const within = (name: string, { field, ...fault }: FieldFault): FieldFault => ({
+  field: field ? `${name}.${field}` : name,
+  ...fault,
+})
+
+function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
+  if (isNonNullType(type)) return value === null ? { fault: 'must not be null' } : coerce(type.ofType, { value, from })
+  if (isListType(type)) return coerceList(type.ofType, from === 'text' && typeof value === 'string' ? value.split(',') : value)
+  if (isEnumType(type)) {
+    const names = type.getValues().map(({ name }) => name)
+    return typeof value === 'string' && names.includes(value)
+      ? { value }
+      : { fault: `must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}` }
+  }
+  if (isInputObjectType(type)) return coerceObject(type, value)
+  return (coercions[type.toString()] ?? coercions.String!)(value, from)
+}
+
+/** An object among the members: its own are named in snake_case, and null is a value for the schema's rules to judge. */
+function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: 'must be a JSON object' }
+  const fields = new Map(Object.values(type.getFields()).map((field) => [snakeCase(field.name), field]))
+  const faults = unknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
+  const members: Record<string, unknown> = {}
+  for (const [name, field] of fields) {
+    const member = (value as Record<string, unknown>)[name]
+    if (!Object.hasOwn(value, name) || member === undefined) continue
+    const result = member === null ? { value: null } : coerce(getNullableType(field.type), { value: member, from: 'json' })
+    if ('value' in result) members[field.name] = result.value
+    else faults.push(...faultsIn(result).map((fault) => within(name, fault)))
+  }
+  return faults.length > 0 ? { faults } : { value: members }
+}
+
+function coerceList(item: GraphQLInputType, value: unknown): Coerced {
+  if (!Array.isArray(value)) return { fault: 'must be an array' }
+  const items = value.map((member) => coerce(item, { value: member, from: 'json' }))
+  const fault = items.find((member) => 'fault' in member)
+  return fault && 'fault' in fault
+    ? { fault: `must be an array whose every member ${fault.fault}` }
+    : { value: items.map((member) => ('value' in member ? member.value : null)) }
+}
+
+const rejectedNumber = (value: unknown): string | number | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? value : undefined
+
+const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
+  Int: (value, from) => {
+    // Contract §4: decimal integers; an empty, fractional, signed or overlong one is a fault.
+    const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
+    return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
+      ? { value: number }
+      : { fault: 'must be a whole number of at most 2147483647', rejected: rejectedNumber(value) }
+  },
+  Long: (value, from) => {
+    const number = from === 'text' ? (typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN) : value
+    return Number.isSafeInteger(number)
+      ? { value: number }
+      : { fault: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`, rejected: rejectedNumber(value) }
+  },
+  Boolean: (value, from) => {
+    const known = from === 'text' ? { true: true, false: false }[String(value)] : value
+    return typeof known === 'boolean' ? { value: known } : { fault: 'must be true or false' }
+  },
+  String: (value) => (typeof value === 'string' ? { value } : { fault: 'must be text' }),
+  JSONObject: (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? { value } : { fault: 'must be a JSON object' },
+  Upload: (value) => (value instanceof IncomingFile ? { value } : { fault: 'must be a file' }),
+}
+
+const noFile = new IncomingFile('', () => Promise.reject(new Error('a stand-in is never received')))
+
+function standIn(type: GraphQLInputType): unknown {
+  const plain = getNullableType(type) as GraphQLInputType
+  if (isListType(plain)) return []
+  if (isEnumType(plain)) return plain.getValues()[0]!.name
+  return { Int: 1, Long: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
+}
+
+// Each stands in the message and in the details, and is kept in the call's log.
+const mostFaults = 50
+
+/** A fault for each name that is not among the known ones, with the nearest of those: at most 50. */
+export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldFault[] {
+  const faults: FieldFault[] = []
+  for (const name of new Set(names)) {
+    if (known.includes(name)) continue
+    if (faults.length >= mostFaults) break
+    // The whole list once, however many names are wrong.
+    const hint = nearest(name, known) ?? (faults.length === 0 ? among(known) : '')
+    faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
+  }
+  return faults
+}
+
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const [first] = suggestionList(name.slice(0, 100), known)
+  return first === undefined ? undefined : `; did you mean '${first}'?`
+}
+
+const among = (known: readonly string[]): string => (known.length > 0 && known.length <= 15 ? `; known: ${known.join(', ')}` : '')

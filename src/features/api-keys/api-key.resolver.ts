@@ -1,0 +1,122 @@
+import { Arg, Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
+import type { Call } from '../../access/call.js'
+import { ApiKeyId, IdempotencyKey } from '../../api/graphql/arguments.js'
+import { batched } from '../../api/graphql/batched.js'
+import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import type { IdempotencyService } from '../../ledger/idempotency.js'
+import type { Actor } from '../../platform/actor.js'
+import type { CallLogService } from '../call-logs/call-log.service.js'
+import { CallLog } from '../call-logs/call-log.types.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { ApiKeyService } from './api-key.service.js'
+import {
+  ApiKey,
+  ApiKeyPage,
+  ApiKeysArgs,
+  CreateApiKeyInput,
+  CreatedApiKey,
+  RecentCallsArgs,
+  RotateArgs,
+} from './api-key.types.js'
+
+interface Parts {
+  apiKeys: ApiKeyService
+  idempotency: IdempotencyService
+  callLogs: CallLogService
+  contexts: FileContextService
+}
+
+@Resolver(() => ApiKey)
+export class ApiKeyResolver {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  @Requires('admin')
+  @Query(() => ApiKeyPage, { description: 'The tenant’s API keys, newest first.' })
+  apiKeys(@By() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
+    return this.#parts.apiKeys.list(actor, args)
+  }
+
+  @Requires('admin')
+  @Query(() => ApiKey, { description: 'One API key.' })
+  apiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+    return this.#parts.apiKeys.get(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => CreatedApiKey, { description: 'Creates a key. Its secret is in this answer and nowhere else.' })
+  createApiKey(
+    @By() actor: Actor,
+    @CurrentCall() call: Call,
+    @Arg('input', () => CreateApiKeyInput, { description: 'What it is to be.' }) input: CreateApiKeyInput,
+    @IdempotencyKey() idempotencyKey?: string,
+  ) {
+    return this.#parts.idempotency.once(
+      actor,
+      { key: idempotencyKey ?? call.idempotencyKey, operation: 'createApiKey', request: input },
+      {
+        perform: (answer) =>
+          this.#parts.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
+        // A secret is kept nowhere, not even for a repetition: the answer can only say which key it was.
+        replay: ({ apiKeyId }) => this.#parts.idempotency.secretIsGone(String(apiKeyId)),
+      },
+    )
+  }
+
+  @Requires('admin')
+  @Mutation(() => ApiKey, { description: 'Enables a disabled key.' })
+  enableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+    return this.#parts.apiKeys.enable(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => ApiKey, { description: 'Disables an active key.' })
+  disableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+    return this.#parts.apiKeys.disable(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => ApiKey, { description: 'Revokes a key, for good.' })
+  revokeApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+    return this.#parts.apiKeys.revoke(actor, apiKeyId)
+  }
+
+  @Requires('admin')
+  @Mutation(() => CreatedApiKey, { description: 'Gives a key a new secret; the old one lives on for graceSeconds.' })
+  rotateApiKey(@By() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
+    return this.#parts.apiKeys.rotate(actor, apiKeyId, graceSeconds)
+  }
+
+  @Requires('admin')
+  @FieldResolver(() => [String], {
+    nullable: true,
+    description: 'Keys of the only contexts that it may see; null: all. A context that is deleted is left out.',
+  })
+  async contexts(@CurrentCall() call: Call, @Root() key: ApiKey): Promise<string[] | null> {
+    const { tenantId } = call.requireActor()
+    const found = await Promise.all(
+      (key.contextIds ?? []).map((id) =>
+        batched(call, 'ApiKey.contexts', id, (ids) => this.#parts.contexts.byIds(tenantId, ids)),
+      ),
+    )
+    return key.contextIds && found.flatMap((context) => context?.contextKey ?? [])
+  }
+
+  @Requires('metadata')
+  @FieldResolver(() => [CallLog], { description: 'Its newest calls, newest first.' })
+  async recentCalls(
+    @CurrentCall() call: Call,
+    @Root() key: ApiKey,
+    @Args(() => RecentCallsArgs) { first }: RecentCallsArgs,
+  ): Promise<CallLog[]> {
+    const { tenantId } = call.requireActor()
+    return (
+      (await batched(call, `ApiKey.recentCalls(${first})`, key.apiKeyId, (ids) =>
+        this.#parts.callLogs.recentByKeys(tenantId, ids, first),
+      )) ?? []
+    )
+  }
+}

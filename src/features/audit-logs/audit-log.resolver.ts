@@ -1,0 +1,39 @@
+import { Args, Query, Resolver } from 'type-graphql'
+import { By, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import type { AuditLogService } from './audit-log.service.js'
+import {
+  AuditLog,
+  AuditLogConnection,
+  AuditLogPage,
+  AuditLogsArgs,
+  AuditLogsConnectionArgs,
+  AuditLogsOfEntityArgs,
+} from './audit-log.types.js'
+
+@Resolver(() => AuditLog)
+export class AuditLogResolver {
+  readonly #auditLogs: AuditLogService
+
+  constructor(auditLogs: AuditLogService) {
+    this.#auditLogs = auditLogs
+  }
+
+  @Requires('admin')
+  @Query(() => AuditLogPage, { description: 'The audit trail, newest first.' })
+  auditLogs(@By() actor: Actor, @Args(() => AuditLogsArgs) args: AuditLogsArgs) {
+    return this.#auditLogs.list(actor, args)
+  }
+
+  @Requires('admin')
+  @Query(() => AuditLogConnection, { description: 'The audit trail as a connection, newest first.' })
+  auditLogsConnection(@By() actor: Actor, @Args(() => AuditLogsConnectionArgs) args: AuditLogsConnectionArgs) {
+    return this.#auditLogs.connection(actor, args)
+  }
+
+  @Requires('admin')
+  @Query(() => AuditLogPage, { description: 'The audit trail of one thing, newest first.' })
+  auditLogsOfEntity(@By() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
+    return this.#auditLogs.list(actor, args)
+  }
+}

@@ -1,0 +1,35 @@
+import { Args, FieldResolver, Query, Resolver, Root } from 'type-graphql'
+import type { Call } from '../../access/call.js'
+import { batched } from '../../api/graphql/batched.js'
+import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import { ValidationReportType } from '../files/file.types.js'
+import type { CallLogService } from './call-log.service.js'
+import { CallLog, CallLogConnection, CallLogPage, CallLogsArgs, CallLogsConnectionArgs } from './call-log.types.js'
+
+@Resolver(() => CallLog)
+export class CallLogResolver {
+  readonly #callLogs: CallLogService
+
+  constructor(callLogs: CallLogService) {
+    this.#callLogs = callLogs
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => CallLogPage, { description: 'The call log, newest first.' })
+  callLogs(@By() actor: Actor, @Args(() => CallLogsArgs) args: CallLogsArgs) {
+    return this.#callLogs.list(actor, args)
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => CallLogConnection, { description: 'The call log as a connection, newest first.' })
+  callLogsConnection(@By() actor: Actor, @Args(() => CallLogsConnectionArgs) args: CallLogsConnectionArgs) {
+    return this.#callLogs.connection(actor, args)
+  }
+
+  @Requires('metadata')
+  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'The validation report of a rejected upload.' })
+  validation(@CurrentCall() call: Call, @Root() log: CallLog) {
+    return batched(call, 'CallLog.validation', log.callId, (ids) => this.#callLogs.validations(call.requireActor().tenantId, ids))
+  }
+}

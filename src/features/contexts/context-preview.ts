@@ -1,0 +1,110 @@
+import { snakeCase } from '../../platform/case-conversion.js'
+import type { Queries } from '../../platform/db/queries.js'
+import { shown } from '../../platform/errors/errors.js'
+import { megabyte } from '../../platform/units.js'
+import type { FileContext } from './context.types.js'
+import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
+import type { ContextRules } from './context-version.types.js'
+
+/** What the last report leaves open of a file, or says against it: bits of `files.traits`, kept by a trigger. */
+const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
+
+const mostSamples = 20
+
+const reasons = [
+  'invalidExtension',
+  'sizeExceeded',
+  'blankFile',
+  'encryptedFile',
+  'activeContent',
+  'virusDetected',
+  'scanIncomplete',
+] as const satisfies (keyof FilesByReason)[]
+
+interface Row {
+  counts: Record<string, number>
+  sample: { file_id: string; original_filename: string; size_bytes: number; verdict: FileAtOdds['reason'] }[] | null
+}
+
+/** What `rules` would have meant for the files of a context, from what is kept of them: no file is read again. */
+export async function previewOf(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
+  const { policy } = rules
+  const bits = (...wanted: [boolean, number][]) => wanted.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
+  const { rows } = await database.query<Row>(statement, [
+    context.tenantId,
+    context.contextId,
+    rules.allowedExtensions,
+    rules.maxFileSizeMb * megabyte,
+    rules.rejectBlankFiles,
+    bits([policy.rejectEncryptedFiles, trait.encrypted]),
+    bits([policy.rejectActiveContent, trait.active]),
+    bits([rules.scanForViruses, trait.infected]),
+    bits([rules.scanForViruses && !policy.acceptUnscanned, trait.incomplete]),
+    bits(
+      [rules.rejectBlankFiles, trait.blank],
+      [rules.rejectCorruptFiles, trait.damage],
+      [policy.rejectEncryptedFiles || policy.rejectActiveContent, trait.policy],
+      [rules.scanForViruses, trait.unscanned],
+    ),
+  ])
+  const { counts, sample } = rows[0]!
+  const byReason = Object.fromEntries(
+    reasons.map((reason) => [reason, counts[snakeCase(reason)] ?? 0]),
+  ) as unknown as FilesByReason
+  return {
+    files: Object.values(counts).reduce((sum, files) => sum + files, 0),
+    wouldBeRejected: Object.values(byReason).reduce((sum, files) => sum + files, 0),
+    undecided: counts.undecided ?? 0,
+    byReason,
+    sample: (sample ?? []).map((file) => ({
+      fileId: file.file_id,
+      originalFilename: file.original_filename,
+      reason: file.verdict,
+      message: messageOf(file, rules),
+    })),
+  }
+}
+
+function messageOf({ verdict, original_filename, size_bytes }: NonNullable<Row['sample']>[number], rules: ContextRules): string {
+  switch (verdict) {
+    case 'invalid_extension':
+      return `The extension of '${shown(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
+    case 'size_exceeded':
+      return `The file has ${size_bytes} bytes; ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes) would be allowed.`
+    case 'blank_file':
+      return 'The file is empty: it has no bytes.'
+    case 'encrypted_file':
+      return 'It cannot be opened, or not all of it, without a password.'
+    case 'active_content':
+      return 'It holds active content: macros, scripts, attachments or the like.'
+    case 'virus_detected':
+      return 'A later scan found a virus in it.'
+    default:
+      return 'The scanner could not look at all of it.'
+  }
+}
+
+// The extension as the checks take it: after the last dot, which is not the first character.
+const extension = `CASE WHEN strpos(substr(f.original_filename, 2), '.') = 0 THEN '' ELSE lower(split_part(f.original_filename, '.', -1)) END`
+
+// One pass counts; the second, for the sample, ends with the last file that there is to be found.
+const statement = `
+WITH judged AS NOT MATERIALIZED (
+  SELECT file_id, original_filename, size_bytes, CASE
+    WHEN extension <> ALL ($3::text[]) THEN 'invalid_extension'
+    WHEN size_bytes > $4 THEN 'size_exceeded'
+    WHEN $5 AND size_bytes = 0 THEN 'blank_file'
+    WHEN traits & $6 <> 0 THEN 'encrypted_file'
+    WHEN traits & $7 <> 0 THEN 'active_content'
+    WHEN traits & $8 <> 0 THEN 'virus_detected'
+    WHEN traits & $9 <> 0 THEN 'scan_incomplete'
+    WHEN traits & $10 <> 0 AND (size_bytes > 0 OR traits & $10 <> ${trait.blank}) THEN 'undecided'
+    ELSE 'kept' END AS verdict
+  FROM (SELECT f.file_id, f.original_filename, f.size_bytes, ${extension} AS extension, coalesce(f.traits, (
+      SELECT report_traits(r.report) FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id ORDER BY r.validated_at DESC LIMIT 1),
+      ${trait.blank | trait.damage | trait.policy | trait.unscanned})::int AS traits
+    FROM files f WHERE f.tenant_id = $1 AND f.context_id = $2) f),
+counts AS MATERIALIZED (SELECT verdict, count(*) AS files FROM judged GROUP BY verdict)
+SELECT coalesce((SELECT jsonb_object_agg(verdict, files) FROM counts), '{}') AS counts,
+  (SELECT jsonb_agg(s) FROM (SELECT file_id, original_filename, size_bytes, verdict FROM judged WHERE verdict NOT IN ('undecided', 'kept')
+    ORDER BY file_id DESC LIMIT (SELECT least(${mostSamples}, coalesce(sum(files), 0)) FROM counts WHERE verdict NOT IN ('undecided', 'kept'))) s) AS sample`

@@ -1,0 +1,294 @@
+import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import { usageColumns, usageNow } from '../../ledger/counters.js'
+import type { IdempotentAnswer } from '../../ledger/entry.js'
+import type { Ledger } from '../../ledger/ledger.js'
+import { type Actor, maySeeContext } from '../../platform/actor.js'
+import { currentTime } from '../../platform/clock.js'
+import type { Database } from '../../platform/db/client.js'
+import { sqlFault } from '../../platform/db/sql-errors.js'
+import { blockReasons } from '../../platform/errors/block-reasons.js'
+import { conflict, type FieldFault, notFound } from '../../platform/errors/errors.js'
+import { idTime, newId } from '../../platform/ids.js'
+import { megabyte } from '../../platform/units.js'
+import {
+  type ContextInForce,
+  type ContextUsage,
+  CreateContextInput,
+  type FileContext,
+  UpdateContextInput,
+} from './context.types.js'
+import { auditOf, auditsOf, type ContextRow, versionOf } from './context-history.js'
+import { ContextMemory } from './context-memory.js'
+import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
+import { previewOf } from './context-preview.js'
+import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
+import { changesRules, policyOf, rulesOf } from './context-rules.js'
+import type { ContextVersion } from './context-version.types.js'
+import { versionsOf } from './context-versions.js'
+
+const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
+/** File contexts (spec §2): sets of upload rules. */
+export class FileContextService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #maxUploadMb: number
+  readonly #found = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
+  readonly #memory = new ContextMemory()
+
+  constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#maxUploadMb = parts.maxUploadMb
+  }
+
+  /** What the operator's MAX_UPLOAD_MB finds at fault, which the type alone cannot know. */
+  faultsOf(input: object): FieldFault[] {
+    const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
+    return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
+      ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}`, value: input.maxFileSizeMb }]
+      : []
+  }
+
+  /** Throws 409 where the tenant has that key already. */
+  async create(
+    actor: Actor,
+    input: CreateContextInput,
+    answer?: (context: FileContext) => IdempotentAnswer,
+  ): Promise<FileContext> {
+    const contextId = newId('ctx')
+    const now = idTime(contextId)
+    try {
+      return await this.#ledger.change(actor.tenantId, async (tx) => {
+        const row = await tx.fileContext.create({
+          data: {
+            ...input,
+            allowedExtensions: normalExtensions(input.allowedExtensions),
+            metadata: (input.metadata ?? {}) as object,
+            contextId,
+            tenantId: actor.tenantId,
+            createdAt: now,
+            updatedAt: now,
+          },
+        })
+        await tx.fileTotal.create({ data: { tenantId: actor.tenantId, contextId } })
+        await tx.contextVersion.create({ data: versionOf(actor, row) })
+        const details = {
+          allowed_extensions: row.allowedExtensions,
+          max_file_size_mb: row.maxFileSizeMb,
+          storage_quota_mb: row.storageQuotaMb,
+        }
+        const context = toContext(row, 0)
+        return { result: context, entry: { audit: [auditOf(actor, 'created', row, details)], answer: answer?.(context) } }
+      })
+    } catch (error) {
+      if (sqlFault(error) === 'duplicate')
+        throw conflict(`Context '${input.contextKey}' exists already.`, { context_key: input.contextKey })
+      throw error
+    }
+  }
+
+  /** Throws 404; a key restricted to other contexts reads this one as unknown. */
+  async get(actor: Actor, contextKey: string): Promise<FileContext> {
+    const found = await this.find(actor, contextKey)
+    if (!found) throw notFound('context', contextKey)
+    return found
+  }
+
+  /** The same by its id. */
+  async getById(actor: Actor, contextId: string): Promise<FileContext> {
+    const found = maySeeContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
+    if (!found) throw notFound('context', contextId)
+    return found
+  }
+
+  /** The ids of the contexts that a list is of: of the one with that key, of those that the actor may see, or null for all. */
+  async idsIn(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
+    if (typeof contextKey !== 'string') return actor.contexts
+    const found = await this.find(actor, contextKey)
+    return found ? [found.contextId] : []
+  }
+
+  /** Undefined where there is none for this actor. On the path of every upload: one prepared statement. */
+  async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+    if (!contextKeyShape.test(contextKey)) return undefined
+    const { rows } = await this.#db.pool.query<FileContext>({
+      name: 'context-by-key',
+      text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
+          c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
+          c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
+          c.reject_encrypted_files AS "rejectEncryptedFiles", c.reject_active_content AS "rejectActiveContent", c.accept_unscanned AS "acceptUnscanned",
+          c.retention_days AS "retentionDays", c.trash_days AS "trashDays", c.rescan, c.rules_version AS "rulesVersion",
+          c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
+        FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+        WHERE c.tenant_id = $1 AND c.context_key = $2`,
+      values: [actor.tenantId, contextKey],
+    })
+    const row = rows[0]
+    if (!row || !maySeeContext(actor, row.contextId)) return undefined
+    this.#memory.keep(row)
+    return row
+  }
+
+  /**
+   * As it was when it was last read here; undefined where it is not known to be active. For what is refused where it is otherwise by now:
+   * the ledger takes no upload that was judged by other rules than those in force.
+   */
+  remembered(actor: Actor, contextKey: string): ContextInForce | undefined {
+    const context = this.#memory.of(actor.tenantId, contextKey)
+    return context?.status === 'active' && maySeeContext(actor, context.contextId) ? context : undefined
+  }
+
+  /** As `find`, but once for each actor, which is once for each request: an upload asks while its parts arrive, and again when they are there. */
+  findOnce(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+    const known = this.#found.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
+    this.#found.set(actor, known)
+    const found = known.get(contextKey) ?? this.find(actor, contextKey)
+    known.set(contextKey, found)
+    return found
+  }
+
+  /** Several at once, by id, for relations. */
+  async byIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
+    const rows = await this.#db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
+    return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
+  }
+
+  /** What contexts hold and how they are used, by id, for relations: from the counters. */
+  async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
+    const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
+      `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
+         greatest(0, c.storage_quota_mb * ${megabyte}::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
+         coalesce(${blockReasons.map((reason) => `u.${reason}`).join(' + ')}, 0)::bigint AS "filesBlocked",
+         coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
+       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+       LEFT JOIN LATERAL (SELECT ${usageColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')}
+         FROM ${usageNow} u WHERE u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total') u ON true
+       WHERE c.tenant_id = $1 AND c.context_id = ANY($2)`,
+      [tenantId, contextIds],
+    )
+    return new Map(rows.map(({ contextId, ...usage }) => [contextId, usage]))
+  }
+
+  async list(
+    actor: Actor,
+    { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
+  ): Promise<Page<FileContext>> {
+    const place = placeOf('ctx', { page, pageSize, after })
+    const where = {
+      tenantId: actor.tenantId,
+      ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
+      ...(status && { status }),
+    }
+    const older = place.afterId === undefined ? {} : { AND: { contextId: { lt: place.afterId } } }
+    const [rows, total] = await Promise.all([
+      this.#db.prisma.fileContext.findMany({ where: { ...where, ...older }, orderBy: { contextId: 'desc' }, ...rowsOf(place) }),
+      this.#db.prisma.fileContext.count({ where }),
+    ])
+    return pageOf(await this.#withUsage(actor.tenantId, rows), total, place)
+  }
+
+  update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
+    const changes = given(input)
+    if (changes.allowedExtensions) changes.allowedExtensions = normalExtensions(changes.allowedExtensions)
+    return this.#change(actor, contextKey, { changes })
+  }
+
+  async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
+    return policyOf(await this.#change(actor, contextKey, { changes: given(input), details: { change: 'policy' } }))
+  }
+
+  async #change(
+    actor: Actor,
+    contextKey: string,
+    { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
+  ): Promise<FileContext> {
+    return this.#ledger.change(actor.tenantId, async (tx) => {
+      const where = {
+        tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
+      }
+      const before = await tx.fileContext.findUnique({ where })
+      if (!before || !maySeeContext(actor, before.contextId)) throw notFound('context', contextKey)
+      const isVersion = changesRules(before, changes)
+      const row = await tx.fileContext.update({
+        where,
+        data: {
+          ...changes,
+          ...(changes.metadata && { metadata: changes.metadata as object }),
+          ...(isVersion && { rulesVersion: before.rulesVersion + 1 }),
+          updatedAt: currentTime(),
+        },
+      })
+      if (isVersion) await tx.contextVersion.create({ data: versionOf(actor, row) })
+      const used = await tx.fileTotal.findUnique({
+        where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: row.contextId } },
+      })
+      return {
+        result: toContext(row, Number(used?.bytes ?? 0)),
+        entry: { audit: auditsOf(actor, { before, after: row, changes, details }) },
+      }
+    })
+  }
+
+  /** The versions of its rules, newest first. */
+  async versions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
+    return versionsOf(this.#db, await this.get(actor, contextKey), args)
+  }
+
+  /** What a change would have meant for the files held; nothing is changed. */
+  async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
+    const context = await this.get(actor, contextKey)
+    const { policy, allowedExtensions, ...changes } = given(input)
+    const extensions = allowedExtensions && { allowedExtensions: normalExtensions(allowedExtensions) }
+    return previewOf(this.#db.pool, context, rulesOf({ ...context, ...changes, ...extensions, ...given(policy ?? {}) }))
+  }
+
+  /** Throws 409 while it holds files, also in the trash. */
+  async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
+    return this.#ledger.change(actor.tenantId, async (tx) => {
+      const found = contextKeyShape.test(contextKey)
+        ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
+        : null
+      if (!found || !maySeeContext(actor, found.contextId)) throw notFound('context', contextKey)
+      // Under the tenant's lock: no upload can slip in between this look and the deletion.
+      const held = await tx.fileTotal.findUnique({
+        where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: found.contextId } },
+      })
+      const files = Number(held?.files ?? 0)
+      if (files > 0)
+        throw conflict(`Context '${contextKey}' holds ${files} files; delete them first.`, { context_key: contextKey, files })
+      const trashed = await tx.trashedFile.count({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      if (trashed > 0)
+        throw conflict(`Context '${contextKey}' has ${trashed} files in the trash; restore or purge them first.`, {
+          context_key: contextKey,
+          files: 0,
+          trashed,
+        })
+      const { count } = await tx.fileContext.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      if (count === 0) throw notFound('context', contextKey)
+      await tx.fileTotal.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      await tx.contextVersion.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      await tx.rescan.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      await tx.fileGroup.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      return { result: { contextId: found.contextId, contextKey }, entry: { audit: [auditOf(actor, 'deleted', found, {})] } }
+    })
+  }
+
+  async #withUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
+    const totals = await this.#db.prisma.fileTotal.findMany({
+      where: { tenantId, contextId: { in: rows.map((row) => row.contextId) } },
+    })
+    const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))
+    return rows.map((row) => toContext(row, used.get(row.contextId) ?? 0))
+  }
+}
+
+const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
+  ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
+
+/** Without what was left out. */
+const given = <Input extends object>(input: Input): Input =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
+
+const normalExtensions = (given: string[]): string[] => [
+  ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
+]

@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
+import type { GraphQLSchema } from 'graphql'
+import type { Call } from '../../access/call.js'
+import type { LiveStreams } from '../../access/live-streams.js'
+import { validateArguments } from '../../api/graphql/rules.js'
+import { targetOf } from '../../api/http/caller.js'
+import { loadOperations, type Operation } from '../../api/rest/operations.js'
+import { coerceVariables, type RawValue, unknownNames } from '../../api/rest/variables.js'
+import type { FieldFault } from '../../platform/errors/errors.js'
+import { type EventService, eventsEndpoint } from './event.service.js'
+import { EventPageArgs } from './event.types.js'
+
+interface Parts {
+  schema: GraphQLSchema
+  events: EventService
+  streams: LiveStreams
+  callOf(request: Request): Promise<Call>
+  /** True while the request's credential is still good for it. */
+  mayGoOn(request: Request): Promise<boolean>
+  onFault(error: unknown): void
+}
+
+const beatMs = 15_000
+/** A client that takes nothing for so long is dropped: it can come back to where it was. */
+const mostStalledMs = 10_000
+
+/** GET /events as server-sent events, for a client that accepts them; the same page as JSON is the REST router's. */
+export function createEventStream(parts: Parts): RequestHandler {
+  const operation = loadOperations(parts.schema).get('ListEvents')!
+  const router = Router({ caseSensitive: true, strict: true })
+  router.get('/api/v1/events', (request, response, next) => {
+    if (request.accepts(['application/json', 'text/event-stream']) !== 'text/event-stream') return next()
+    return answer(parts, operation, request, response)
+  })
+  return router
+}
+
+async function answer(parts: Parts, operation: Operation, request: Request, response: Response): Promise<void> {
+  const call = await parts.callOf(request)
+  try {
+    const { args, stream } = await call.admission.run(call, 'data', eventsEndpoint, async ({ actor }) => {
+      const args = read(call, operation, request)
+      return { args, stream: parts.streams.enter(actor, () => parts.mayGoOn(request)) }
+    })
+    response.once('close', stream.leave)
+    response.set(call.answerHeaders).set({
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store',
+      // nginx would hold back what is not yet a buffer full.
+      'X-Accel-Buffering': 'no',
+    })
+    if (request.method === 'HEAD') return void response.end()
+    await send(parts, { call, args, signal: stream.signal }, response)
+  } catch (error) {
+    response.set(call.answerHeaders)
+    throw error
+  }
+}
+
+function read(call: Call, operation: Operation, request: Request): EventPageArgs {
+  const { query } = targetOf(request)
+  const raw = new Map<string, RawValue>()
+  const known = operation.variables.map(({ name }) => name)
+  const faults: FieldFault[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')
+  for (const name of known) {
+    const values = query.getAll(name)
+    if (values.length > 1) faults.push({ field: name, message: 'must be given once' })
+    if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
+  }
+  // What a browser had last, when it comes again by itself.
+  const last = request.headers['last-event-id']
+  if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
+  const coerced = coerceVariables(operation, raw, { nullIsFault: false })
+  for (const fault of coerced.faults) if (!faults.some(({ field }) => field === fault.field)) faults.push(fault)
+  call.inputFaults = faults
+  const args = Object.assign(new EventPageArgs(), { after: 0, limit: 100, ...coerced.variables })
+  validateArguments(call, args, EventPageArgs)
+  return args
+}
+
+async function send(
+  { events, onFault }: Parts,
+  { call, args, signal }: { call: Call; args: EventPageArgs; signal: AbortSignal },
+  response: Response,
+): Promise<void> {
+  // It says that the stream has begun, also where no event comes.
+  response.write(': events\n\n')
+  const beat = setInterval(() => response.writableNeedDrain || response.write(':\n\n'), beatMs)
+  try {
+    for await (const batch of events.follow(call.requireActor(), args, signal)) {
+      const text = batch.map(({ sequence, entry }) => `id: ${sequence}\ndata: ${entry}\n\n`).join('')
+      if (!response.write(text))
+        await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(mostStalledMs)]) })
+    }
+  } catch (error) {
+    if (!['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as { code?: string }).code ?? '') && !isTimeout(error))
+      onFault(error)
+    response.destroy()
+  } finally {
+    clearInterval(beat)
+    response.end()
+  }
+}
+
+const isTimeout = (error: unknown): boolean => ((error as Error).cause as Error | undefined)?.name === 'TimeoutError'

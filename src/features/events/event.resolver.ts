@@ -1,0 +1,37 @@
+import { Args, Extensions, Query, Resolver, Root, Subscription } from 'type-graphql'
+import type { Call } from '../../access/call.js'
+import { By, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import { type EventService, eventsEndpoint } from './event.service.js'
+import { Event, EventPage, EventPageArgs, EventsArgs } from './event.types.js'
+
+/** The root value of subscriptions. */
+export interface EventSource {
+  events(call: Call, args: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>>
+}
+
+@Resolver()
+export class EventResolver {
+  readonly #events: EventService
+
+  constructor(events: EventService) {
+    this.#events = events
+  }
+
+  @Requires('admin', { tenantWide: true })
+  @Query(() => EventPage, { description: 'The tenant’s events behind a place in its journal, in the order of commits.' })
+  events(@By() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
+    return this.#events.page(actor, args)
+  }
+
+  @Extensions({ endpoint: eventsEndpoint })
+  @Subscription(() => Event, {
+    description:
+      'The tenant’s events behind a place in its journal, and on as they are committed. By graphql-transport-ws on /graphql.',
+    name: 'events',
+    subscribe: ({ source, args, context }) => (source as EventSource).events(context as Call, args),
+  })
+  event(@Root() event: Event, @Args(() => EventsArgs) _args: EventsArgs): Event {
+    return event
+  }
+}

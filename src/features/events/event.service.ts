@@ -1,0 +1,68 @@
+import type { Call } from '../../access/call.js'
+import type { Endpoint } from '../../access/endpoint.js'
+import { validateArguments } from '../../api/graphql/rules.js'
+import type { JournalEvent, JournalService } from '../../ledger/journal.service.js'
+import type { Actor } from '../../platform/actor.js'
+import { type Event, type EventPage, type EventPageArgs, EventsArgs, typesOf } from './event.types.js'
+
+/** What events ask of their caller. */
+export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
+
+/** The tenant's events: a page, or all that come. */
+export class EventService {
+  readonly #journal: JournalService
+
+  constructor({ journal }: { journal: JournalService }) {
+    this.#journal = journal
+  }
+
+  async page({ tenantId }: Actor, { after, limit, types }: EventPageArgs): Promise<EventPage> {
+    const { events, lastSequence } = await this.#journal.page({ tenantId, after, limit, types: typesOf(types) })
+    return { data: events.map(toEvent), lastSequence }
+  }
+
+  /** Batches of events as they are committed, until `signal` ends it. */
+  async *follow({ tenantId }: Actor, { after, types }: EventsArgs, signal: AbortSignal): AsyncGenerator<JournalEvent[]> {
+    for await (const { events } of this.#journal.follow({ tenantId, after, types: typesOf(types), signal }))
+      if (events.length > 0) yield events
+  }
+
+  /** What the subscription gives; throws where it is refused. */
+  subscribe(call: Call, given: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>> {
+    return call.admission.run(call, 'events', eventsEndpoint, async ({ actor }) => {
+      const args = Object.assign(new EventsArgs(), given)
+      validateArguments(call, args, EventsArgs)
+      return endable((signal) => one(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))
+    })
+  }
+}
+
+/** As GraphQL gives it. */
+function toEvent({ entry }: JournalEvent): Event {
+  const { sequence, event_id, type, occurred_at, data } = JSON.parse(entry)
+  return { sequence, eventId: event_id, type, occurredAt: new Date(occurred_at), data }
+}
+
+/** An async generator that waits would end no sooner than it goes on: it is told first. */
+function endable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
+  const abort = new AbortController()
+  const inner = begin(abort.signal)
+  const end = (value: unknown) => {
+    abort.abort()
+    return inner.return(value)
+  }
+  const outer: AsyncIterableIterator<T> = {
+    next: () => inner.next(),
+    return: end,
+    throw: (error) => {
+      abort.abort()
+      return inner.throw(error)
+    },
+    [Symbol.asyncIterator]: () => outer,
+  }
+  return outer
+}
+
+async function* one(batches: AsyncGenerator<JournalEvent[]>): AsyncGenerator<Event> {
+  for await (const batch of batches) for (const event of batch) yield toEvent(event)
+}

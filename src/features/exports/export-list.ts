@@ -1,0 +1,97 @@
+import { type DocumentNode, type FragmentDefinitionNode, type GraphQLSchema, Kind, type SelectionSetNode } from 'graphql'
+import type { Call } from '../../access/call.js'
+import type { Endpoint } from '../../access/endpoint.js'
+import { validateArguments } from '../../api/graphql/rules.js'
+import { loadOperations, type Operation } from '../../api/rest/operations.js'
+import { coerceVariables, type RawValue, unknownNames } from '../../api/rest/variables.js'
+import type { FieldFault } from '../../platform/errors/errors.js'
+import { type ExportFormat, exportFormats } from './export-format.js'
+
+const paging = ['page', 'page_size', 'after']
+
+/**
+ * A list of REST as an export gives it: the filters, the faults and the fields are those of its stored document, so that the
+ * two cannot differ.
+ */
+export class ExportList<Args extends object> {
+  readonly columns: string[]
+  readonly #operation: Operation
+  readonly #args: new () => Args
+  readonly #fields: { column: string; field: string }[]
+
+  constructor(schema: GraphQLSchema, operation: string, args: new () => Args) {
+    this.#operation = loadOperations(schema).get(operation)!
+    this.#args = args
+    this.#fields = fieldsOf(this.#operation.document)
+    this.columns = this.#fields.map(({ column }) => column)
+  }
+
+  /** What the list asks of its caller; exported, it shows the whole tenant. */
+  get endpoint(): Endpoint {
+    return { ...this.#operation.endpoint, tenantWide: true }
+  }
+
+  /** The filters of a query string; throws the 400 that tells all its faults. Pages are no business of an export. */
+  read(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
+    const raw = new Map<string, RawValue>()
+    const faults: FieldFault[] = []
+    const format = query.get('format') ?? 'ndjson'
+    if (!exportFormats.some((known) => known === format))
+      faults.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
+    const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
+    // A client that has read the list's first page sends its page size along.
+    const known = ['format', ...filters]
+    faults.push(
+      ...unknownNames(
+        [...query.keys()].filter((name) => !paging.includes(name)),
+        known,
+        'a query parameter of this endpoint',
+      ),
+    )
+    for (const name of filters) {
+      const values = query.getAll(name)
+      if (values.length === 0) continue
+      if (values.length > 1) faults.push({ field: name, message: 'must be given once' })
+      raw.set(name, { value: values[0], from: 'text' })
+    }
+    const coerced = coerceVariables(this.#operation, raw, { nullIsFault: false })
+    for (const fault of coerced.faults) if (!faults.some(({ field }) => field === fault.field)) faults.push(fault)
+    call.inputFaults = faults
+    call.spelling = this.#operation.spelt
+    const args = Object.assign(new this.#args(), { page: 1, pageSize: 1 })
+    for (const [path, name] of this.#operation.spelling)
+      if (coerced.variables[name] !== undefined) Object.assign(args, { [path]: coerced.variables[name] })
+    validateArguments(call, args, this.#args)
+    return { args, format: format as ExportFormat }
+  }
+
+  rowOf(item: object): Record<string, unknown> {
+    return Object.fromEntries(this.#fields.map(({ column, field }) => [column, (item as Record<string, unknown>)[field]]))
+  }
+}
+
+/** What the document selects of each item: below `data`, and in the page's own `data`. */
+function fieldsOf(document: DocumentNode): { column: string; field: string }[] {
+  const fragments = new Map<string, FragmentDefinitionNode>()
+  let set: SelectionSetNode | undefined
+  for (const node of document.definitions) {
+    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node)
+    if (node.kind === Kind.OPERATION_DEFINITION) set = node.selectionSet
+  }
+  const data = (within: SelectionSetNode | undefined) =>
+    within?.selections.find((node) => node.kind === Kind.FIELD && (node.alias ?? node.name).value === 'data')
+  for (let depth = 0; depth < 2; depth++) {
+    const found = data(set)
+    set = found?.kind === Kind.FIELD ? found.selectionSet : undefined
+  }
+  const flat = (within: SelectionSetNode): { column: string; field: string }[] =>
+    within.selections.flatMap((node) =>
+      node.kind === Kind.FIELD
+        ? [{ column: (node.alias ?? node.name).value, field: node.name.value }]
+        : node.kind === Kind.FRAGMENT_SPREAD
+          ? flat(fragments.get(node.name.value)!.selectionSet)
+          : [],
+    )
+  if (!set) throw new Error('A list that is exported must select data { data { … } }.')
+  return flat(set)
+}

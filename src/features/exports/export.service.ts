@@ -1,0 +1,140 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
+import type { GraphQLSchema } from 'graphql'
+import type { Attempt, Call } from '../../access/call.js'
+import { TenantSlots } from '../../access/tenant-slots.js'
+import { targetOf } from '../../api/http/caller.js'
+import type { Actor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import type { Queries } from '../../platform/db/queries.js'
+import { refuseMethod } from '../../platform/errors/errors.js'
+import type { AuditLogService } from '../audit-logs/audit-log.service.js'
+import { AuditLogsArgs } from '../audit-logs/audit-log.types.js'
+import type { CallLogService } from '../call-logs/call-log.service.js'
+import { CallLogsArgs } from '../call-logs/call-log.types.js'
+import { writers } from './export-format.js'
+import { ExportList } from './export-list.js'
+
+interface Parts {
+  schema: GraphQLSchema
+  database: Database
+  callLogs: CallLogService
+  auditLogs: AuditLogService
+  callOf(request: Request): Promise<Call>
+  /** Called for an export that failed half-way, which no answer can say any more. */
+  onFault(error: unknown): void
+}
+
+/** One list that can be exported: where, under which name, and its rows from the newest on. */
+interface Exported<Args extends object> {
+  path: string
+  name: string
+  list: ExportList<Args>
+  batches(connection: Queries, actor: Actor, args: Args): AsyncGenerator<object[]>
+}
+
+// Some milliseconds of work each, between which other calls have their turn.
+const rowsAtOnce = 200
+
+/** The exports of the logs: streams of whole lists, in constant memory, each on a database connection of its own. */
+export function createExports(parts: Parts): RequestHandler {
+  const { schema, callLogs, auditLogs } = parts
+  const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
+  const router = Router({ caseSensitive: true, strict: true })
+  const mount = <Args extends object>(exported: Exported<Args>) => {
+    router.get(exported.path, (request, response) => answer(parts, slots, exported, request, response))
+    router.all(exported.path, refuseMethod)
+  }
+  mount({
+    path: '/api/v1/stats/logs/export',
+    name: 'call-logs',
+    list: new ExportList(schema, 'ListCallLogs', CallLogsArgs),
+    batches: (connection, actor, args) => callLogs.batches(connection, actor, args, rowsAtOnce),
+  })
+  mount({
+    path: '/api/v1/audit-logs/export',
+    name: 'audit-logs',
+    list: new ExportList(schema, 'ListAuditLogs', AuditLogsArgs),
+    batches: (connection, actor, args) => auditLogs.batches(connection, actor, args, rowsAtOnce),
+  })
+  return router
+}
+
+async function answer<Args extends object>(
+  parts: Parts,
+  slots: TenantSlots,
+  exported: Exported<Args>,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const call = await parts.callOf(request)
+  try {
+    await call.admission.run(call, 'data', exported.list.endpoint, async (attempt) => {
+      const wanted = exported.list.read(call, targetOf(request).query)
+      const leave = slots.enter(attempt.actor.tenantId)
+      try {
+        await send(parts, exported, wanted, attempt, request, response)
+      } finally {
+        leave()
+      }
+    })
+  } catch (error) {
+    response.set(call.answerHeaders)
+    throw error
+  }
+}
+
+async function send<Args extends object>(
+  { database, onFault }: Parts,
+  { name, list, batches }: Exported<Args>,
+  { args, format }: { args: Args; format: keyof typeof writers },
+  attempt: Attempt,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const { call } = attempt
+  const connection = await database.dedicatedReads('assay export')
+  try {
+    // Bounded by now, and so without the call that asks for it.
+    const rows = batches(connection, attempt.actor, args)
+    const first = await rows.next()
+    await call.admission.succeeded(attempt)
+    response.set(call.answerHeaders).set({
+      'Content-Type': writers[format].contentType,
+      'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
+      'Cache-Control': 'no-store',
+    })
+    // Ended before the answer does: who has all of it may begin the next.
+    const end = () => connection.end()
+    if (request.method === 'HEAD') return void (await end().then(() => response.end()))
+    await pipeline(Readable.from(texts(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
+  } catch (error) {
+    if (!response.headersSent) throw error
+    // Only the log can tell it; a client that went away is no fault.
+    if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onFault(error)
+    response.destroy()
+  } finally {
+    await connection.end().catch(() => {})
+  }
+}
+
+async function* texts<Args extends object>(
+  list: ExportList<Args>,
+  format: keyof typeof writers,
+  first: IteratorResult<object[]>,
+  rest: AsyncGenerator<object[]>,
+  end: () => Promise<void>,
+): AsyncGenerator<Buffer> {
+  const writer = writers[format]
+  const head = writer.head(list.columns)
+  if (head !== '') yield Buffer.from(head)
+  for (let batch = first; !batch.done; batch = await rest.next())
+    yield Buffer.from(
+      writer.rows(
+        batch.value.map((item) => list.rowOf(item)),
+        list.columns,
+      ),
+    )
+  await end()
+}

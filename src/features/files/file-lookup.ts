@@ -1,0 +1,63 @@
+import { type Reading, recordingFound } from '../../ledger/append.js'
+import type { Queries } from '../../platform/db/queries.js'
+import { TenantBatches } from '../../platform/db/tenant-batches.js'
+import { unseen } from '../../platform/db/unseen.js'
+import type { File } from './file.types.js'
+import { contextJoin, fileColumns, fileJoins, lastingColumns } from './file-list.js'
+
+interface Stored {
+  blobPath: string
+  quarantinedAt: Date | null
+}
+
+/** What is needed of a file to hand it out or to remove it. */
+export type KeptFile = Stored &
+  Pick<File, 'fileId' | 'tenantId' | 'contextId' | 'contextKey' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'uploadedBy'>
+
+/** Files by id. */
+export class FileLookup<Found extends KeptFile> {
+  /** One file by the statement that records its call. */
+  readonly recording: (tenantId: string, fileId: string) => Reading
+  readonly #database: Queries
+  readonly #statement: { name: string; text: string }
+  readonly #batches: TenantBatches<{ tenantId: string; fileId: string }, Found>
+
+  private constructor(
+    database: Queries,
+    { name, columns, joins, isDownload }: { name: string; columns: string; joins: string; isDownload?: boolean },
+  ) {
+    this.#database = database
+    const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins} WHERE f.tenant_id =`
+    this.#statement = { name, text: `${source} $1 AND f.file_id = ANY(${unseen('$2')})` }
+    this.recording = (tenantId, fileId) =>
+      recordingFound(name, (values) => `${source} $${values.push(tenantId)} AND f.file_id = $${values.push(fileId)}`, isDownload)
+    this.#batches = new TenantBatches(async (tenantId, asked) => {
+      const found = await this.findAll(tenantId, [...new Set(asked.map(({ fileId }) => fileId))])
+      return asked.map(({ fileId }) => found.get(fileId) ?? null)
+    })
+  }
+
+  /** With all that is shown of them, which costs half as much again. */
+  static shown = (database: Queries) =>
+    new FileLookup<File & Stored>(database, { name: 'shown-files-by-id', columns: fileColumns, joins: fileJoins })
+
+  /** What is needed to hand one out, which is what is recorded of one that is found so. */
+  static kept = (database: Queries) =>
+    new FileLookup<KeptFile>(database, {
+      name: 'kept-files-by-id',
+      columns: lastingColumns,
+      joins: contextJoin,
+      isDownload: true,
+    })
+
+  /** Null where the tenant has no such file. */
+  find(tenantId: string, fileId: string): Promise<Found | null> {
+    return this.#batches.find({ tenantId, fileId })
+  }
+
+  /** Several at once; one that is not there is missing. */
+  async findAll(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
+    const { rows } = await this.#database.query<Found>({ ...this.#statement, values: [tenantId, fileIds] })
+    return new Map(rows.map((file) => [file.fileId, file]))
+  }
+}

@@ -1,0 +1,304 @@
+import type { Attempt } from '../../access/call.js'
+import { publicError } from '../../access/public-error.js'
+import { windowOf } from '../../api/graphql/dates.js'
+import {
+  type Connection,
+  type ConnectionArgs,
+  connectionOf,
+  type Page,
+  type PageArgs,
+  pageOf,
+  placeOf,
+  stretchOf,
+} from '../../api/graphql/page.js'
+import type { ValidationReport } from '../../inspection/checks/check.js'
+import type { Entry } from '../../ledger/entry.js'
+import type { Ledger } from '../../ledger/ledger.js'
+import { maySeeContext } from '../../platform/actor.js'
+import { badCursor, cursorOf, idAt, keyAt } from '../../platform/cursors.js'
+import type { Database } from '../../platform/db/client.js'
+import { unseen } from '../../platform/db/unseen.js'
+import { badUserInput, notFound, quarantined } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { isId } from '../../platform/ids.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
+import { FileList, fileColumns, fileJoins } from './file-list.js'
+import { FileLookup, type KeptFile } from './file-lookup.js'
+import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
+import { RecordedReads } from './recorded-reads.js'
+
+/** Spec §8: how long a download URL lives. */
+const downloadSeconds = 300
+
+type ShownFile = File & KeptFile
+
+type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
+
+const source = `files f ${fileJoins}`
+
+/** Files that are kept: found, listed, handed out, deleted. How they come in is upload.service.ts. */
+export class FileService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #storage: BlobStorage
+  readonly #contexts: FileContextService
+  readonly #shown: FileLookup<ShownFile>
+  readonly #kept: FileLookup<KeptFile>
+  readonly #list: FileList
+  readonly #recorded: RecordedReads
+  readonly #search: FileSearch
+
+  constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#storage = parts.storage
+    this.#contexts = parts.contexts
+    this.#shown = FileLookup.shown(parts.db.pool)
+    this.#kept = FileLookup.kept(parts.db.pool)
+    this.#list = new FileList(parts.db.reads)
+    this.#search = new FileSearch(parts.db.reads)
+    this.#recorded = new RecordedReads(parts.db, parts.ledger)
+  }
+
+  /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
+  async get(attempt: Attempt, fileId: string): Promise<File> {
+    const recorded = await this.#getRecorded(this.#shown, attempt, fileId)
+    return recorded ?? unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
+  }
+
+  /** By the statement that records the call; undefined where that is for the two to do by themselves, a refusal too. */
+  async #getRecorded<Found extends KeptFile>(
+    lookup: FileLookup<Found>,
+    attempt: Attempt,
+    fileId: string,
+    downloadOf?: (file: Found) => NonNullable<Entry['download']>,
+  ): Promise<Found | undefined> {
+    const { tenantId, contexts } = attempt.actor
+    if (!this.#recorded.areUseful || contexts || !isId('file', fileId)) return undefined
+    const rows = await this.#recorded.rows<Found>(attempt, lookup.recording(tenantId, fileId), {
+      fileId,
+      isRecorded: ([file], entry) => {
+        if (!file || file.quarantinedAt) return false
+        entry.download = downloadOf?.(file)
+        return true
+      },
+    })
+    return rows?.[0]
+  }
+
+  async #find<Found extends KeptFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
+    const { actor } = attempt
+    const file = isId('file', fileId) ? await this.#ledger.before('append', lookup.find(actor.tenantId, fileId)) : null
+    if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
+    attempt.involve({ fileId, context: file })
+    return file
+  }
+
+  /** The latest report on the file, also on one that is quarantined. */
+  async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
+    await this.#find(this.#kept, attempt, fileId)
+    const reports = await this.validations(attempt.actor.tenantId, [fileId])
+    const report = reports.get(fileId)
+    if (!report) throw notFound('file', fileId)
+    return report
+  }
+
+  /** All reports on the file, the latest first. */
+  async reports(attempt: Attempt, fileId: string, place: { page: number; pageSize: number }): Promise<Page<ValidationReport>> {
+    const { tenantId } = await this.#find(this.#kept, attempt, fileId)
+    const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
+      name: 'reports-of-file',
+      text: `SELECT t.total, r.report FROM (SELECT count(*) AS total FROM validation_reports WHERE tenant_id = $1 AND file_id = $2) t
+        LEFT JOIN LATERAL (SELECT report FROM validation_reports WHERE tenant_id = $1 AND file_id = $2 ORDER BY validated_at DESC OFFSET $3 LIMIT $4) r ON true`,
+      values: [tenantId, fileId, (place.page - 1) * place.pageSize, place.pageSize],
+    })
+    return pageOf(
+      rows.flatMap(({ report }) => report ?? []),
+      Number(rows[0]!.total),
+      place,
+    )
+  }
+
+  async validations(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
+    const { rows } = await this.#db.pool.query<{ fileId: string; report: ValidationReport }>({
+      name: 'reports-by-file',
+      text: `SELECT DISTINCT ON (file_id) file_id AS "fileId", report FROM validation_reports WHERE tenant_id = $1 AND file_id = ANY(${unseen('$2')}) ORDER BY file_id, validated_at DESC`,
+      values: [tenantId, fileIds],
+    })
+    return new Map(rows.map((row) => [row.fileId, row.report]))
+  }
+
+  /** Several at once, by id, for relations. */
+  async byIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
+    const { rows } = await this.#db.pool.query<File>({
+      name: 'files-by-id',
+      text: `SELECT ${fileColumns} FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = ANY(${unseen('$2')})`,
+      values: [tenantId, fileIds],
+    })
+    return new Map(rows.map((file) => [file.fileId, file]))
+  }
+
+  /** Keys and users by id, for relations; one that is gone is missing. */
+  async uploaders(tenantId: string, ids: readonly string[]): Promise<Map<string, Uploader>> {
+    const { rows } = await this.#db.pool.query<Uploader>(
+      `SELECT api_key_id AS id, 'api_key' AS type, name FROM api_keys WHERE tenant_id = $1 AND api_key_id = ANY($2)
+       UNION ALL SELECT user_id, 'user', name FROM users WHERE tenant_id = $1 AND user_id = ANY($2)`,
+      [tenantId, ids],
+    )
+    return new Map(rows.map((row) => [row.id, row]))
+  }
+
+  /** Newest first, unless sorted otherwise. */
+  async list(attempt: Attempt, { page, pageSize, after, ...asked }: Asked & PageArgs): Promise<Page<File>> {
+    const search = await this.#searchOf(attempt, asked)
+    if (!search || isPlain(search)) {
+      const place = placeOf('file', { page, pageSize, after })
+      if (!search) return pageOf<File>([], 0, place)
+      return this.#list.page(search, place, (reading) => this.#recorded.rows(attempt, reading))
+    }
+    const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
+    if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
+    const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
+    return pageOf(rows, total, { page, pageSize }, rows.length > pageSize)
+  }
+
+  async connection(
+    attempt: Attempt,
+    { first, after, last, before, ...asked }: Asked & ConnectionArgs,
+  ): Promise<Connection<File>> {
+    const search = await this.#searchOf(attempt, asked)
+    const sort = search?.sort ?? FileSort.created_at
+    const stretch = stretchOf({ first, after, last, before }, sortedPlaceOf(sort))
+    const isNewestFirst = search && isPlain(search) && !stretch.fromEnd && !stretch.before
+    const rows = !search
+      ? []
+      : isNewestFirst
+        ? await this.#list.after(search, stretch.after?.id, stretch.limit + 1)
+        : await this.#search.rows(search, stretch)
+    return connectionOf(rows, stretch, {
+      cursor: (file) => cursorOf(file.fileId, sort === 'created_at' ? undefined : { sort, key: keyOf(file, sort) }),
+      totalCount: async () => {
+        const total = search ? await this.#total(search) : 0
+        return search && !isCounted(search) && total >= mostGathered ? null : total
+      },
+    })
+  }
+
+  /** Each as `delete`, but in one group of the ledger, and one call in the log. */
+  async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
+    const { actor } = attempt
+    const ids = [...new Set(fileIds)]
+    const found = await this.#kept.findAll(
+      actor.tenantId,
+      ids.filter((id) => isId('file', id)),
+    )
+    return Promise.all(
+      ids.map(async (fileId) => {
+        try {
+          const file = found.get(fileId)
+          if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
+          await this.#ledger.commit({ deletion: { actor, file: unlessQuarantined(file) } })
+          attempt.markCommitted()
+          return { fileId, deleted: true, error: null }
+        } catch (error) {
+          const { code, message, details } = publicError(error)
+          // The results of the other files cannot be trusted either: they were part of the same commit.
+          if (details.outcome === 'unknown') throw error
+          return { fileId, deleted: false, error: { code, message } }
+        }
+      }),
+    )
+  }
+
+  /** By the ranges where they have it; else counted, up to a bound. */
+  #total(search: Search): Promise<number> {
+    return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
+  }
+
+  /** Creates a pre-signed URL. The download is counted and logged before the URL is returned. HEAD creates, counts and logs nothing. */
+  async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
+    if (once && this.#storage.kind === 'gcs')
+      throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
+    if (attempt.call.isHead) return urlOf(unlessQuarantined(await this.#find(this.#kept, attempt, fileId)), '')
+    const { tenantId, id: by } = attempt.actor
+    const grant = { tenantId, fileId, by, once, expiresInSeconds: downloadSeconds }
+    // What fails here fails again behind the look-up, where the call's log knows the file.
+    const ahead = this.#recorded.areUseful ? await this.#storage.signAhead?.(grant).catch(() => undefined) : undefined
+    const recorded = ahead && (await this.#getRecorded(this.#kept, attempt, fileId, downloadOf))
+    if (ahead && recorded) return urlOf(recorded, ahead)
+    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
+    const { blobPath: path, originalFilename: filename, contentType } = file
+    const downloadUrl = await this.#storage.signDownload({ ...grant, path, filename, contentType })
+    await this.#ledger.commit({ ...attempt.succeed(), download: downloadOf(file) })
+    return urlOf(file, downloadUrl)
+  }
+
+  /** Gone for every reader when this resolves; the blob follows by the garbage journal. */
+  async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
+    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
+    faultPoint('delete.found')
+    await this.#ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
+    faultPoint('delete.committed')
+    return { fileId }
+  }
+
+  /** Undefined where no file can match: an unknown context, or an id that is none (contract §1: an empty list). */
+  async #searchOf(attempt: Attempt, asked: Asked): Promise<Search | undefined> {
+    const { actor } = attempt
+    let contextIds = actor.contexts ? [...actor.contexts] : null
+    if (typeof asked.context === 'string') {
+      const context = await this.#contexts.find(actor, asked.context)
+      if (!context) return undefined
+      attempt.involve({ context })
+      contextIds = [context.contextId]
+    }
+    const uploadedBy = asked.uploadedBy ?? null
+    if (uploadedBy !== null && !isId('key', uploadedBy) && !isId('usr', uploadedBy)) return undefined
+    const namePrefix = asked.namePrefix ?? null
+    const sort = asked.sort ?? (namePrefix === null ? FileSort.created_at : FileSort.original_filename)
+    return {
+      tenantId: actor.tenantId,
+      contextIds,
+      uploadedBy,
+      contentType: asked.contentType ?? null,
+      namePrefix,
+      window: windowOf(asked),
+      sort,
+      descending: asked.order ? asked.order === 'desc' : sort !== 'original_filename',
+    }
+  }
+}
+
+function unlessQuarantined<Found extends KeptFile>(file: Found): Found {
+  if (file.quarantinedAt) throw quarantined(file.fileId)
+  return file
+}
+
+const urlOf = ({ fileId, originalFilename }: KeptFile, downloadUrl: string): DownloadUrl => {
+  return { fileId, downloadUrl, expiresInSeconds: downloadSeconds, originalFilename }
+}
+
+const downloadOf = ({ tenantId, fileId, contextId, sizeBytes }: KeptFile) => ({ tenantId, fileId, contextId, sizeBytes })
+
+const mustBeFollowed =
+  'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'
+
+/** By context and uploader alone. */
+const isCounted = ({ contentType, namePrefix, window }: Search): boolean =>
+  contentType === null && namePrefix === null && window.from === null && window.until === null
+
+const isPlain = (search: Search): boolean => isCounted(search) && search.sort === 'created_at' && search.descending
+
+const keyOf = (file: File, sort: FileSort): string => (sort === 'size_bytes' ? String(file.sizeBytes) : file.originalFilename)
+
+const sortedPlaceOf =
+  (sort: FileSort) =>
+  (cursor: string, field: string): SortedPlace => {
+    const id = idAt('file', cursor, field)
+    if (sort === 'created_at') return { id }
+    const key = keyAt(cursor, sort)
+    if (key === undefined || (sort === 'size_bytes' && !/^\d{1,15}$/.test(key))) throw badCursor(field)
+    return { id, key }
+  }

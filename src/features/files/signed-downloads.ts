@@ -1,0 +1,64 @@
+import { suspendedTenant } from '../../access/authenticate.js'
+import { committed } from '../../platform/db/lost-commit.js'
+import type { Queries } from '../../platform/db/queries.js'
+import { TenantBatches } from '../../platform/db/tenant-batches.js'
+import { unseen } from '../../platform/db/unseen.js'
+import { forbidden, quarantined } from '../../platform/errors/errors.js'
+import type { SignedDownload } from '../../platform/storage/signed-url.js'
+import type { File } from './file.types.js'
+
+type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'checksum' | 'createdAt'> & {
+  path: string
+  quarantinedAt: Date | null
+  tenantStatus: string
+  isGranted: boolean
+}
+
+/** What the door that serves local URLs asks: the signature has named tenant, file and credential. */
+export class SignedDownloads {
+  readonly #database: Queries
+  readonly #batches: TenantBatches<SignedDownload, ServedRow>
+
+  constructor(database: Queries) {
+    this.#database = database
+    this.#batches = new TenantBatches((tenantId, asked) => this.#load(tenantId, asked))
+  }
+
+  /** Null where the file is gone. Throws 403 where it is quarantined, the tenant is suspended, or the credential that made the URL is no more. */
+  async find(signed: SignedDownload): Promise<ServedRow | null> {
+    const file = await this.#batches.find(signed)
+    if (!file) return null
+    if (file.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
+    if (!file.isGranted) throw forbidden('The credential that made this download URL was ended; ask for a new URL.')
+    if (file.quarantinedAt) throw quarantined(file.fileId)
+    return file
+  }
+
+  /** Throws 403 where a URL that is of use once was used. Of several that come at once, one is the first, on whichever replica. */
+  async spend({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
+    if (nonce === undefined) return
+    await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
+    const { rowCount } = await committed(
+      this.#database.query(
+        'INSERT INTO spent_downloads (tenant_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+        [tenantId, nonce, expires],
+      ),
+    )
+    if (rowCount === 0) throw forbidden('This download URL was of use once, and was used; ask for a new one.')
+  }
+
+  async #load(tenantId: string, asked: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
+    const { rows } = await this.#database.query<ServedRow & { place: number }>({
+      name: 'files-for-download',
+      text: `SELECT asked.place, f.file_id AS "fileId", f.original_filename AS "originalFilename", f.content_type AS "contentType", f.size_bytes AS "sizeBytes",
+          f.checksum, f.created_at AS "createdAt", f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
+          EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = asked.by AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
+          OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = asked.by AND u.status = 'active') AS "isGranted"
+        FROM unnest(${unseen('$2')}, ${unseen('$3')}) WITH ORDINALITY AS asked(file_id, by, place)
+          JOIN files f ON f.tenant_id = $1 AND f.file_id = asked.file_id JOIN tenants t ON t.tenant_id = f.tenant_id`,
+      values: [tenantId, asked.map(({ fileId }) => fileId), asked.map(({ by }) => by)],
+    })
+    const found = new Map(rows.map((row) => [row.place - 1, row]))
+    return asked.map((_, place) => found.get(place) ?? null)
+  }
+}

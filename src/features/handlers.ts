@@ -1,0 +1,255 @@
+import type { RequestListener, Server } from 'node:http'
+import type { Express, RequestHandler } from 'express'
+import type { GraphQLSchema } from 'graphql'
+import { Admission, requireAccess } from '../access/admission.js'
+import { JsonAdmission } from '../access/json-admission.js'
+import { LiveStreams } from '../access/live-streams.js'
+import { UploadAdmission, type UploadSlots } from '../access/upload-admission.js'
+import { buildSchema } from '../api/graphql/schema.js'
+import { openGraphql } from '../api/graphql/server.js'
+import { callOf } from '../api/http/caller.js'
+import { openDashboard } from '../api/http/dashboard.js'
+import { createEdge } from '../api/http/edge.js'
+import type { EdgeParts } from '../api/http/edge-parts.js'
+import { Health } from '../api/http/health.js'
+import type { Metrics } from '../api/http/metrics.js'
+import { type BlobDoor, serveBlob } from '../api/http/serve-blob.js'
+import { openSubscriptions } from '../api/http/subscription-door.js'
+import { mountDocumentation } from '../api/openapi/documentation.js'
+import { createRestHandler } from '../api/rest/router.js'
+import type { FollowFile } from '../inspection/engine/validator.js'
+import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
+import type { Origin } from '../platform/actor.js'
+import type { AppParts } from '../platform/processes/application.js'
+import type { Spool } from '../platform/spool/spool.js'
+import type { BlobStorage } from '../platform/storage/blob-storage.js'
+import { LocalStorage } from '../platform/storage/local/local.js'
+import type { Tracing } from '../platform/telemetry/span.js'
+import { megabyte } from '../platform/units.js'
+import type { EventSource } from './events/event.resolver.js'
+import { eventsEndpoint } from './events/event.service.js'
+import { createEventStream } from './events/event-stream.js'
+import { createExports } from './exports/export.service.js'
+import type { DownloadCuts } from './files/download-cuts.js'
+import type { UploadService } from './files/upload.service.js'
+import { storageFindings } from './maintenance/storage-findings.js'
+import { createLogDoor } from './proof/log-door.js'
+import { resolversOf } from './resolvers.js'
+import type { Services } from './services.js'
+import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
+import { sessionDoor } from './users/session-endpoint.js'
+
+interface DoorParts extends AppParts {
+  services: Services
+  uploads: UploadService
+  /** Where their bytes go, with what fails noted. */
+  uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
+  metrics: Metrics
+  spool: Spool
+  slots: UploadSlots
+  scanner: VirusScanner & { url: string }
+  follow: FollowFile
+  tracing: Tracing | undefined
+  downloadCuts: DownloadCuts
+}
+
+interface Doors {
+  app: Express
+  listener: RequestListener
+  /** WebSockets, which come to the server and not to its listener. */
+  attach(server: Server): void
+  warm(): Promise<void>
+  announceStop(): void
+  /** Answers that would go on for ever. */
+  endStreams(): void
+  close(): Promise<void>
+}
+
+/** The ways in: GraphQL, REST, downloads and exports, behind one edge. */
+export async function openDoors(parts: DoorParts): Promise<Doors> {
+  const { config, services, database, metrics, spool, logger } = parts
+  const { identity, limits, contexts } = services
+  const onFault = (what: string) => (error: unknown) => logger.error({ err: error }, what)
+  const schema = buildSchema(resolversOf({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
+  const graphql = await openGraphql({
+    schema,
+    explorer: config.graphqlExplorer,
+    onFault: onFault('A GraphQL request failed for a reason of ours.'),
+  })
+  const callers = {
+    authenticate: identity.authenticate.bind(identity),
+    refusedCredential: limits.failedCredential.bind(limits),
+    admission: admissionOf(parts),
+    security: services.security,
+    metrics,
+  }
+  const health = healthOf(parts)
+  const streams = new LiveStreams()
+  const mayGoOn = async (rawHeaders: readonly string[], origin: Origin) => {
+    const found = await identity.authenticate(rawHeaders, origin)
+    if (found.outcome !== 'actor') return false
+    requireAccess(found.actor, eventsEndpoint)
+    return true
+  }
+  const subscriptions = openSubscriptions({
+    ...callers,
+    schema,
+    endpoint: eventsEndpoint,
+    source: { events: services.events.subscribe.bind(services.events) } satisfies EventSource,
+    streams,
+    mayGoOn,
+    onFault: onFault('A subscription failed for a reason of ours.'),
+  })
+  const { app, listener, addressOf } = createEdge({
+    ...callers,
+    rest: createRestHandler({
+      schema,
+      spool,
+      follow: parts.follow,
+      contextRules: async (actor, contextKey, bodyBytes) => {
+        const remembered = contexts.remembered(actor, contextKey)
+        if (remembered && bodyBytes <= remembered.maxFileSizeMb * megabyte) return remembered
+        const context = await contexts.findOnce(actor, contextKey)
+        return context?.status === 'active' ? context : undefined
+      },
+      onFault: onFault('A REST request failed for a reason of ours.'),
+    }),
+    graphql: graphql.handle,
+    download: downloadsOf(parts),
+    exports: exportsOf(parts, schema, callers),
+    events: createEventStream({
+      ...services,
+      schema,
+      streams,
+      callOf: (request) => callOf(callers, request),
+      mayGoOn: (request) => mayGoOn(request.rawHeaders, { ip: '', userAgent: '' }),
+      onFault: onFault('A stream of events failed.'),
+    }),
+    dashboard: config.dashboard
+      ? await openDashboard(
+          sessionDoor({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) }),
+        )
+      : undefined,
+    log: createLogDoor({
+      ...services,
+      ...callers,
+      callOf: (request) => callOf(callers, request),
+      hasFailedOften: limits.hasFailedOften.bind(limits),
+    }),
+    resumable: resumableOf(parts, callers),
+    documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
+    jwks: () => identity.jwks(),
+    health,
+    spool,
+    metricsToken: config.metricsToken,
+    tracing: parts.tracing,
+    readsFromReplica: database.replica !== undefined,
+    metricsElsewhere: config.metricsPort !== undefined,
+    corsOrigins: config.corsOrigins,
+    trustProxy: config.trustProxy,
+    explorer: config.graphqlExplorer,
+    logger,
+  })
+  return {
+    app,
+    listener,
+    attach: (server) => subscriptions.attach(server, addressOf),
+    warm: graphql.warm,
+    announceStop: () => health.announceStop(),
+    endStreams: () => {
+      // First, as going away: after 4403 a client would not come again.
+      subscriptions.close()
+      streams.endAll()
+    },
+    close: () => graphql.close(),
+  }
+}
+
+const isHttps = (url: string): boolean => url.startsWith('https:')
+
+function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: DoorParts): Admission {
+  const { limits, ledger, tenants } = services
+  const idleMs = config.uploadIdleSeconds * 1000
+  return new Admission({
+    limits,
+    uploads: new UploadAdmission({
+      maxUploadMb: config.maxUploadMb,
+      idleMs,
+      slots,
+      isDiskFull,
+      tenantRemaining: (actor) => tenants.remainingBytes(actor.tenantId),
+    }),
+    json: new JsonAdmission({ idleMs }),
+    record: (entry) => ledger.commit(entry),
+    security: services.security,
+    onOutage: (call, error) => logger.warn({ req: call.id, err: error }, 'A dependency is away: a call was answered with 503.'),
+  })
+}
+
+function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): BlobDoor | undefined {
+  const { storage, downloads } = services
+  if (!(storage instanceof LocalStorage)) return undefined
+  return serveBlob({
+    storage,
+    findFile: (signed) => downloads.find(signed),
+    spend: (signed) => downloads.spend(signed),
+    watch: (signed, cut) => downloadCuts.watch(signed, cut),
+    onDownload: (download) => {
+      metrics.downloads.inc({ outcome: download.outcome })
+      logger.info(download, 'A file was downloaded by its URL.')
+    },
+  })
+}
+
+function exportsOf(
+  { services, database, logger }: DoorParts,
+  schema: GraphQLSchema,
+  callers: Parameters<typeof callOf>[0],
+): RequestHandler {
+  return createExports({
+    ...services,
+    schema,
+    database,
+    callOf: (request) => callOf(callers, request),
+    onFault: (error) => logger.error({ err: error }, 'An export failed half-way.'),
+  })
+}
+
+function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): EdgeParts['resumable'] {
+  const { config, services, uploads, uploadStorage, spool, scanner, logger } = parts
+  const maxUploadBytes = config.maxUploadMb * megabyte
+  return {
+    describe: describeProtocol(maxUploadBytes),
+    exposedHeaders,
+    handle: createResumableUploads({
+      prefix: new URL(config.publicUrl).pathname.replace(/\/$/, ''),
+      rows: services.resumableUploads,
+      uploads,
+      storage: { ...uploadStorage, open: services.storage.open.bind(services.storage) },
+      paths: services.paths,
+      spool,
+      proveScanner: async (actor, contextKey) => {
+        const context = await services.contexts.find(actor, contextKey)
+        if (context?.scanForViruses) await scanner.prove()
+      },
+      callOf: (request) => callOf(callers, request),
+      onFault: (error) => logger.error({ err: error }, 'A resumable upload failed for a reason of ours.'),
+    }),
+  }
+}
+
+function healthOf({ services, database, spool, scanner, isDiskFull = () => false, siblings, logger }: DoorParts): Health {
+  return new Health({
+    pool: database.pool,
+    storage: services.storage,
+    spool,
+    scanner: scanner.url === 'none:' ? null : scanner,
+    isDiskFull,
+    processes: siblings && (() => ({ running: siblings.state.running, of: siblings.place.of })),
+    replicaBehindMs: database.replica && (() => database.replica!.behindMs()),
+    storageFindings: () => storageFindings(database.pool),
+    // The database's own check reports its outage.
+    rescanFailures: () => services.rescans.failures().catch(() => undefined),
+    onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
+  })
+}

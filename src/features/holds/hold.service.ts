@@ -1,0 +1,94 @@
+import type { ContextPageArgs } from '../../api/graphql/arguments.js'
+import { type DatedList, latestFirst } from '../../api/graphql/latest-first.js'
+import type { Page } from '../../api/graphql/page.js'
+import { type AuditRow, fileAudit } from '../../ledger/entry.js'
+import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Actor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { notFound } from '../../platform/errors/errors.js'
+import { isId } from '../../platform/ids.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { Hold } from './hold.types.js'
+
+interface HeldFile {
+  original_filename: string
+  context_key: string
+  reason: string | null
+}
+
+const columns = `h.file_id AS "fileId", h.reason, h.held_by AS "heldBy", h.held_at AS "heldAt"`
+
+const held: DatedList = {
+  alias: 'h',
+  moment: 'held_at',
+  columns,
+  rows: `FROM holds h JOIN files f ON f.tenant_id = h.tenant_id AND f.file_id = h.file_id
+    WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
+}
+
+/** Files that nothing may delete. A hold is a row that every deletion looks at under the tenant's lock, which a hold takes too. */
+export class HoldService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #contexts: FileContextService
+
+  constructor(parts: { db: Database; ledger: Ledger; contexts: FileContextService }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#contexts = parts.contexts
+  }
+
+  /** Latest first. */
+  async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
+    const contextIds = await this.#contexts.idsIn(actor, context)
+    return latestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
+  }
+
+  /** Several at once, by file, for relations. */
+  async byFile(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
+    const { rows } = await this.#db.pool.query<Hold>(
+      `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,
+      [tenantId, fileIds],
+    )
+    return new Map(rows.map((hold) => [hold.fileId, hold]))
+  }
+
+  /** One that is there already has the reason given last. Throws 404, also for a file in the trash. */
+  put(actor: Actor, fileId: string, reason: string): Promise<Hold> {
+    const { tenantId } = actor
+    return this.#ledger.change(tenantId, async (tx) => {
+      const file = await fileOf(tx, actor, fileId)
+      const isNew = file.reason !== reason
+      if (isNew)
+        await tx.$executeRaw`INSERT INTO holds (tenant_id, file_id, reason, held_by, held_by_type, held_at)
+          VALUES (${tenantId}, ${fileId}, ${reason}, ${actor.id}, ${actor.kind}, clock_timestamp())
+          ON CONFLICT (tenant_id, file_id) DO UPDATE SET reason = excluded.reason, held_by = excluded.held_by, held_by_type = excluded.held_by_type, held_at = excluded.held_at`
+      const hold = await tx.hold.findUniqueOrThrow({ where: { tenantId_fileId: { tenantId, fileId } } })
+      return { result: hold, entry: isNew ? { audit: [auditOf(actor, fileId, file, { change: 'held', reason })] } : [] }
+    })
+  }
+
+  /** Throws 404 where there is none. */
+  lift(actor: Actor, fileId: string): Promise<{ fileId: string }> {
+    const { tenantId } = actor
+    return this.#ledger.change(tenantId, async (tx) => {
+      const file = await fileOf(tx, actor, fileId)
+      const { count } = await tx.hold.deleteMany({ where: { tenantId, fileId } })
+      if (count === 0) throw notFound('hold', fileId)
+      return { result: { fileId }, entry: { audit: [auditOf(actor, fileId, file, { change: 'unheld', reason: file.reason })] } }
+    })
+  }
+}
+
+async function fileOf(tx: Transaction, actor: Actor, fileId: string): Promise<HeldFile> {
+  if (!isId('file', fileId)) throw notFound('file', fileId)
+  const [file] = await tx.$queryRaw<HeldFile[]>`
+    SELECT f.original_filename, c.context_key, h.reason FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+      LEFT JOIN holds h ON h.tenant_id = f.tenant_id AND h.file_id = f.file_id
+    WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId}`
+  if (!file) throw notFound('file', fileId)
+  return file
+}
+
+const auditOf = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow =>
+  fileAudit(actor, 'updated', { fileId, originalFilename: file.original_filename, contextKey: file.context_key }, details)

@@ -1,0 +1,116 @@
+import type { ClientBase } from 'pg'
+import { hoursSince, usageColumns, usageNow } from '../../ledger/counters.js'
+import { currentTime } from '../../platform/clock.js'
+
+/**
+ * How many counters differ from a recount of the rows that they count (contract §8): files held, calls, and audit entries.
+ * `tenantId` null: of all tenants. Rows that retention dropped cannot be recounted: those from `callsSince` and `auditsSince` on are.
+ */
+export async function counterDrift(
+  client: ClientBase,
+  { tenantId, callsSince, auditsSince = null }: { tenantId: string | null; callsSince: Date | null; auditsSince?: Date | null },
+): Promise<number> {
+  await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  try {
+    let drift = 0
+    const count = async (statement: string, values: unknown[]) => {
+      drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
+    }
+    await count(filesStatement, [tenantId])
+    await count(rangesStatement, [tenantId])
+    await count(quarantineStatement, [tenantId])
+    await count(uploadsStatement, [tenantId])
+    const since = hoursSince(currentTime())
+    await count(sumsStatement, [tenantId, since])
+    await count(callsStatement, [tenantId, callsSince && callsSince > since ? callsSince : since])
+    await count(auditStatement, [tenantId, auditsSince ?? new Date(0)])
+    await count(auditSumsStatement, [tenantId])
+    return drift
+  } finally {
+    await client.query('ROLLBACK').catch(() => {})
+  }
+}
+
+/** The files of a context, and what is in its trash: of that the bytes count, the number does not. */
+export const heldFiles = `(SELECT tenant_id, context_id, 1 AS files, size_bytes FROM files
+  UNION ALL SELECT tenant_id, context_id, 0, size_bytes FROM trash)`
+
+const filesStatement = `
+WITH counted AS (
+  SELECT tenant_id, coalesce(context_id, '') AS context_id, sum(files) AS files, sum(size_bytes) AS bytes
+  FROM ${heldFiles} f WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, ROLLUP (context_id)),
+kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, '', files, bytes FROM tenant_heads) t
+  WHERE $1::text IS NULL OR tenant_id = $1)
+SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)
+WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
+
+// What pages of files are found by: each range of a tenant, and the sums of the ranges of every other filter.
+export const rangesStatement = `
+SELECT (SELECT count(*) FROM (
+    SELECT *, lead(from_id) OVER (PARTITION BY tenant_id ORDER BY from_id) AS until_id FROM file_ranges
+    WHERE context_id = '' AND uploaded_by = '' AND ($1::text IS NULL OR tenant_id = $1)) r
+  WHERE r.files <> (SELECT count(*) FROM files f WHERE f.tenant_id = r.tenant_id AND f.file_id >= r.from_id AND f.file_id < coalesce(r.until_id, 'g')))
++ (SELECT count(*) FROM (
+    SELECT tenant_id, coalesce(context_id, '') AS context_id, coalesce(uploaded_by, '') AS uploaded_by, count(*) AS files
+    FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, CUBE (context_id, uploaded_by)) c
+  FULL JOIN (SELECT tenant_id, context_id, uploaded_by, sum(files) AS files FROM file_ranges WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY 1, 2, 3) k
+  USING (tenant_id, context_id, uploaded_by)
+  WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)) AS drift`
+
+// What the row of a file says of its quarantine, and what the quarantine says.
+const quarantineStatement = `
+SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND ($1::text IS NULL OR tenant_id = $1)) f
+FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE $1::text IS NULL OR tenant_id = $1) q USING (tenant_id, file_id)
+WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
+
+// What came less what went is what is held.
+const uploadsStatement = `
+SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
+  SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${usageNow} u
+  WHERE subject = '' AND grain = 'total' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id) u USING (tenant_id)
+WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
+
+// Weights that keep one error from hiding another.
+const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
+
+// The hours of each day add up to it, as far back as there are hours, and the days to the totals; what is not folded yet is all of them at once.
+const sumsStatement = `
+SELECT count(*) AS drift FROM (
+  SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
+  HAVING sum(${all}) FILTER (WHERE grain = 'hour') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'day')
+  UNION ALL
+  SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject
+  HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
+
+/** What the log's rows count for. */
+export const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
+const counted = callColumns
+  .map((column) => {
+    const [operation, status] = column.split('_')
+    return `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}') AS ${column}`
+  })
+  .join(', ')
+
+/** The log's rows from $2 on by hour, of a tenant and of its keys. */
+export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${counted}
+  FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
+  GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`
+
+const callsStatement = `
+WITH kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${usageNow} u
+  WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY 1, 2, 3)
+SELECT count(*) AS drift FROM ${loggedCalls} r FULL JOIN kept k USING (tenant_id, subject, bucket)
+WHERE ${callColumns.map((column) => `coalesce(r.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')}`
+
+const auditStatement = `
+WITH counted AS (
+  SELECT tenant_id, audit_type, action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries
+  FROM audit_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2 GROUP BY 1, 2, 3, 4),
+kept AS (SELECT * FROM audit_counters WHERE grain = 'day' AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1))
+SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, audit_type, action, bucket)
+WHERE coalesce(c.entries, 0) <> coalesce(k.entries, 0)`
+
+const auditSumsStatement = `
+SELECT count(*) AS drift FROM (
+  SELECT tenant_id FROM audit_counters WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, audit_type, action
+  HAVING sum(entries) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(entries) FILTER (WHERE grain = 'total')) d`

@@ -1,0 +1,167 @@
+import type { ClientBase } from 'pg'
+import { hoursSince, type UsageColumn, usageColumns } from '../../ledger/counters.js'
+import { foldLockSpace } from '../../ledger/fold.js'
+import { currentTime } from '../../platform/clock.js'
+import type { Queries } from '../../platform/db/queries.js'
+import { callColumns, counterDrift, heldFiles, loggedCalls, rangesStatement } from './counter-drift.js'
+
+interface Horizons {
+  callsSince: Date | null
+  auditsSince: Date | null
+}
+
+/** One counter that was set right, and in which words. */
+export interface Repair {
+  tenantId: string
+  what: string
+}
+
+/**
+ * Sets right what `counterDrift` finds, tenant by tenant, each in one transaction that holds the tenant's lock and that of its fold:
+ * uploads and changes of that tenant wait for as long as its rows are counted. What no row tells any more (the hours of calls that are
+ * out of the log, files that were deleted) is made to agree with what is left.
+ */
+export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
+  const repairs: Repair[] = []
+  const { rows: tenants } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id')
+  for (const { tenant_id: tenantId } of tenants) {
+    if ((await counterDrift(client, { tenantId, ...horizons })) === 0) continue
+    const changed = await repairTenant(client, tenantId, horizons)
+    repairs.push(...changed.map((what) => ({ tenantId, what })))
+  }
+  await splitFileRanges(client)
+  return repairs
+}
+
+async function repairTenant(client: ClientBase, tenantId: string, { callsSince, auditsSince }: Horizons): Promise<string[]> {
+  const since = hoursSince(currentTime())
+  const calls = callsSince && callsSince > since ? callsSince : since
+  const changed: string[] = []
+  await client.query('BEGIN')
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($2, hashtext($1))', [tenantId, foldLockSpace])
+    await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
+    const mend = async (statement: string, ...values: unknown[]) => {
+      const { rows } = await client.query<{ what: string }>(statement, [tenantId, ...values])
+      changed.push(...rows.map(({ what }) => what))
+    }
+    // Each is one statement, so that it sees calls together with their counts, which are added beside it.
+    await mend(heldByContexts)
+    await mend(heldByTenant)
+    if (Number((await client.query<{ drift: number }>(rangesStatement, [tenantId])).rows[0]!.drift) > 0) {
+      // The lock of a split.
+      await client.query(
+        `SELECT 1 FROM file_ranges WHERE tenant_id = $1 AND context_id = '' AND uploaded_by = '' AND from_id = '' FOR UPDATE`,
+        [tenantId],
+      )
+      await client.query('DELETE FROM file_ranges WHERE tenant_id = $1', [tenantId])
+      await client.query(ranges, [tenantId])
+      changed.push('ranges of files: counted anew')
+    }
+    await mend(hours, calls)
+    await mend(days, since)
+    await mend(sums)
+    await mend(cameAndWent)
+    await mend(auditHours, auditsSince ?? new Date(0))
+    await mend(auditDays, auditsSince ?? new Date(0))
+    await mend(auditSums)
+    await client.query('COMMIT')
+    return changed
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+const heldByContexts = `
+WITH counted AS (SELECT context_id, sum(files) AS files, sum(size_bytes)::bigint AS bytes FROM ${heldFiles} f WHERE tenant_id = $1 GROUP BY context_id)
+INSERT INTO file_totals AS t (tenant_id, context_id, files, bytes)
+SELECT $1, context_id, coalesce(c.files, 0), coalesce(c.bytes, 0) FROM counted c FULL JOIN (SELECT * FROM file_totals WHERE tenant_id = $1) k USING (context_id)
+WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)
+ON CONFLICT (tenant_id, context_id) DO UPDATE SET files = excluded.files, bytes = excluded.bytes
+RETURNING 'held by ' || context_id || ': ' || files || ' files, ' || bytes || ' bytes' AS what`
+
+const heldByTenant = `
+UPDATE tenant_heads h SET files = c.files, bytes = c.bytes FROM (SELECT coalesce(sum(files), 0) AS files, coalesce(sum(size_bytes), 0)::bigint AS bytes FROM ${heldFiles} f WHERE tenant_id = $1) c
+WHERE h.tenant_id = $1 AND (h.files <> c.files OR h.bytes <> c.bytes)
+RETURNING 'held by the tenant: ' || h.files || ' files, ' || h.bytes || ' bytes' AS what`
+
+const ranges = `
+INSERT INTO file_ranges (tenant_id, context_id, uploaded_by, from_id, files)
+SELECT $1, coalesce(context_id, ''), coalesce(uploaded_by, ''), '', count(*) FROM files WHERE tenant_id = $1 GROUP BY CUBE (context_id, uploaded_by)`
+
+const sumsOf = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
+
+/** Counters of a grain as `sound` says, wherever they differ; of the rows that `within` names. */
+const counters = (
+  grain: 'hour' | 'day' | 'total',
+  columns: readonly UsageColumn[],
+  { sound, within }: { sound: string; within: string },
+) => `
+WITH sound AS (${sound})
+INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${columns.join(', ')})
+SELECT $1, subject, '${grain}', bucket, ${columns.map((column) => `coalesce(s.${column}, 0)`).join(', ')}
+FROM sound s FULL JOIN (SELECT * FROM usage_counters WHERE tenant_id = $1 AND grain = '${grain}' AND ${within}) k USING (subject, bucket)
+WHERE ${columns.map((column) => `coalesce(s.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')}
+ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}
+RETURNING '${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END || ', ' || coalesce(nullif(subject, ''), 'the tenant') AS what`
+
+// What the log has, less what is to be folded yet. Contexts are not in the log's rows: theirs stay as they are.
+const hours = counters('hour', callColumns, {
+  sound: `SELECT subject, bucket, ${callColumns.map((column) => `(coalesce(l.${column}, 0) - coalesce(d.${column}, 0)) AS ${column}`).join(', ')}
+    FROM ${loggedCalls} l FULL JOIN (
+      SELECT s.subject, d.hour AS bucket, ${callColumns.map((column) => `sum(d.${column})::bigint AS ${column}`).join(', ')}
+      FROM usage_deltas d CROSS JOIN LATERAL (VALUES (''), (d.api_key_id)) AS s(subject)
+      WHERE d.tenant_id = $1 AND d.hour >= $2 AND s.subject IS NOT NULL GROUP BY 1, 2) d USING (subject, bucket)`,
+  within: `bucket >= $2 AND subject NOT LIKE 'ctx_%'`,
+})
+
+const days = counters('day', usageColumns, {
+  sound: `SELECT subject, date_trunc('day', bucket, 'UTC') AS bucket, ${sumsOf(usageColumns)} FROM usage_counters
+    WHERE tenant_id = $1 AND grain = 'hour' AND bucket >= $2 GROUP BY 1, 2`,
+  within: 'bucket >= $2',
+})
+
+const sums = counters('total', usageColumns, {
+  sound: `SELECT subject, to_timestamp(0) AS bucket, ${sumsOf(usageColumns)} FROM usage_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1`,
+  within: 'true',
+})
+
+// No row tells when it came or went: the difference is counted as of now, and folded like any other.
+const cameAndWent = `
+WITH counted AS (SELECT coalesce(sum(files_uploaded - files_deleted), 0) AS files, coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes FROM (
+  SELECT files_uploaded, files_deleted, bytes_uploaded, bytes_deleted FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = 'total'
+  UNION ALL SELECT coalesce(files_uploaded, 0), coalesce(files_deleted, 0), coalesce(bytes_uploaded, 0), coalesce(bytes_deleted, 0) FROM usage_deltas WHERE tenant_id = $1) u),
+gap AS (SELECT h.files - c.files AS files, h.bytes - c.bytes AS bytes FROM tenant_heads h, counted c WHERE h.tenant_id = $1)
+INSERT INTO usage_deltas (tenant_id, hour, files_uploaded, files_deleted, bytes_uploaded, bytes_deleted)
+SELECT $1, date_trunc('hour', now(), 'UTC'), greatest(files, 0), greatest(-files, 0), greatest(bytes, 0), greatest(-bytes, 0) FROM gap WHERE files <> 0 OR bytes <> 0
+RETURNING 'files that came and went: ' || (files_uploaded - files_deleted) || ' files, ' || (bytes_uploaded - bytes_deleted) || ' bytes' AS what`
+
+const auditCounters = (grain: 'hour' | 'day' | 'total', { sound, within }: { sound: string; within: string }) => `
+WITH sound AS (${sound})
+INSERT INTO audit_counters AS c (tenant_id, audit_type, action, grain, bucket, entries)
+SELECT $1, audit_type, action, '${grain}', bucket, coalesce(s.entries, 0)
+FROM sound s FULL JOIN (SELECT * FROM audit_counters WHERE tenant_id = $1 AND grain = '${grain}' AND ${within}) k USING (audit_type, action, bucket)
+WHERE coalesce(s.entries, 0) <> coalesce(k.entries, 0)
+ON CONFLICT (tenant_id, grain, bucket, audit_type, action) DO UPDATE SET entries = excluded.entries
+RETURNING 'audit entries, ${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', '${grain === 'hour' ? 'YYYY-MM-DD HH24:MI' : 'YYYY-MM-DD'}') END || ', ' || audit_type || ' ' || action || ': ' || entries AS what`
+
+const auditLogged = (grain: 'hour' | 'day') =>
+  auditCounters(grain, {
+    sound: `SELECT audit_type, action, date_trunc('${grain}', created_at, 'UTC') AS bucket, count(*) AS entries FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 3`,
+    within: 'bucket >= $2',
+  })
+const [auditHours, auditDays] = [auditLogged('hour'), auditLogged('day')]
+
+const auditSums = auditCounters('total', {
+  sound: `SELECT audit_type, action, to_timestamp(0) AS bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1, 2`,
+  within: 'true',
+})
+
+/** Keeps the ranges of ids that pages of files are found by small. Each step holds the files of one tenant for some milliseconds. */
+export async function splitFileRanges(database: Queries, most = 4096): Promise<void> {
+  for (let cuts = 1; cuts > 0; ) {
+    const { rows } = await database.query<{ cuts: number }>('SELECT split_file_ranges($1) AS cuts', [most])
+    cuts = rows[0]!.cuts
+  }
+}

@@ -1,0 +1,160 @@
+import type { ClientBase } from 'pg'
+import { canonicalJson } from '../../transparency/canonical-json.js'
+import { leafHash, rootOf, rootOfComplete, storedHashesOf } from '../../transparency/merkle.js'
+
+interface Head {
+  tenantId: string
+  length: number
+  frontier: Buffer[]
+}
+
+interface Row {
+  sequence: number
+  event_id: string
+  type: string
+  occurred_at: Date
+  entry: string
+  leaf: Buffer
+}
+
+const rowsAtOnce = 500
+const tileWidth = 256
+
+/**
+ * In how many places journals differ from what they should be: a gap, an entry that is not the event of its row, a hash that is not
+ * that of its entry, a frontier or a node that is not that of the leaves. `whole` recomputes all of it; else the frontier is
+ * compared with the nodes and leaves that it is made of, and the last entries with their leaves, which costs the same at any length.
+ */
+export async function journalDrift(
+  client: ClientBase,
+  { tenantId, whole }: { tenantId: string | null; whole: boolean },
+): Promise<number> {
+  const { rows } = await client.query<{ tenant_id: string }>(
+    'SELECT tenant_id FROM tenant_heads WHERE $1::text IS NULL OR tenant_id = $1 ORDER BY 1',
+    [tenantId],
+  )
+  let drift = 0
+  for (const { tenant_id } of rows) {
+    await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    try {
+      const head = await headOf(client, tenant_id)
+      if (head) drift += await (whole ? driftOfAll(client, head) : driftOfEnd(client, head))
+    } finally {
+      await client.query('ROLLBACK').catch(() => {})
+    }
+  }
+  return drift
+}
+
+async function headOf(client: ClientBase, tenantId: string): Promise<Head | undefined> {
+  const { rows } = await client.query<Head>(
+    'SELECT tenant_id AS "tenantId", journal_length::float8 AS length, journal_frontier AS frontier FROM tenant_heads WHERE tenant_id = $1',
+    [tenantId],
+  )
+  return rows[0]
+}
+
+async function driftOfAll(client: ClientBase, head: Head): Promise<number> {
+  const nodes = await nodesOf(client, head.tenantId)
+  const tree = new Tree((level, place, hash) => {
+    if (!nodes.get(`${level}/${place}`)?.equals(hash)) drift++
+    nodes.delete(`${level}/${place}`)
+  })
+  let drift = 0
+  let before: Row | undefined
+  for await (const row of rowsOf(client, head.tenantId, 0)) {
+    drift += row.sequence - (before?.sequence ?? 0) - 1
+    drift += faultsOf(row, before)
+    tree.add(leafHash(row.entry))
+    before = row
+  }
+  drift += Math.abs(head.length - (before?.sequence ?? 0))
+  // Those of no leaves.
+  drift += nodes.size
+  return drift + (rootOf(head.frontier).equals(rootOf(tree.frontier)) && head.frontier.length === tree.frontier.length ? 0 : 1)
+}
+
+async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
+  const { tenantId, length } = head
+  let drift = 0
+  let before: Row | undefined
+  const from = Math.max(0, length - tileWidth)
+  for await (const row of rowsOf(client, tenantId, from)) {
+    drift += row.sequence - (before?.sequence ?? from) - 1
+    drift += faultsOf(row, before)
+    before = row
+  }
+  drift += Math.abs(length - (before?.sequence ?? from))
+  const subtrees: Buffer[] = []
+  for (const { level, place, count } of storedHashesOf({ from: 0, to: length })) {
+    const { rows } = await client.query<{ hash: Buffer }>(
+      level === 0
+        ? 'SELECT leaf AS hash FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $2::bigint + $3 ORDER BY sequence'
+        : 'SELECT hash FROM journal_nodes WHERE tenant_id = $1 AND level = $4 AND place >= $2 AND place < $2::bigint + $3 ORDER BY place',
+      level === 0 ? [tenantId, place, count] : [tenantId, place, count, level],
+    )
+    if (rows.length !== count) return drift + 1
+    subtrees.push(rootOfComplete(rows.map(({ hash }) => hash)))
+  }
+  return drift + (rootOf(head.frontier).equals(rootOf(subtrees)) ? 0 : 1)
+}
+
+/** What is wrong with one row: its event, its leaf, its time. */
+function faultsOf(row: Row, before: Row | undefined): number {
+  const isLeaf = row.leaf.equals(leafHash(row.entry))
+  const isLater = !before || row.occurred_at >= before.occurred_at
+  return Number(!isEventOf(row)) + Number(!isLeaf) + Number(!isLater)
+}
+
+function isEventOf({ entry, sequence, event_id, type, occurred_at }: Row): boolean {
+  try {
+    const event = JSON.parse(entry)
+    const { data } = event
+    return canonicalJson({ data, event_id, occurred_at: occurred_at.toISOString(), sequence, type }) === entry
+  } catch {
+    return false
+  }
+}
+
+async function* rowsOf(client: ClientBase, tenantId: string, from: number): AsyncGenerator<Row> {
+  for (let after = from; ; ) {
+    const { rows } = await client.query<Row>(
+      `SELECT sequence::float8, event_id, type, occurred_at, entry, leaf FROM journal
+       WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT ${rowsAtOnce}`,
+      [tenantId, after],
+    )
+    yield* rows
+    if (rows.length < rowsAtOnce) return
+    after = rows.at(-1)!.sequence
+  }
+}
+
+async function nodesOf(client: ClientBase, tenantId: string): Promise<Map<string, Buffer>> {
+  const { rows } = await client.query<{ level: number; place: string; hash: Buffer }>(
+    'SELECT level, place, hash FROM journal_nodes WHERE tenant_id = $1',
+    [tenantId],
+  )
+  return new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
+}
+
+/** Grows as the ledger's does, by leaves; tells each node that is kept. */
+class Tree {
+  readonly frontier: Buffer[] = []
+  readonly #onNode: (level: number, place: number, hash: Buffer) => void
+  #length = 0
+
+  constructor(onNode: (level: number, place: number, hash: Buffer) => void) {
+    this.#onNode = onNode
+  }
+
+  add(leaf: Buffer): void {
+    let node = leaf
+    let place = this.#length++
+    for (let height = 1; place % 2 === 1; height++) {
+      node = rootOfComplete([this.frontier.pop()!, node])
+      place = Math.floor(place / 2)
+      if (height % 8 === 0) this.#onNode(height / 8, place, node)
+    }
+    this.frontier.push(node)
+  }
+}

@@ -1,0 +1,61 @@
+import type { Pool } from 'pg'
+import { dayOf, hourOf } from '../../ledger/counters.js'
+import { now } from '../../platform/clock.js'
+
+interface Dropped {
+  calls: string | null
+  audits: string | null
+}
+
+const stateKey = 'logs_dropped_until'
+
+/**
+ * How far back the logs go: what retention leaves, and never behind what it has dropped already, which its settings may since have
+ * changed about. Totals and recounts begin there.
+ */
+export class LogHorizons {
+  readonly #pool: Pool
+  readonly #days: { calls: number | undefined; audits: number | undefined }
+  #dropped: Dropped = { calls: null, audits: null }
+
+  private constructor(pool: Pool, days: { calls: number | undefined; audits: number | undefined }) {
+    this.#pool = pool
+    this.#days = days
+  }
+
+  static async open(pool: Pool, days: { calls: number | undefined; audits: number | undefined }): Promise<LogHorizons> {
+    const horizons = new LogHorizons(pool, days)
+    await horizons.refresh()
+    return horizons
+  }
+
+  /** Calls older than this are out of the log; null: none are. Whole hours, so that the counters can answer for what is left. */
+  readonly calls = (): Date | null => later(daysAgo(this.#days.calls, hourOf), this.#dropped.calls)
+
+  /** Likewise for audit entries, in whole days. */
+  readonly audits = (): Date | null => later(daysAgo(this.#days.audits, dayOf), this.#dropped.audits)
+
+  async refresh(): Promise<void> {
+    const { rows } = await this.#pool.query<{ value: Dropped }>('SELECT value FROM service_state WHERE key = $1', [stateKey])
+    if (rows[0]) this.#dropped = rows[0].value
+  }
+
+  /** Before anything is dropped: so that no total ever counts what is gone. */
+  async announce(): Promise<void> {
+    const { rows } = await this.#pool.query<{ value: Dropped }>(
+      `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())
+       ON CONFLICT (key) DO UPDATE SET updated_at = now(),
+         value = jsonb_build_object('calls', greatest(s.value->>'calls', $2::text), 'audits', greatest(s.value->>'audits', $3::text)) RETURNING value`,
+      [stateKey, this.calls()?.toISOString() ?? null, this.audits()?.toISOString() ?? null],
+    )
+    this.#dropped = rows[0]!.value
+  }
+}
+
+const daysAgo = (days: number | undefined, floor: (moment: Date) => Date): Date | null =>
+  days === undefined ? null : floor(new Date(now() - days * 86_400_000))
+
+const later = (a: Date | null, b: string | null): Date | null => {
+  const other = b === null ? null : new Date(b)
+  return !a ? other : !other || a > other ? a : other
+}

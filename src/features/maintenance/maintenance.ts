@@ -1,0 +1,151 @@
+import type { Logger } from 'pino'
+import type { IdempotencyService } from '../../ledger/idempotency.js'
+import type { Ledger } from '../../ledger/ledger.js'
+import { ensurePartitions } from '../../ledger/partitions.js'
+import type { Config } from '../../platform/config/config.js'
+import type { Database } from '../../platform/db/client.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { TenantService } from '../tenants/tenant.service.js'
+import type { ExpiryService } from '../trash/expiry.service.js'
+import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
+import type { SignInService } from '../users/sign-in.service.js'
+import type { WebhookDeliveryService } from '../webhooks/webhook-delivery.service.js'
+import { splitFileRanges } from './counter-repair.js'
+import type { LogHorizons } from './log-horizons.js'
+import type { OrphanedUploads } from './orphaned-uploads.js'
+import { Reconciler } from './reconciler.js'
+import { dropExpired, dropOldHours } from './retention.js'
+import type { StorageHealth } from './storage-health.service.js'
+import { isSweepPaused } from './sweep-pause.js'
+import { Sweeper } from './sweeper.js'
+
+const minute = 60_000
+// Deletions of a moment share one sweep.
+const sweepDelayMs = 100
+
+interface Parts {
+  database: Database
+  storage: BlobStorage
+  ledger: Ledger
+  idempotency: IdempotencyService
+  signIns: SignInService
+  resumableUploads: ResumableUploadService
+  tenants: TenantService
+  webhookDeliveries: WebhookDeliveryService
+  expiry: ExpiryService
+  horizons: LogHorizons
+  storageHealth: StorageHealth
+  orphanedUploads: OrphanedUploads
+  quarantineMoves: { moveAll(onFailed: (error: unknown) => void): Promise<number> }
+  config: Pick<Config, 'reconcileIntervalHours'>
+  logger: Logger
+}
+
+/** What the service does by itself, on every replica, each task safe beside itself. A task that fails is tried again at its next turn. */
+export class Maintenance {
+  readonly #parts: Parts
+  readonly #reconciler: Reconciler
+  readonly #timers: NodeJS.Timeout[] = []
+  readonly #running = { done: Promise.resolve() as Promise<unknown> }
+  readonly #reconciling = { done: Promise.resolve() as Promise<unknown> }
+  readonly #expiring = { done: Promise.resolve() as Promise<unknown> }
+  readonly #sweeping = { done: Promise.resolve() as Promise<unknown> }
+  #sweep: (() => Promise<unknown>) | undefined
+  #soon: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#reconciler = new Reconciler(parts)
+  }
+
+  start(): void {
+    const {
+      database,
+      storage,
+      tenants,
+      idempotency,
+      signIns,
+      resumableUploads,
+      horizons,
+      orphanedUploads,
+      quarantineMoves,
+      config,
+      logger,
+    } = this.#parts
+    const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
+      logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
+    )
+    const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
+    this.#sweep = () => sweeper.sweep(goOn)
+    this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(this.#sweep))
+    const onNotMoved = (error: unknown) =>
+      logger.warn({ err: error }, 'A quarantined object was not moved yet; it is tried again within a minute.')
+    this.#every(minute / 2, 'quarantine', async () => {
+      if ((await quarantineMoves.moveAll(onNotMoved)) > 0) await this.#sweep?.()
+    })
+    this.#every(minute, 'file ranges', () => splitFileRanges(database.pool))
+    this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
+    this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
+    this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
+    this.#every(24 * 60 * minute, 'old hours', () => dropOldHours(database.pool))
+    this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
+    this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
+    this.#every(10 * minute, 'deliveries of webhooks', () => this.#parts.webhookDeliveries.sweep(() => !this.#closed))
+    this.#every(60 * minute, 'sessions', () => signIns.sweep())
+    this.#repeat(this.#expiring, 5 * minute, 'expiry', () => this.#expire())
+    if (config.reconcileIntervalHours > 0)
+      this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
+  }
+
+  // A million files take their time: nothing else waits for them.
+  #expire(): Promise<unknown> {
+    const { expiry, logger } = this.#parts
+    return expiry.expire({
+      goOn: () => !this.#closed,
+      onFailed: (context, error) =>
+        logger.warn({ err: error, context }, 'Files that are due were not deleted; it is tried again in five minutes.'),
+    })
+  }
+
+  /** After a deletion: what was signed for the blob dies with it, within a second. The turn of every half minute is the fallback. */
+  sweepSoon(): void {
+    if (!this.#sweep || this.#closed) return
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined
+      this.#sweeping.done = this.#sweeping.done
+        .then(() => (this.#closed ? undefined : this.#sweep?.()))
+        .catch((error) => this.#parts.logger.warn({ err: error }, 'A sweep failed; it is tried again within half a minute.'))
+    }, sweepDelayMs).unref()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#soon)
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#reconciler.stop()
+    this.#parts.tenants.deletion.stop()
+    await Promise.all([this.#running.done, this.#reconciling.done, this.#sweeping.done, this.#expiring.done])
+    await this.#parts.orphanedUploads.hasten().catch(() => {})
+  }
+
+  // One task after another: none of them is in a hurry, and together they hold one connection.
+  #every(ms: number, what: string, task: () => Promise<unknown>): void {
+    this.#repeat(this.#running, ms, what, task)
+  }
+
+  #repeat(queue: { done: Promise<unknown> }, ms: number, what: string, task: () => Promise<unknown>): void {
+    let queued = false
+    const turn = () => {
+      if (queued) return
+      queued = true
+      queue.done = queue.done
+        .then(() => (this.#closed ? undefined : task()))
+        .catch((error) => this.#parts.logger.warn({ err: error, task: what }, 'Maintenance failed; it is tried again.'))
+        .finally(() => {
+          queued = false
+        })
+    }
+    this.#timers.push(setInterval(turn, ms).unref())
+  }
+}

@@ -1,0 +1,59 @@
+import type { Pool } from 'pg'
+import { hoursKeptDays } from '../../ledger/counters.js'
+import { dropPartitionsBefore } from '../../ledger/partitions.js'
+import { firstIdAt } from '../../platform/ids.js'
+import type { LogHorizons } from './log-horizons.js'
+
+const tenantsAtOnce = 500
+const rowsAtOnce = 1_000
+
+/** Drops what retention has put out of the logs: whole months at once, the rest of a month in batches. Statistics keep what they counted. */
+export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ partitions: string[]; rows: number }> {
+  await horizons.refresh()
+  const [calls, audits] = [horizons.calls(), horizons.audits()]
+  if (!calls && !audits) return { partitions: [], rows: 0 }
+  await horizons.announce()
+  const partitions = calls ? await dropPartitionsBefore(pool, calls) : []
+  let rows = 0
+  if (calls) rows += await deleteOfAll(pool, expiredRows('call_logs', 'call_id'), firstIdAt('call', calls))
+  if (audits) rows += await deleteOfAll(pool, expiredRows('audit_logs', 'audit_id'), firstIdAt('aud', audits))
+  return { partitions, rows }
+}
+
+/** Drops the hours of old statistics: their days stay. A day later than readers do without them. Gives how many rows. */
+export async function dropOldHours(pool: Pool): Promise<number> {
+  return (await deleteOfAll(pool, oldHours, hoursKeptDays + 1)) + (await deleteOfAll(pool, oldAuditHours, hoursKeptDays + 1))
+}
+
+const expiredRows = (table: string, id: string) => `
+DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${id} FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 ORDER BY ${id} LIMIT ${rowsAtOnce})`
+
+const beforeHours = `bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2)`
+
+// From subject to subject by the key, which begins with it: no hour that stays is read.
+const oldHours = `
+WITH RECURSIVE subjects AS (
+  SELECT (SELECT min(subject) FROM usage_counters WHERE tenant_id = $1) AS subject
+  UNION ALL SELECT (SELECT min(subject) FROM usage_counters u WHERE u.tenant_id = $1 AND u.subject > s.subject) FROM subjects s WHERE s.subject IS NOT NULL)
+DELETE FROM usage_counters u USING (SELECT s.subject, r.bucket FROM subjects s CROSS JOIN LATERAL (
+  SELECT bucket FROM usage_counters WHERE tenant_id = $1 AND subject = s.subject AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) r) old
+WHERE u.tenant_id = $1 AND u.subject = old.subject AND u.grain = 'hour' AND u.bucket = old.bucket`
+
+const oldAuditHours = `
+DELETE FROM audit_counters c USING (SELECT bucket, audit_type, action FROM audit_counters WHERE tenant_id = $1 AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) old
+WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audit_type = old.audit_type AND c.action = old.action`
+
+/** Of all tenants, one after the other and each by its own key: a batch holds its locks for moments, and reads nothing but what goes. */
+async function deleteOfAll(pool: Pool, statement: string, bound: string | number): Promise<number> {
+  let deleted = 0
+  for (let after = ''; ; ) {
+    const { rows } = await pool.query<{ tenant_id: string }>(
+      `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
+      [after],
+    )
+    for (const { tenant_id: tenantId } of rows)
+      for (let gone = 1; gone > 0; deleted += gone) gone = (await pool.query(statement, [tenantId, bound])).rowCount ?? 0
+    if (rows.length < tenantsAtOnce) return deleted
+    after = rows.at(-1)!.tenant_id
+  }
+}

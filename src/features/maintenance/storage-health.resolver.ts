@@ -1,0 +1,32 @@
+import { Query, Resolver } from 'type-graphql'
+import { TenantSlots } from '../../access/tenant-slots.js'
+import { By, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import type { StorageHealth } from './storage-health.service.js'
+import { StorageHealthType } from './storage-health.types.js'
+
+@Resolver(() => StorageHealthType)
+export class StorageHealthResolver {
+  readonly #storageHealth: StorageHealth
+  // A recount reads all that the tenant has, on a connection of its own.
+  readonly #slots = new TenantSlots('recounts', { inAll: 2, byTenant: 1 })
+
+  constructor(storageHealth: StorageHealth) {
+    this.#storageHealth = storageHealth
+  }
+
+  @Requires('admin')
+  @Query(() => StorageHealthType, {
+    complexity: 30_000,
+    description:
+      'Compares the tenant’s counters, rows and blobs now. Blobs’ bytes are read by the operator’s verify --deep alone. One at a time, and once in a request.',
+  })
+  async storageHealth(@By() actor: Actor) {
+    const leave = this.#slots.enter(actor.tenantId)
+    try {
+      return await this.#storageHealth.verify({ tenantId: actor.tenantId })
+    } finally {
+      leave()
+    }
+  }
+}

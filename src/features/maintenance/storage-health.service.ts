@@ -1,0 +1,217 @@
+import { createHash } from 'node:crypto'
+import type { ClientBase } from 'pg'
+import type { Database } from '../../platform/db/client.js'
+import { AssayError } from '../../platform/errors/errors.js'
+import type { BlobStorage, StoredBlob } from '../../platform/storage/blob-storage.js'
+import { counterDrift } from './counter-drift.js'
+import { type Repair, repairCounters } from './counter-repair.js'
+import { journalDrift } from './journal-drift.js'
+import type { LogHorizons } from './log-horizons.js'
+
+/** What does not agree (contract §8): all 0 in health. */
+export interface HealthCounts {
+  countersDrift: number
+  filesWithoutBlob: number
+  blobsWithoutFile: number
+  corrupted: number
+  journalDrift: number
+}
+
+export interface Finding {
+  kind: 'file_without_blob' | 'blob_without_file' | 'corrupted'
+  blobPath: string
+  fileId: string | null
+  tenantId: string | null
+}
+
+interface FileRow {
+  blob_path: string
+  file_id: string
+  tenant_id: string
+  size_bytes: number
+  checksum: string
+}
+
+const rowsAtOnce = 1000
+
+/** Compares counters with a recount, rows with blobs and blobs with rows, in constant memory whatever there is. */
+export class StorageHealth {
+  readonly #database: Database
+  readonly #storage: BlobStorage
+  readonly #horizons: Pick<LogHorizons, 'calls' | 'audits'>
+
+  constructor(parts: { database: Database; storage: BlobStorage; horizons: Pick<LogHorizons, 'calls' | 'audits'> }) {
+    this.#database = parts.database
+    this.#storage = parts.storage
+    this.#horizons = parts.horizons
+  }
+
+  /** `deep` reads every blob; `whole` recomputes the journals from their first entry. */
+  async verify({
+    tenantId,
+    deep = false,
+    whole = false,
+  }: {
+    tenantId?: string
+    deep?: boolean
+    whole?: boolean
+  } = {}): Promise<HealthCounts> {
+    const counts: HealthCounts = {
+      countersDrift: await this.#countersDrift(tenantId ?? null),
+      filesWithoutBlob: 0,
+      blobsWithoutFile: 0,
+      corrupted: 0,
+      journalDrift: await this.#apart((client) => journalDrift(client, { tenantId: tenantId ?? null, whole })),
+    }
+    for await (const { kind } of this.findings({ ...(tenantId && { prefix: `${tenantId}/` }), deep })) {
+      if (kind === 'file_without_blob') counts.filesWithoutBlob++
+      else if (kind === 'blob_without_file') counts.blobsWithoutFile++
+      else counts.corrupted++
+    }
+    return counts
+  }
+
+  /** Both lists side by side, in the order of their paths. A doubt is asked again, since uploads and deletes go on meanwhile. */
+  async *findings({
+    prefix = '',
+    after,
+    deep = false,
+    sample = 0,
+    onPath,
+  }: {
+    prefix?: string
+    after?: string
+    deep?: boolean
+    sample?: number
+    onPath?: (path: string) => void | Promise<void>
+  } = {}): AsyncGenerator<Finding> {
+    const start = after ?? prefix
+    const rows = this.#rows(start, prefix)[Symbol.asyncIterator]()
+    const blobs = this.#blobs(start, prefix)[Symbol.asyncIterator]()
+    let row = await rows.next()
+    let blob = await blobs.next()
+    while (!row.done || !blob.done) {
+      const order = row.done ? 1 : blob.done ? -1 : Buffer.compare(Buffer.from(row.value.blob_path), Buffer.from(blob.value.path))
+      await onPath?.(order <= 0 ? (row.value as FileRow).blob_path : (blob.value as StoredBlob).path)
+      if (order < 0) {
+        const found = await this.#missing(row.value as FileRow)
+        if (found) yield found
+        row = await rows.next()
+      } else if (order > 0) {
+        const found = await this.#unowned(blob.value as StoredBlob)
+        if (found) yield found
+        blob = await blobs.next()
+      } else {
+        const found = await this.#changed(row.value as FileRow, (blob.value as StoredBlob).size, deep || Math.random() < sample)
+        if (found) yield found
+        row = await rows.next()
+        blob = await blobs.next()
+      }
+    }
+  }
+
+  /** Sets counters right from the rows that they count; gives what was changed. */
+  repairCounters(): Promise<Repair[]> {
+    return this.#apart((client) => repairCounters(client, this.#logged()))
+  }
+
+  #countersDrift(tenantId: string | null): Promise<number> {
+    return this.#apart((client) => counterDrift(client, { tenantId, ...this.#logged() }))
+  }
+
+  #logged(): { callsSince: Date | null; auditsSince: Date | null } {
+    return { callsSince: this.#horizons.calls(), auditsSince: this.#horizons.audits() }
+  }
+
+  /** On a connection of its own, since a recount takes its time. */
+  async #apart<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const client = await this.#database.dedicated('assay verify')
+    try {
+      return await work(client)
+    } finally {
+      await client.end()
+    }
+  }
+
+  async *#rows(start: string, prefix: string): AsyncGenerator<FileRow> {
+    for (let after = start; ; ) {
+      const { rows } = await this.#database.pool.query<FileRow>(
+        `SELECT * FROM (${rowsOf('files')} UNION ALL ${rowsOf('trash')}) held ORDER BY tenant_id, blob_path LIMIT $3`,
+        [tenantOf(after), after, rowsAtOnce],
+      )
+      for (const row of rows) {
+        if (!row.blob_path.startsWith(prefix)) return
+        yield row
+      }
+      if (rows.length < rowsAtOnce) return
+      after = rows.at(-1)!.blob_path
+    }
+  }
+
+  async *#blobs(start: string, prefix: string): AsyncGenerator<StoredBlob> {
+    for await (const blob of this.#storage.list(start)) {
+      if (!blob.path.startsWith(prefix)) return
+      yield blob
+    }
+  }
+
+  async #missing(row: FileRow): Promise<Finding | undefined> {
+    if (!(await this.#isKept(row.blob_path)) || (await this.#storage.size(row.blob_path)) !== null) return undefined
+    return (await this.#isKept(row.blob_path)) ? findingOf('file_without_blob', row) : undefined
+  }
+
+  async #unowned(blob: StoredBlob): Promise<Finding | undefined> {
+    const { rows } = await this.#database.pool.query(
+      `${keptStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
+      [tenantOf(blob.path), blob.path],
+    )
+    if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
+    return { kind: 'blob_without_file', blobPath: blob.path, fileId: null, tenantId: null }
+  }
+
+  async #changed(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
+    const digest = size === row.size_bytes && read ? await this.#digest(row.blob_path) : row.checksum
+    if (digest === undefined) return this.#unreadable(row)
+    const sound = size === row.size_bytes && digest === row.checksum
+    return sound || !(await this.#isKept(row.blob_path)) ? undefined : findingOf('corrupted', row)
+  }
+
+  /** Listed, and not given to a reader: gone meanwhile, or a store that does not hold what it shows. */
+  async #unreadable(row: FileRow): Promise<Finding | undefined> {
+    if ((await this.#storage.size(row.blob_path)) === null) return this.#missing(row)
+    return (await this.#isKept(row.blob_path)) ? findingOf('corrupted', row) : undefined
+  }
+
+  async #digest(path: string): Promise<string | undefined> {
+    const hash = createHash('sha256')
+    try {
+      for await (const chunk of await this.#storage.open(path)) hash.update(chunk as Buffer)
+    } catch (error) {
+      if (error instanceof AssayError && error.code === 'not_found') return undefined
+      throw error
+    }
+    return hash.digest('hex')
+  }
+
+  async #isKept(blobPath: string): Promise<boolean> {
+    const values = [tenantOf(blobPath), blobPath]
+    const { rowCount } = await this.#database.pool.query(keptStatement, values)
+    return (rowCount ?? 0) > 0
+  }
+}
+
+/** A file in the trash has its blob still. */
+const rowsOf = (table: 'files' | 'trash') =>
+  `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
+const keptStatement =
+  'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'
+
+/** Every path of ours begins with its tenant: the order of paths is that of tenants and paths. */
+const tenantOf = (path: string): string => path.split('/')[0]!
+
+const findingOf = (kind: Finding['kind'], row: FileRow): Finding => ({
+  kind,
+  blobPath: row.blob_path,
+  fileId: row.file_id,
+  tenantId: row.tenant_id,
+})

@@ -1,0 +1,19 @@
+import type { Queries } from '../../platform/db/queries.js'
+
+const key = 'sweep_paused'
+
+/** Whether the operator has stopped the removal of blobs, on every replica: after a restore, until what is missing was looked for. */
+export async function isSweepPaused(database: Queries): Promise<boolean> {
+  return (await database.query('SELECT 1 FROM service_state WHERE key = $1', [key])).rowCount === 1
+}
+
+export async function pauseSweep(database: Queries): Promise<void> {
+  await database.query(
+    `INSERT INTO service_state (key, value, updated_at) VALUES ($1, 'true', now()) ON CONFLICT (key) DO NOTHING`,
+    [key],
+  )
+}
+
+export async function resumeSweep(database: Queries): Promise<void> {
+  await database.query('DELETE FROM service_state WHERE key = $1', [key])
+}

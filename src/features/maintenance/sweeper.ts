@@ -1,0 +1,110 @@
+import type { Pool } from 'pg'
+import { eachTenant } from '../../platform/db/each-tenant.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+
+const batch = 64
+const atOnce = 8
+// A store that is down is not asked for all of a batch, since each answer may take its whole deadline.
+const mostFailures = 8
+
+interface Taken {
+  tenant_id: string
+  blob_path: string
+}
+
+/**
+ * Removes the blobs that the garbage journal says are due, in three steps, with no transaction open while the store works: what is
+ * taken is marked, and from then on no upload can claim it, whatever becomes of this process; it is removed; it is forgotten.
+ * Safe on several replicas at once, each takes other rows; what one that died had taken is due again after ten minutes.
+ */
+export class Sweeper {
+  readonly #pool: Pool
+  readonly #storage: Pick<BlobStorage, 'remove'>
+  readonly #onFailed: (path: string, reason: unknown) => void
+
+  /** `onFailed` is called with each blob that the store did not remove, and why. */
+  constructor(pool: Pool, storage: Pick<BlobStorage, 'remove'>, onFailed: (path: string, reason: unknown) => void = () => {}) {
+    this.#pool = pool
+    this.#storage = storage
+    this.#onFailed = onFailed
+  }
+
+  /**
+   * Until nothing is due any more, or `goOn` (asked before each batch) says no; gives how many blobs were removed and how many the store
+   * refused to remove.
+   */
+  async sweep(goOn: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
+    const total = { removed: 0, failed: 0 }
+    for (;;) {
+      if (!(await goOn())) return total
+      const { removed, failed } = await this.#sweepBatch()
+      total.removed += removed
+      total.failed += failed
+      if (removed + failed < batch || failed >= mostFailures) return total
+    }
+  }
+
+  async #sweepBatch(): Promise<{ removed: number; failed: number }> {
+    const taken = await this.#take()
+    faultPoint('sweep.taken')
+    const removed: Taken[] = []
+    let failed = 0
+    const queue = [...taken]
+    const work = async () => {
+      for (let row = queue.shift(); row && failed < mostFailures; row = queue.shift()) {
+        const { blob_path: path } = row
+        const done = await this.#storage.remove(path).then(
+          () => true,
+          (reason: unknown) => {
+            this.#onFailed(path, reason)
+            return false
+          },
+        )
+        if (done) removed.push(row)
+        else failed++
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, work))
+    faultPoint('sweep.removed')
+    await this.#forget(removed)
+    faultPoint('sweep.forgotten')
+    const gone = new Set(removed)
+    await this.#postpone(taken.filter((row) => !gone.has(row)))
+    return { removed: removed.length, failed }
+  }
+
+  // Whatever the journal says, never the blob of a file that there is, or that can be restored. Another replica may take what was found due.
+  async #take(): Promise<Taken[]> {
+    const { rows: due } = await this.#pool.query<Taken>(
+      `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile} ORDER BY d.due_at LIMIT $1`,
+      [batch],
+    )
+    return this.#change<Taken>(
+      due,
+      `UPDATE blob_garbage g SET taken = true, due_at = now() + interval '10 minutes'
+       FROM (SELECT d.blob_path FROM blob_garbage d WHERE d.tenant_id = $1 AND d.blob_path = ANY ($2) AND d.due_at <= now() AND ${noFile} FOR UPDATE OF d SKIP LOCKED) due
+       WHERE g.tenant_id = $1 AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
+    )
+  }
+
+  async #forget(rows: Taken[]): Promise<void> {
+    await this.#change(rows, `DELETE FROM blob_garbage WHERE ${taken}`)
+  }
+
+  async #postpone(rows: Taken[]): Promise<void> {
+    await this.#change(rows, `UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE ${taken}`)
+  }
+
+  #change<Row extends object>(rows: Taken[], statement: string): Promise<Row[]> {
+    return eachTenant(rows, async (tenantId, own) => {
+      const paths = own.map(({ blob_path: path }) => path)
+      return (await this.#pool.query<Row>(statement, [tenantId, paths])).rows
+    })
+  }
+}
+
+const noFile = ['files', 'trash']
+  .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} f WHERE f.tenant_id = d.tenant_id AND f.blob_path = d.blob_path)`)
+  .join(' AND ')
+const taken = 'tenant_id = $1 AND blob_path = ANY ($2) AND taken'

@@ -1,0 +1,102 @@
+import { type Request, type RequestHandler, type Response, Router } from 'express'
+import type { Admission } from '../../access/admission.js'
+import { suspendedTenant } from '../../access/authenticate.js'
+import { Call } from '../../access/call.js'
+import type { Endpoint } from '../../access/endpoint.js'
+import { type Known, targetOf } from '../../api/http/caller.js'
+import { forbidden, notFound, refuseMethod, unauthenticated } from '../../platform/errors/errors.js'
+import { readTilePath } from '../../transparency/tiles.js'
+import type { LogService } from './log.service.js'
+import type { LogShareService } from './log-share.service.js'
+
+interface Parts {
+  log: LogService
+  logShares: LogShareService
+  admission: Admission
+  callOf(request: Request): Promise<Call>
+  /** Counts a token that is none; throws 429 where its address sends too many. */
+  refusedCredential(ip: string): Promise<void>
+  hasFailedOften(ip: string): Promise<boolean>
+}
+
+type Answer = (tenantId: string, response: Response, path: string) => Promise<void>
+
+const prefix = '/api/v1/log'
+const tiles = `${prefix}/tile/`
+const text = 'text/plain; charset=utf-8'
+const asAdmin: Endpoint = { access: 'admin', tenantWide: true }
+const asReader: Endpoint = { access: 'any' }
+
+/** The log as its clients read it (C2SP tlog-tiles): for an admin of the tenant, or by a token that reads nothing else. */
+export function createLogDoor(parts: Parts): RequestHandler {
+  const { log } = parts
+  const router = Router({ caseSensitive: true, strict: true })
+  const mount = (path: string | RegExp, answer: Answer) => {
+    router.get(path, (request, response) => admitted(parts, request, response, answer))
+    router.all(path, refuseMethod)
+  }
+  mount(`${prefix}/checkpoint`, async (tenantId, response) => {
+    const { note } = await log.checkpoint(tenantId)
+    response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(note)
+  })
+  mount(`${prefix}/key`, async (tenantId, response) => {
+    response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(`${await log.verifierKey(tenantId)}\n`)
+  })
+  mount(/^\/api\/v1\/log\/tile\//, async (tenantId, response, path) => {
+    const tile = readTilePath(path.slice(tiles.length))
+    const bytes = tile && (await log.tile(tenantId, tile))
+    if (!bytes) throw notFound('tile', path.slice(tiles.length))
+    // What a tile holds never changes; whose it is depends on who asks.
+    response.set({
+      'Content-Type': 'application/octet-stream',
+      'Cache-Control': 'private, max-age=31536000, immutable',
+      Vary: 'Authorization, Cookie',
+    })
+    response.end(bytes)
+  })
+  return router
+}
+
+async function admitted(parts: Parts, request: Request, response: Response, answer: Answer): Promise<void> {
+  const token = tokenIn(request)
+  const call = token === undefined ? await parts.callOf(request) : await readersCall(parts, request, token)
+  try {
+    await call.admission.run(call, 'data', token === undefined ? asAdmin : asReader, ({ actor }) => {
+      response.set(call.answerHeaders)
+      return answer(actor.tenantId, response, targetOf(request).path)
+    })
+  } catch (error) {
+    response.set(call.answerHeaders)
+    throw error
+  }
+}
+
+/** A call that may read the log and has no scope for anything else. */
+async function readersCall(parts: Parts, request: Request, token: string): Promise<Call> {
+  const { callId: id, address: ip } = request as Request & Known
+  const origin = { ip, userAgent: '' }
+  const reader = await parts.logShares.readerOf(token, { isSuspect: await parts.hasFailedOften(ip) })
+  if (!reader) {
+    await parts.refusedCredential(origin.ip)
+    throw unauthenticated('This token of a log is unknown, revoked or expired.')
+  }
+  if (reader.isSuspended) throw forbidden(suspendedTenant)
+  const { tenantId, shareId } = reader
+  const actor = {
+    tenantId,
+    kind: 'system',
+    id: shareId,
+    name: shareId,
+    email: null,
+    scopes: [],
+    contexts: null,
+    ...origin,
+  } as const
+  return new Call({ id, admission: parts.admission, origin, actor, signal: () => new AbortController().signal })
+}
+
+/** Two headers are refused with every other credential. */
+function tokenIn({ rawHeaders }: Request): string | undefined {
+  const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === 'authorization')
+  return values.length === 1 ? /^bearer +(log_\S+) *$/i.exec(values[0]!)?.[1] : undefined
+}

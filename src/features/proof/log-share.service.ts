@@ -1,0 +1,133 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { LookupLane } from '../../access/lookup-lane.js'
+import { hashOf, logTokenForm } from '../../access/secrets.js'
+import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import type { AuditRow } from '../../ledger/entry.js'
+import type { Ledger } from '../../ledger/ledger.js'
+import type { Actor } from '../../platform/actor.js'
+import { now } from '../../platform/clock.js'
+import type { Database } from '../../platform/db/client.js'
+import { conflict, notFound } from '../../platform/errors/errors.js'
+import { idTime, isId, newId } from '../../platform/ids.js'
+import type { LogShare, NewLogShare } from './proof.types.js'
+
+const day = 86_400_000
+const mostShares = 100
+const secretBytes = 32
+const suspectPauseMs = 1_000
+
+/** Whose log a token reads. */
+export interface LogReader {
+  tenantId: string
+  shareId: string
+  isSuspended: boolean
+}
+
+interface PresentedToken {
+  tenantId: string
+  shareId: string
+  hash: Buffer
+}
+
+interface FoundReader extends LogReader {
+  expiresAt: Date
+}
+
+/** Tokens for an auditor: each reads the log of one tenant, and nothing else. */
+export class LogShareService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #lookups = new LookupLane<PresentedToken, FoundReader>((presented) => this.#find(presented))
+  readonly #suspectLookups = new LookupLane<PresentedToken, FoundReader>((presented) => this.#find(presented), {
+    minPauseMs: suspectPauseMs,
+  })
+
+  constructor(parts: { db: Database; ledger: Ledger }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+  }
+
+  /** The token is in the answer and nowhere else. */
+  create(actor: Actor, days: number): Promise<NewLogShare> {
+    const { tenantId } = actor
+    const shareId = newId('shr')
+    const createdAt = idTime(shareId)
+    const expiresAt = new Date(createdAt.getTime() + days * day)
+    const secret = randomBytes(secretBytes).toString('base64url')
+    return this.#ledger.change(tenantId, async (tx) => {
+      await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
+      if ((await tx.logShare.count({ where: { tenantId } })) >= mostShares)
+        throw conflict(`The log is shared by ${mostShares} tokens already; revoke one that is not needed any more.`)
+      const tokenHash = new Uint8Array(hashOf(secret))
+      await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
+      return {
+        result: { shareId, token: `log_${bare(tenantId)}_${bare(shareId)}_${secret}`, expiresAt },
+        entry: { audit: [auditOf(actor, 'created', shareId, { change: 'log_shared', days })] },
+      }
+    })
+  }
+
+  async list(actor: Actor, args: PageArgs): Promise<Page<LogShare>> {
+    const place = placeOf('shr', args)
+    const where = { tenantId: actor.tenantId }
+    const older = place.afterId === undefined ? {} : { shareId: { lt: place.afterId } }
+    const [rows, total] = await Promise.all([
+      this.#db.prisma.logShare.findMany({ where: { ...where, ...older }, orderBy: { shareId: 'desc' }, ...rowsOf(place) }),
+      this.#db.prisma.logShare.count({ where }),
+    ])
+    return pageOf<LogShare>(rows, total, place)
+  }
+
+  /** Takes effect at once. */
+  revoke(actor: Actor, shareId: string): Promise<LogShare> {
+    const { tenantId } = actor
+    return this.#ledger.change(tenantId, async (tx) => {
+      const share = isId('shr', shareId) ? await tx.logShare.findFirst({ where: { tenantId, shareId } }) : null
+      if (!share) throw notFound('share', shareId)
+      await tx.logShare.deleteMany({ where: { tenantId, shareId } })
+      return { result: share, entry: { audit: [auditOf(actor, 'revoked', shareId, { change: 'log_share_revoked' })] } }
+    })
+  }
+
+  /**
+   * Undefined if the token is unknown, revoked or expired. `isSuspect` applies to tokens from addresses that have sent many failed
+   * credentials. They wait for a lookup together, at most one per second: guesses cost the database next to nothing, and a valid token passes.
+   */
+  async readerOf(token: string, { isSuspect }: { isSuspect: boolean }): Promise<LogReader | undefined> {
+    const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
+    if (!tenant || !share || !secret) return undefined
+    const lookups = isSuspect ? this.#suspectLookups : this.#lookups
+    const found = await lookups.find({ tenantId: `ten_${tenant}`, shareId: `shr_${share}`, hash: hashOf(secret) })
+    return found && found.expiresAt.getTime() > now() ? found : undefined
+  }
+
+  async #find(presented: readonly PresentedToken[]): Promise<(FoundReader | null)[]> {
+    const { rows } = await this.#db.pool.query<FoundReader & { tokenHash: Buffer }>({
+      name: 'log-shares-presented',
+      text: `SELECT s.tenant_id AS "tenantId", s.share_id AS "shareId", s.token_hash AS "tokenHash", s.expires_at AS "expiresAt",
+          t.status <> 'active' AS "isSuspended"
+        FROM (SELECT DISTINCT tenant_id, share_id FROM unnest($1::text[], $2::text[]) AS p(tenant_id, share_id)) p
+        JOIN log_shares s ON s.tenant_id = p.tenant_id AND s.share_id = p.share_id
+        JOIN tenants t ON t.tenant_id = s.tenant_id`,
+      values: [presented.map(({ tenantId }) => tenantId), presented.map(({ shareId }) => shareId)],
+    })
+    const found = new Map(rows.map((row) => [`${row.tenantId} ${row.shareId}`, row]))
+    return presented.map(({ tenantId, shareId, hash }) => {
+      const row = found.get(`${tenantId} ${shareId}`)
+      return row && timingSafeEqual(row.tokenHash, hash) ? row : null
+    })
+  }
+}
+
+const bare = (id: string): string => id.slice(id.indexOf('_') + 1)
+
+const auditOf = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: 'tenant',
+  action,
+  entityType: 'log_share',
+  entityId: shareId,
+  entityName: shareId,
+  details,
+})

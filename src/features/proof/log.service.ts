@@ -1,0 +1,133 @@
+import { keyPairOf } from '../../access/ed25519.js'
+import type { Identity } from '../../access/identity.js'
+import type { Database } from '../../platform/db/client.js'
+import { shown } from '../../platform/errors/errors.js'
+import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../../transparency/checkpoint.js'
+import { type Range, rootOf, rootOfComplete, type StoredHashes, siblingsOf, storedHashesOf } from '../../transparency/merkle.js'
+import { originOf } from '../../transparency/receipt.js'
+import { isSignedBy, readNote, signNote, verifierKey } from '../../transparency/signed-note.js'
+import { entryBundle, type TilePath, tileWidth } from '../../transparency/tiles.js'
+
+/** A checkpoint, and the note that it stands in. */
+export interface SignedCheckpoint extends Checkpoint {
+  note: string
+}
+
+/** A tenant's journal as a transparency log: checkpoints, tiles and proofs, from the hashes that the ledger keeps. */
+export class LogService {
+  readonly #pool: Database['pool']
+  readonly #durability: Database['durability']
+  readonly #keys: Identity['signing']['log']
+  readonly #publicUrl: string
+
+  constructor(parts: { db: Database; identity: Identity; publicUrl: string }) {
+    this.#pool = parts.db.pool
+    this.#durability = parts.db.durability
+    this.#keys = parts.identity.signing.log
+    this.#publicUrl = parts.publicUrl
+  }
+
+  /** Covers everything that was answered before it was asked for. */
+  async checkpoint(tenantId: string): Promise<SignedCheckpoint> {
+    const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
+      name: 'log-head',
+      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${await this.#durability.expression()} AS durable FROM tenant_heads WHERE tenant_id = $1`,
+      values: [tenantId],
+    })
+    const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
+    if (!durable) await this.#durability.flush()
+    const checkpoint = { origin: originOf(this.#publicUrl, tenantId), size, root: rootOf(frontier) }
+    const key = keyPairOf(await this.#keys.current())
+    return { ...checkpoint, note: signNote(writeCheckpoint(checkpoint), checkpoint.origin, key) }
+  }
+
+  async verifierKey(tenantId: string): Promise<string> {
+    return verifierKey(originOf(this.#publicUrl, tenantId), keyPairOf(await this.#keys.current()).publicKey)
+  }
+
+  /** Undefined where the log does not reach so far. */
+  async tile(tenantId: string, { level, place, width }: TilePath): Promise<Buffer | undefined> {
+    const from = place * tileWidth
+    const found =
+      level === 'entries' ? await this.#entries(tenantId, from, width) : await this.#hashes(tenantId, level, from, width)
+    if (found.length < width) return undefined
+    return level === 'entries' ? entryBundle(found as string[]) : Buffer.concat(found as Buffer[])
+  }
+
+  /** RFC 6962: the hashes from the leaf up to the root of the log's first `size` entries. Reads one tile or less for each level. */
+  proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
+    return this.#roots(tenantId, siblingsOf(index, size))
+  }
+
+  /** What speaks against a checkpoint that was kept, as a sentence; undefined where the log has grown from it. */
+  async faultAgainst(note: string): Promise<string | undefined> {
+    const kept = readNote(note)
+    const checkpoint = kept && readCheckpoint(kept.text)
+    if (!kept || !checkpoint) return 'This is no checkpoint of a log; keep what GET /log/checkpoint answers, byte for byte.'
+    const { origin, size, root } = checkpoint
+    const keys = await this.#keys.all()
+    if (!keys.some((key) => isSignedBy(kept, origin, keyPairOf(key).publicKey)))
+      return `The checkpoint of ${shown(origin)} was signed by no key of this service, or was changed.`
+    const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
+    const { size: length } = await this.checkpoint(tenantId)
+    if (length < size)
+      return `The log ${shown(origin)} has ${length} entries, and had ${size} when the checkpoint was kept: its end was cut off.`
+    const [found] = await this.#roots(tenantId, [{ from: 0, to: size }])
+    return found!.equals(root)
+      ? undefined
+      : `The first ${size} entries of the log ${shown(origin)} are not those of the checkpoint.`
+  }
+
+  /** The roots of ranges of leaves, from what is stored of them. */
+  async #roots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
+    const wanted = ranges.map(storedHashesOf)
+    const runs = wanted.flat()
+    const { rows } = await this.#pool.query<{ level: number; place: number; hash: Buffer }>({
+      name: 'log-hashes',
+      text: `SELECT w.level, found.place, found.hash FROM unnest($2::int[], $3::bigint[], $4::bigint[]) AS w(level, first, beyond)
+        CROSS JOIN LATERAL (
+          SELECT sequence - 1 AS place, leaf AS hash FROM journal
+            WHERE w.level = 0 AND tenant_id = $1 AND sequence > w.first AND sequence <= w.beyond
+          UNION ALL
+          SELECT place, hash FROM journal_nodes WHERE tenant_id = $1 AND level = w.level AND place >= w.first AND place < w.beyond
+        ) found`,
+      values: [
+        tenantId,
+        runs.map(({ level }) => level),
+        runs.map(({ place }) => place),
+        runs.map(({ place, count }) => place + count),
+      ],
+    })
+    const known = new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
+    const stored = (level: number, place: number): Buffer => {
+      const hash = known.get(`${level}/${place}`)
+      if (!hash) throw new Error(`The journal of ${tenantId} lacks the hash ${place} of level ${level}; run admin verify.`)
+      return hash
+    }
+    const rootOfRun = ({ level, place, count }: StoredHashes) =>
+      rootOfComplete(Array.from({ length: count }, (_, at) => stored(level, place + at)))
+    return wanted.map((parts) => rootOf(parts.map(rootOfRun)))
+  }
+
+  async #entries(tenantId: string, from: number, width: number): Promise<string[]> {
+    const { rows } = await this.#pool.query<{ entry: string }>({
+      name: 'log-entries',
+      text: 'SELECT entry FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence',
+      values: [tenantId, from, from + width],
+    })
+    return rows.map(({ entry }) => entry)
+  }
+
+  async #hashes(tenantId: string, level: number, from: number, width: number): Promise<Buffer[]> {
+    const text =
+      level === 0
+        ? 'SELECT leaf AS hash FROM journal WHERE tenant_id = $1 AND $2 = 0 AND sequence > $3 AND sequence <= $4 ORDER BY sequence'
+        : 'SELECT hash FROM journal_nodes WHERE tenant_id = $1 AND level = $2 AND place >= $3 AND place < $4 ORDER BY place'
+    const { rows } = await this.#pool.query<{ hash: Buffer }>({
+      name: level === 0 ? 'log-leaves' : 'log-nodes',
+      text,
+      values: [tenantId, level, from, from + width],
+    })
+    return rows.map(({ hash }) => hash)
+  }
+}

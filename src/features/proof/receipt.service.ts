@@ -1,0 +1,133 @@
+import type { Attempt } from '../../access/call.js'
+import { keyPairOf } from '../../access/ed25519.js'
+import type { Identity } from '../../access/identity.js'
+import type { EngineIdentity } from '../../inspection/scanners/virus-scanner.js'
+import { now } from '../../platform/clock.js'
+import type { Database } from '../../platform/db/client.js'
+import { badUserInput, notFound } from '../../platform/errors/errors.js'
+import { idTime, isId } from '../../platform/ids.js'
+import { type Receipt, signReceipt } from '../../transparency/receipt.js'
+import type { CallLogService } from '../call-logs/call-log.service.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { LogService } from './log.service.js'
+
+/** The entry of a verdict, and what was looked at for it. */
+interface Verdict {
+  subject: string
+  index: number
+  type: 'file.accepted' | 'file.rejected'
+  contextKey: string | null
+  entry: string
+  leaf: Buffer
+  checks: { checks: Receipt['checks']; engine: EngineIdentity | null } | null
+}
+
+/** Receipts of verdicts: made when they are asked for, from the journal alone, so that they outlive their files. */
+export class ReceiptService {
+  readonly #db: Database
+  readonly #keys: Identity['signing']['receipt']
+  readonly #log: LogService
+  readonly #contexts: FileContextService
+  readonly #callLogs: CallLogService
+  readonly #publicUrl: string
+
+  constructor(parts: {
+    db: Database
+    identity: Identity
+    log: LogService
+    contexts: FileContextService
+    callLogs: CallLogService
+    publicUrl: string
+  }) {
+    this.#db = parts.db
+    this.#keys = parts.identity.signing.receipt
+    this.#log = parts.log
+    this.#contexts = parts.contexts
+    this.#callLogs = parts.callLogs
+    this.#publicUrl = parts.publicUrl
+  }
+
+  /** Of a file, or of an upload's call: the file's where it was accepted. */
+  async issue(
+    attempt: Attempt,
+    { fileId, callId }: { fileId?: string | null; callId?: string | null },
+  ): Promise<{ receipt: string }> {
+    if (fileId && callId) throw badUserInput([{ field: 'callId', message: 'must not be given beside fileId' }])
+    if (fileId) return this.#issue(attempt, 'file', fileId)
+    if (callId) return this.#issue(attempt, 'call', callId)
+    throw badUserInput([{ field: 'fileId', message: 'must be given, or callId' }])
+  }
+
+  async #issue(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {
+    const { tenantId } = attempt.actor
+    // What a user's session was refused is no call of the log, and stands under its event.
+    const isKnown = isId(noun, id) || (noun === 'call' && isId('evt', id))
+    const verdict = isKnown ? await this.#verdict(attempt, noun, id) : undefined
+    if (!verdict || !(await this.#involve(attempt, verdict))) throw notFound(noun, id)
+    // Read after the entry, so that it is in it.
+    const { origin, size, note } = await this.#log.checkpoint(tenantId)
+    const proof = await this.#log.proof(tenantId, verdict.index, size)
+    const key = await this.#keys.current()
+    const log = {
+      origin,
+      index: verdict.index,
+      entry: verdict.entry,
+      leaf: verdict.leaf.toString('base64'),
+      checkpoint: note,
+      proof: proof.map((hash) => hash.toString('base64')),
+    }
+    const receipt = { iss: this.#publicUrl, iat: Math.floor(now() / 1000), tenant_id: tenantId, ...claimsOf(verdict), log }
+    return { receipt: await signReceipt(receipt, { id: key.id, privateKey: keyPairOf(key).privateKey }) }
+  }
+
+  async #verdict(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<Verdict | undefined> {
+    const { tenantId } = attempt.actor
+    const { rows } = await this.#db.pool.query<Verdict>({
+      name: 'log-verdict',
+      text: `SELECT subject, sequence - 1 AS index, type, context_key AS "contextKey", entry, leaf, checks FROM journal
+        WHERE tenant_id = $1 AND subject = $2 AND type IN ('file.accepted', 'file.rejected')`,
+      values: [tenantId, id],
+    })
+    if (rows[0] || noun === 'file') return rows[0]
+    const { operation, status, fileId } = await this.#callLogs.get(attempt.actor, id)
+    return operation === 'upload' && status === 'success' && fileId ? this.#verdict(attempt, 'file', fileId) : undefined
+  }
+
+  /** False where the actor may not see the verdict's context; else the call is about that file and context. */
+  async #involve(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
+    const { actor } = attempt
+    const context = contextKey === null ? undefined : await this.#contexts.find(actor, contextKey)
+    // What context it was cannot be told any more where that is gone.
+    if (!context && actor.contexts) return false
+    attempt.involve({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
+    return true
+  }
+}
+
+/** What a receipt says about a verdict: what the entry says, and beside it what was looked at. */
+function claimsOf({ subject, type, entry, checks }: Verdict) {
+  const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
+  const text = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)
+  const whole = (name: string): number | null => (typeof data[name] === 'number' ? data[name] : null)
+  return {
+    sub: subject,
+    filename: text('original_filename'),
+    size_bytes: whole('size_bytes'),
+    sha256: text('checksum')?.replace(/^sha256:/, '') ?? null,
+    context_key: text('context_key'),
+    rules_version: whole('rules_version'),
+    outcome: type === 'file.accepted' ? ('accepted' as const) : ('rejected' as const),
+    reason: text('reason'),
+    checks: checks?.checks ?? [],
+    engine: checks?.engine ? engineOf(checks.engine) : null,
+    uploaded_by: text('uploaded_by'),
+    uploaded_at: idTime(subject).toISOString(),
+  }
+}
+
+const engineOf = ({ name, version, signaturesVersion, signaturesDate }: EngineIdentity) => ({
+  name,
+  version,
+  signatures_version: signaturesVersion,
+  signatures_date: signaturesDate,
+})

@@ -1,0 +1,146 @@
+import type { ContextPageArgs } from '../../api/graphql/arguments.js'
+import { type DatedList, latestFirst } from '../../api/graphql/latest-first.js'
+import type { Page } from '../../api/graphql/page.js'
+import type { ValidationReport } from '../../inspection/checks/check.js'
+import { fileAudit } from '../../ledger/entry.js'
+import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import { removeForGood } from '../../ledger/removal.js'
+import { type Actor, maySeeContext, systemActor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { notFound, onHold } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { isId } from '../../platform/ids.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { QuarantinedFile } from './quarantine.types.js'
+
+/** An infected file, and who of several replicas has scanned it. */
+export interface Infected {
+  tenantId: string
+  contextId: string
+  fileId: string
+  originalFilename: string
+  token: string
+  report: ValidationReport
+}
+
+interface Held {
+  fileId: string
+  contextKey: string
+  contextId: string
+  originalFilename: string
+}
+
+const quarantined: DatedList = {
+  alias: 'q',
+  moment: 'quarantined_at',
+  columns: `q.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", c.context_key AS "contextKey", q.viruses, q.signatures,
+    q.quarantined_at AS "quarantinedAt"`,
+  rows: `FROM quarantine q JOIN files f ON f.tenant_id = q.tenant_id AND f.file_id = q.file_id
+    JOIN file_contexts c ON c.tenant_id = q.tenant_id AND c.context_id = q.context_id
+    WHERE q.tenant_id = $1 AND ($2::text[] IS NULL OR q.context_id = ANY ($2))`,
+}
+
+/**
+ * Files in which a later scan found a virus, and restored files that wait for their scan (without viruses). From the commit of its row on,
+ * no replica serves the file. If URLs lead to the store itself, the object is then moved (quarantine-moves.ts).
+ */
+export class QuarantineService {
+  /** Called when a file was quarantined, or a blob is to go. */
+  onChanged: (change: { tenantId: string; fileId: string; kind: 'added' | 'purged' }) => void | Promise<void> = () => {}
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #storage: Pick<BlobStorage, 'kind'>
+  readonly #contexts: FileContextService
+
+  constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#storage = parts.storage
+    this.#contexts = parts.contexts
+  }
+
+  /** Nothing where the file is gone, or another replica has it by now. Already quarantined, it has one more report. */
+  async add({ tenantId, contextId, fileId, originalFilename, token, report }: Infected): Promise<void> {
+    const viruses = virusesIn(report)
+    const signatures = `${report.engine?.name} ${report.engine?.signaturesVersion}`
+    const isMoved = this.#storage.kind === 'gcs'
+    const isNew = await this.#ledger.change(tenantId, async (tx) => {
+      const file = await this.#taken(tx, { tenantId, fileId, token })
+      if (!file) return { result: false, entry: {} }
+      await tx.validationReport.create({ data: { tenantId, fileId, validatedAt: report.validatedAt, report: report as object } })
+      const { isNew } = file
+      await tx.$executeRaw`UPDATE rescans SET passed = passed + 1, scanned = scanned + 1, bytes = bytes + ${report.sizeBytes}, infected = infected + ${Number(isNew)}
+        WHERE tenant_id = ${tenantId} AND context_id = ${contextId}`
+      await tx.$executeRaw`INSERT INTO quarantine AS q (tenant_id, file_id, context_id, quarantined_at, signatures, viruses, move_due_at)
+        VALUES (${tenantId}, ${fileId}, ${contextId}, now(), ${signatures}, ${JSON.stringify(viruses)}::jsonb, CASE WHEN ${isMoved} THEN now() END)
+        ON CONFLICT (tenant_id, file_id) DO UPDATE SET signatures = excluded.signatures, viruses = excluded.viruses`
+      if (!isNew) return { result: false, entry: {} }
+      await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
+      const details = { change: 'quarantined', viruses, signatures }
+      const named = { fileId, contextKey: file.contextKey, originalFilename }
+      const audit = fileAudit(systemActor(tenantId), 'updated', named, details)
+      return { result: true, entry: { audit: [audit] } }
+    })
+    faultPoint('quarantine.marked')
+    if (isNew) await this.onChanged({ tenantId, fileId, kind: 'added' })
+  }
+
+  /** Latest first. */
+  async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
+    const contextIds = await this.#contexts.idsIn(actor, context)
+    return latestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
+  }
+
+  /** It can be read again, until other signatures find something. Throws 404 where it is not quarantined. */
+  async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
+    return this.#ledger.change(actor.tenantId, async (tx) => {
+      const file = await this.#held(tx, actor, fileId)
+      await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
+      await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
+      const audit = fileAudit(actor, 'updated', file, { change: 'released', reason })
+      return { result: { fileId }, entry: { audit: [audit] } }
+    })
+  }
+
+  /** Gone for good, whatever the context says of its trash. Throws 404, and 409 where it is on hold. */
+  async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
+    const { tenantId } = actor
+    await this.#ledger.change(tenantId, async (tx) => {
+      await this.#held(tx, actor, fileId)
+      const audit = await removeForGood(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
+      if (audit.length === 0) throw onHold(fileId)
+      return { result: undefined, entry: { audit } }
+    })
+    await this.onChanged({ tenantId, fileId, kind: 'purged' })
+    return { fileId }
+  }
+
+  /** Undefined where it is gone, or no longer the token's. */
+  async #taken(
+    tx: Transaction,
+    { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,
+  ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
+    if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, token } })).count === 0) return undefined
+    // A restored file may be quarantined for its scan only: the virus is new.
+    const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
+      SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"
+      FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+      WHERE f.tenant_id = ${tenantId} AND f.file_id = ${fileId} FOR UPDATE OF f`
+    return file
+  }
+
+  async #held(tx: Transaction, actor: Actor, fileId: string): Promise<Held> {
+    const [file] = isId('file', fileId)
+      ? await tx.$queryRaw<
+          Held[]
+        >`SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename" FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+          WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId} AND f.quarantined_at IS NOT NULL FOR UPDATE OF f`
+      : []
+    if (!file || !maySeeContext(actor, file.contextId)) throw notFound('quarantined file', fileId)
+    return file
+  }
+}
+
+const virusesIn = ({ checks }: ValidationReport): string[] =>
+  checks.flatMap(({ check, evidence }) => (check === 'virus_detected' && evidence.signature ? [String(evidence.signature)] : []))

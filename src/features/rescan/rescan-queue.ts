@@ -1,0 +1,313 @@
+import type { Pool, PoolClient } from 'pg'
+import type { ValidationReport } from '../../inspection/checks/check.js'
+import { isExact, isVersioned, signaturesIn } from '../../inspection/scanners/signatures.js'
+
+const leaseSeconds = 30
+const maxBatchFiles = 64
+const maxFilesExamined = 256
+
+/** A file to scan again. */
+export interface DueFile {
+  fileId: string
+  originalFilename: string
+  sizeBytes: number
+  checksum: string
+  blobPath: string
+  report: ValidationReport
+  /** This one included. */
+  attempts: number
+  /** Why the attempt before failed; null if none failed, or if the service ended during it. */
+  failure: string | null
+}
+
+/** Files of one context that belong to the token until its lease ends. */
+export interface Batch {
+  tenantId: string
+  contextId: string
+  token: string
+  files: DueFile[]
+}
+
+/** Result of one file. `report` is null if the content is missing, or if the file no longer needs a scan. */
+export interface Result {
+  fileId: string
+  report: ValidationReport | null
+  bytes: number
+  failed: boolean
+  /** Why the file was given up. */
+  failure?: string
+}
+
+interface ContextRow {
+  tenant_id: string
+  context_id: string
+}
+
+interface Lease {
+  file_id: string
+  attempts: number
+  failure: string | null
+}
+
+/**
+ * Which files are scanned again, and by which replica. The position in each context is a row, and so is each file that a replica scans,
+ * leased by the database's clock. Replicas take turns at both. When a replica dies, another takes its files after their lease.
+ */
+export class RescanQueue {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  /** Files that no other replica has; undefined if there are none. */
+  async take(signatures: string, token: string): Promise<Batch | undefined> {
+    return (await this.#takeDue(signatures, token)) ?? (await this.#takeNext(signatures, token))
+  }
+
+  /** Writes the results of files that are still the token's. Returns their number. */
+  async keep({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
+    const rows = results.map(({ fileId, report, bytes, failed, failure }) => ({
+      file_id: fileId,
+      validated_at: report?.validatedAt ?? null,
+      report,
+      bytes,
+      failed,
+      failure: failure ?? null,
+    }))
+    const { rows: kept } = await this.#pool.query<{ kept: number }>('SELECT rescan_keep($1, $2, $3, $4::jsonb, $5) AS kept', [
+      tenantId,
+      contextId,
+      token,
+      JSON.stringify(rows),
+      !isVersioned(signatures),
+    ])
+    return Number(kept[0]!.kept)
+  }
+
+  /** Extends the lease of the token's files. */
+  async renew({ tenantId, token }: Batch): Promise<void> {
+    await this.#pool.query(
+      'UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $3) WHERE tenant_id = $1 AND token = $2',
+      [tenantId, token, leaseSeconds],
+    )
+  }
+
+  /** Releases the batch for `seconds`. Only attempts of `suspects` count: during these the scanner became unavailable. */
+  async giveBack({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
+    await this.#pool.query(
+      `UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $3), token = NULL, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
+       WHERE tenant_id = $1 AND token = $2`,
+      [tenantId, token, seconds, suspects],
+    )
+    await this.#pause(tenantId, contextId)
+  }
+
+  /** Releases one file of the batch until its next attempt. */
+  async retryLater(
+    { tenantId, contextId, token }: Batch,
+    fileId: string,
+    { seconds, attempts, failure }: { seconds: number; attempts: number; failure: string },
+  ): Promise<void> {
+    await this.#pool.query(
+      'UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $4), token = NULL, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND token = $3',
+      [tenantId, fileId, token, seconds, attempts, failure],
+    )
+    await this.#pause(tenantId, contextId)
+  }
+
+  /** Path of the file's blob now; undefined if the file was deleted. A move of a quarantined object changes it. */
+  async blobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
+    const { rows } = await this.#pool.query<{ path: string }>(
+      'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
+      [tenantId, fileId],
+    )
+    return rows[0]?.path
+  }
+
+  /** Marks the rescans in progress as paused, because the scanner is unavailable. */
+  async pauseAll(): Promise<void> {
+    await this.#pool.query('UPDATE rescans SET paused_at = now() WHERE finished_at IS NULL AND paused_at IS NULL')
+  }
+
+  /**
+   * Finishes the rescans that have no file left. Uploads that were in progress when a rescan began may still have used the signatures
+   * before: after ten minutes, it examines the newest files once more.
+   */
+  async finish(): Promise<void> {
+    const { rows } = await this.#pool.query<ContextRow>(
+      `SELECT w.tenant_id, w.context_id FROM rescans w WHERE w.walked AND (w.finished_at IS NULL OR (NOT w.settled AND w.started_at < now() - interval '10 minutes'))
+         AND NOT EXISTS (SELECT FROM rescan_queue q WHERE q.tenant_id = w.tenant_id AND q.context_id = w.context_id) LIMIT 1000`,
+      [],
+    )
+    for (const { tenant_id, context_id } of rows) await this.finishOne(tenant_id, context_id)
+  }
+
+  async finishOne(tenantId: string, contextId: string): Promise<void> {
+    await this.#pool.query(
+      `UPDATE rescans w SET finished_at = now(), paused_at = NULL WHERE w.tenant_id = $1 AND w.context_id = $2 AND w.walked AND w.finished_at IS NULL
+         AND NOT EXISTS (SELECT FROM rescan_queue q WHERE q.tenant_id = $1 AND q.context_id = $2)`,
+      [tenantId, contextId],
+    )
+    await this.#pool.query(
+      `UPDATE rescans SET walked = false, settled = true, before_id = NULL, until_id = top_id
+       WHERE tenant_id = $1 AND context_id = $2 AND finished_at IS NOT NULL AND NOT settled AND started_at < now() - interval '10 minutes'`,
+      [tenantId, contextId],
+    )
+  }
+
+  /**
+   * Restored files, and files whose attempt failed or whose replica died. The latter are taken one at a time: a file that ends the
+   * service or the scanner then costs no other file an attempt.
+   */
+  async #takeDue(signatures: string, token: string): Promise<Batch | undefined> {
+    const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
+      `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
+       WHERE q.leased_until <= now() AND coalesce(w.signatures, $1) = $1 ORDER BY q.leased_until LIMIT 1`,
+      [signatures],
+    )
+    if (!rows[0]) return undefined
+    const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
+    const { rows: taken } = await this.#pool.query<Lease>(
+      `UPDATE rescan_queue q SET leased_until = now() + make_interval(secs => $4), token = $3, attempts = q.attempts + 1
+       WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
+         WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.leased_until <= now() AND (d.attempts > 0) = $5
+         ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
+       RETURNING q.file_id, q.attempts, q.failure`,
+      [tenantId, contextId, token, leaseSeconds, isRetry],
+    )
+    return this.#batchOf({ tenantId, contextId, token }, signatures, taken)
+  }
+
+  /** The next files of the context that had its last turn longest ago. */
+  async #takeNext(signatures: string, token: string): Promise<Batch | undefined> {
+    const { rows } = await this.#pool.query<ContextRow>(
+      'SELECT tenant_id, context_id FROM rescans WHERE NOT walked AND signatures = $1 ORDER BY taken_at LIMIT 8',
+      [signatures],
+    )
+    for (const { tenant_id: tenantId, context_id: contextId } of rows) {
+      const context = { tenantId, contextId, token }
+      const leases = await this.#advance(context, signatures)
+      if (leases) return this.#batchOf(context, signatures, leases)
+    }
+    return undefined
+  }
+
+  /** Without the files that are deleted, already scanned, or in a context that no longer scans: these are done. */
+  async #batchOf(context: Omit<Batch, 'files'>, signatures: string, leases: readonly Lease[]): Promise<Batch> {
+    const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
+    const described = await this.#described(context, signatures, [...byId.keys()])
+    const files = described.map((file) => {
+      const { attempts, failure } = byId.get(file.fileId)!
+      byId.delete(file.fileId)
+      return { ...file, attempts, failure }
+    })
+    const batch = { ...context, files }
+    if (byId.size > 0)
+      await this.keep(
+        batch,
+        signatures,
+        [...byId.keys()].map((fileId) => ({ fileId, report: null, bytes: 0, failed: false })),
+      )
+    return batch
+  }
+
+  /** Until the next file of the context is scanned. */
+  async #pause(tenantId: string, contextId: string): Promise<void> {
+    await this.#pool.query(
+      'UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL',
+      [tenantId, contextId],
+    )
+  }
+
+  /** Moves the position of a context on and leases the files in between; undefined if another replica finished the context. */
+  async #advance(context: Omit<Batch, 'files'>, signatures: string): Promise<Lease[] | undefined> {
+    const client = await this.#pool.connect()
+    try {
+      await client.query('BEGIN')
+      const leases = await this.#step(client, context, signatures)
+      await client.query('COMMIT')
+      return leases
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      throw error
+    } finally {
+      client.release()
+    }
+  }
+
+  async #step(
+    client: PoolClient,
+    { tenantId, contextId, token }: Omit<Batch, 'files'>,
+    signatures: string,
+  ): Promise<Lease[] | undefined> {
+    const { rowCount } = await client.query(
+      'SELECT FROM rescans WHERE tenant_id = $1 AND context_id = $2 AND signatures = $3 AND NOT walked FOR UPDATE',
+      [tenantId, contextId, signatures],
+    )
+    if (!rowCount) return undefined
+    const { rows: examined } = await client.query<{ file_id: string; done: boolean }>(
+      `SELECT f.file_id, ${isDone(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = w.tenant_id AND f.context_id = w.context_id
+         AND f.file_id < coalesce(w.before_id, 'g') AND f.file_id > w.until_id
+       WHERE w.tenant_id = $1 AND w.context_id = $2 ORDER BY f.file_id DESC LIMIT ${maxFilesExamined}`,
+      [tenantId, contextId, signatures],
+    )
+    const ids: string[] = []
+    let passed = 0
+    for (const { file_id, done } of examined) {
+      if (ids.length === maxBatchFiles) break
+      passed++
+      if (!done) ids.push(file_id)
+    }
+    await client.query(
+      `UPDATE rescans SET taken_at = clock_timestamp(), paused_at = NULL, top_id = greatest(top_id, $3), before_id = coalesce($4, before_id), walked = $5, passed = passed + $6
+       WHERE tenant_id = $1 AND context_id = $2`,
+      [
+        tenantId,
+        contextId,
+        examined[0]?.file_id ?? '',
+        examined[passed - 1]?.file_id ?? null,
+        passed === examined.length && examined.length < maxFilesExamined,
+        passed - ids.length,
+      ],
+    )
+    const { rows: leased } = await client.query<Lease>(
+      `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token, attempts)
+       SELECT $1, file_id, $2, now() + make_interval(secs => $5), $4, 1 FROM unnest($3::text[]) AS taken(file_id)
+       ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id, attempts, failure`,
+      [tenantId, contextId, ids, token, leaseSeconds],
+    )
+    return leased
+  }
+
+  /** Newest first, without files that are deleted or need no scan any more. */
+  async #described(
+    { tenantId, contextId }: Pick<Batch, 'tenantId' | 'contextId'>,
+    signatures: string,
+    fileIds: string[],
+  ): Promise<Omit<DueFile, 'attempts' | 'failure'>[]> {
+    if (fileIds.length === 0) return []
+    const { rows } = await this.#pool.query<Omit<DueFile, 'attempts' | 'failure'>>(
+      `SELECT f.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", f.checksum, f.blob_path AS "blobPath", r.report
+       FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id AND c.scan_for_viruses
+         LEFT JOIN rescans w ON w.tenant_id = f.tenant_id AND w.context_id = f.context_id
+         JOIN LATERAL (SELECT report FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id ORDER BY validated_at DESC LIMIT 1) r ON true
+       WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id = ANY ($3) AND NOT ${isDone(signatures, '$4')} ORDER BY f.file_id DESC`,
+      [tenantId, contextId, fileIds, signatures],
+    )
+    return rows
+  }
+}
+
+/**
+ * Whether file `f` needs no scan in rescan `w`: it has a report with these signatures. A requested rescan repeats the scans that failed.
+ * If the version does not show every change of the signatures, it repeats all scans except those that found a virus: an admin may have
+ * released these files.
+ */
+function isDone(signatures: string, parameter: string): string {
+  const isFinal = isExact(signatures)
+    ? `NOT r.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'`
+    : `r.report->>'outcome' = 'rejected'`
+  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}
+    AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR ${isFinal}))`
+}

@@ -1,0 +1,41 @@
+import { FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
+import type { Call } from '../../access/call.js'
+import { ContextKey } from '../../api/graphql/arguments.js'
+import { batched } from '../../api/graphql/batched.js'
+import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import { FileContext } from '../contexts/context.types.js'
+import type { RescanService } from './rescan.service.js'
+import { RescanProgress } from './rescan.types.js'
+
+@Resolver(() => FileContext)
+export class RescanResolver {
+  readonly #rescans: RescanService
+
+  constructor(rescans: RescanService) {
+    this.#rescans = rescans
+  }
+
+  @Requires('admin')
+  @Query(() => RescanProgress, { description: 'How far a context’s files have been scanned again.' })
+  contextRescan(@By() actor: Actor, @ContextKey() contextKey: string) {
+    return this.#rescans.progress(actor, contextKey)
+  }
+
+  @Requires('admin')
+  @Mutation(() => RescanProgress, {
+    description:
+      'Has a context’s files scanned again in the background, newest first; where that is under way it goes on. A context that does not scan is left out.',
+  })
+  rescanContext(@By() actor: Actor, @ContextKey() contextKey: string) {
+    return this.#rescans.begin(actor, contextKey)
+  }
+
+  @Requires('admin')
+  @FieldResolver(() => RescanProgress, { nullable: true, description: 'How far its files have been scanned again.' })
+  rescanProgress(@CurrentCall() call: Call, @Root() context: FileContext) {
+    return batched(call, 'FileContext.rescanProgress', context.contextId, (ids) =>
+      this.#rescans.progresses(context.tenantId, ids),
+    )
+  }
+}

@@ -1,0 +1,185 @@
+import { type Signatures, signaturesOf } from '../../inspection/scanners/signatures.js'
+import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
+import type { Actor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { committed } from '../../platform/db/lost-commit.js'
+import { notFound, scannerUnavailable } from '../../platform/errors/errors.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { FileContext } from '../contexts/context.types.js'
+import { type RescanProgress, RescanStatus } from './rescan.types.js'
+
+const stateKey = 'rescan'
+/** More than ever alternate; an older version that comes back is taken for a new one. */
+const mostRemembered = 100
+
+interface Row extends Omit<RescanProgress, 'status'> {
+  contextId: string
+  isScanning: boolean
+  pausedAt: Date | null
+}
+
+/** Rescans of stored files: their start, by new signatures or on request, and their progress. rescanner.ts does the work. */
+export class RescanService {
+  /** Called if there is a file to scan. */
+  onBegun: () => void = () => {}
+  readonly #db: Database
+  readonly #contexts: FileContextService
+  #scanner: Pick<VirusScanner, 'identity'> | undefined
+
+  constructor(parts: { db: Database; contexts: FileContextService }) {
+    this.#db = parts.db
+    this.#contexts = parts.contexts
+  }
+
+  /** By which scanner: it is opened after the services. */
+  use(scanner: Pick<VirusScanner, 'identity'>): void {
+    this.#scanner = scanner
+  }
+
+  /** The scanner's signatures now. Throws `scannerUnavailable`, also where none is configured. */
+  async signatures(): Promise<Signatures> {
+    const identity = await this.#scanner?.identity()
+    if (!identity || identity.name === 'none')
+      throw scannerUnavailable('No scanner is configured, so that no file can be scanned again.')
+    return { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
+  }
+
+  /** Has the files of a context scanned again, unless that is under way. Throws 404. */
+  async begin(actor: Actor, contextKey: string): Promise<RescanProgress> {
+    const context = await this.#contexts.get(actor, contextKey)
+    if (context.scanForViruses) {
+      const { signatures } = await this.signatures()
+      await committed(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
+      this.onBegun()
+    }
+    return this.#progressOf(context)
+  }
+
+  /** Throws 404. */
+  async progress(actor: Actor, contextKey: string): Promise<RescanProgress> {
+    return this.#progressOf(await this.#contexts.get(actor, contextKey))
+  }
+
+  /** Of several contexts, by id, for relations. */
+  async progresses(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
+    const { rows } = await this.#db.pool.query<Row>({
+      name: 'rescans',
+      text: `SELECT c.context_id AS "contextId", c.context_key AS "contextKey", c.scan_for_viruses AS "isScanning", w.signatures, coalesce(greatest(w.files, w.passed), 0)::bigint AS files,
+          coalesce(w.passed, 0)::bigint AS "filesDone", coalesce(w.scanned, 0)::bigint AS "filesScanned", coalesce(w.bytes, 0)::bigint AS "bytesScanned",
+          coalesce(w.infected, 0)::bigint AS "filesQuarantined", coalesce(w.failed, 0)::bigint AS "filesFailed", w.started_at AS "startedAt", w.finished_at AS "finishedAt", w.paused_at AS "pausedAt"
+        FROM file_contexts c LEFT JOIN rescans w ON w.tenant_id = c.tenant_id AND w.context_id = c.context_id
+        WHERE c.tenant_id = $1 AND c.context_id = ANY ($2)`,
+      values: [tenantId, contextIds],
+    })
+    return new Map(rows.map((row) => [row.contextId, toProgress(row)]))
+  }
+
+  /**
+   * Begins with the signatures that this scanner has by now: everywhere when they are seen for the first time, and in contexts that scan
+   * since. Not with older ones, nor with those that others followed: a replica whose scanner is behind leaves the work to others.
+   */
+  async notice(current: Signatures): Promise<void> {
+    const newest = await this.#newest(current)
+    if (newest === current.signatures) await this.#db.pool.query(beginningEverywhere, [newest])
+  }
+
+  /**
+   * The newest signatures of any replica: a restored file without a report by them waits for its scan. Null if no scanner is configured.
+   * While the scanner is unavailable, those that were seen last; if there are none, every restored file waits.
+   */
+  async newestSignatures(): Promise<string | null> {
+    const identity = await this.#scanner?.identity().catch(() => undefined)
+    if (identity?.name === 'none') return null
+    const current = identity && { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
+    return (await this.#newest(current)) ?? 'unknown'
+  }
+
+  async #newest(current: Signatures | undefined): Promise<string | undefined> {
+    const known = await this.#db.pool.query<{ latest: string }>(`SELECT ${latest} AS latest FROM service_state WHERE key = $1`, [
+      stateKey,
+    ])
+    if (!current || known.rows[0]?.latest === current.signatures) return known.rows[0]?.latest
+    const { rows } = await this.#db.pool.query<{ latest: string }>(noticing, [
+      stateKey,
+      current.signatures,
+      mostRemembered,
+      current.madeAt,
+    ])
+    const { latest: newest } = rows[0]!
+    // Files that failed with the signatures before get all their attempts again.
+    if (newest === current.signatures)
+      await this.#db.pool.query(
+        'UPDATE rescan_queue SET attempts = 0, failure = NULL WHERE attempts > 0 AND (token IS NULL OR leased_until <= now())',
+      )
+    return newest
+  }
+
+  /** Files of all tenants that failed in the current rescans, for readiness. Undefined if there are none. */
+  async failures(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
+    const { rows } = await this.#db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
+      `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
+       FROM (SELECT count(*)::int AS files, max(failure) AS failure FROM rescan_queue WHERE failure IS NOT NULL) q,
+         (SELECT coalesce(sum(failed), 0)::int AS files, max(failure) AS failure FROM rescans WHERE failed > 0) w`,
+    )
+    const { waiting, givenUp } = rows[0]!
+    return waiting + givenUp > 0 ? rows[0] : undefined
+  }
+
+  /** For the metrics, of all tenants. */
+  async counts(): Promise<{ contextsUnderWay: number; filesQuarantined: number }> {
+    const { rows } = await this.#db.pool.query<{ contextsUnderWay: number; filesQuarantined: number }>(
+      `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsUnderWay", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
+    )
+    return rows[0]!
+  }
+
+  async #progressOf({ tenantId, contextId, contextKey }: FileContext): Promise<RescanProgress> {
+    const progress = (await this.progresses(tenantId, [contextId])).get(contextId)
+    if (!progress) throw notFound('context', contextKey)
+    return progress
+  }
+}
+
+function toProgress({ contextId: _, isScanning, pausedAt, ...row }: Row): RescanProgress {
+  // Files that were deleted meanwhile were not looked at.
+  return { ...row, status: statusOf({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
+}
+
+function statusOf({
+  isScanning,
+  startedAt,
+  finishedAt,
+  pausedAt,
+}: Pick<Row, 'isScanning' | 'startedAt' | 'finishedAt' | 'pausedAt'>) {
+  if (!isScanning) return RescanStatus.off
+  if (!startedAt) return RescanStatus.none
+  if (finishedAt) return RescanStatus.finished
+  return pausedAt ? RescanStatus.paused : RescanStatus.running
+}
+
+const afresh = `signatures = excluded.signatures, asked = excluded.asked, started_at = excluded.started_at, finished_at = NULL, paused_at = NULL, taken_at = excluded.taken_at,
+  top_id = '', before_id = NULL, until_id = '', walked = false, settled = false, files = excluded.files, passed = 0, scanned = 0, bytes = 0, infected = 0, failed = 0, failure = NULL`
+
+const beginning = `
+INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, taken_at, files)
+SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
+ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
+
+// What was begun for the signatures before goes on with the new ones, whatever the policy says: a person may have asked for it.
+const beginningEverywhere = `
+INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, taken_at, files)
+SELECT c.tenant_id, c.context_id, $1, false, now(), now(), t.files FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+  LEFT JOIN rescans o ON o.tenant_id = c.tenant_id AND o.context_id = c.context_id
+WHERE c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM $1
+ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <> excluded.signatures`
+
+// The last one that was noticed.
+const latest = `value->-1->>'signatures'`
+
+// The row is locked: of two replicas that see new signatures at once, one adds them. Older ones than the latest are of a scanner that is behind.
+const noticing = `
+INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
+ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = CASE
+  WHEN s.value @> jsonb_build_array(jsonb_build_object('signatures', $2::text)) OR (s.value->-1->>'made_at')::timestamptz > $4 THEN s.value
+  ELSE (CASE WHEN jsonb_array_length(s.value) >= $3 THEN s.value - 0 ELSE s.value END) || excluded.value END
+RETURNING ${latest} AS latest`

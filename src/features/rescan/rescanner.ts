@@ -1,0 +1,300 @@
+import type { Logger } from 'pino'
+import type { ValidationReport } from '../../inspection/checks/check.js'
+import { reportUnscanned, scanAgain } from '../../inspection/engine/scan-again.js'
+import { type Signatures, signaturesOf } from '../../inspection/scanners/signatures.js'
+import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
+import { background } from '../../inspection/workers/fair-queue.js'
+import { AssayError } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { newId } from '../../platform/ids.js'
+import type { QuarantineService } from '../quarantine/quarantine.service.js'
+import { Pace } from './pace.js'
+import type { RescanService } from './rescan.service.js'
+import type { Batch, DueFile, RescanQueue, Result } from './rescan-queue.js'
+import type { StoredContents } from './stored-contents.js'
+
+const maxConcurrentScans = 2
+const idleMs = 5_000
+const noticeEveryMs = 60_000
+const renewEveryMs = 10_000
+const keepEveryMs = 250
+const pauseSeconds = 30
+const maxAttempts = 3
+const retrySeconds = 30
+// Readiness shows these to unauthenticated clients: no details of a file.
+const failures = {
+  scanner: 'the scanner fails on the file',
+  storage: 'the store does not return the content',
+  content: 'the stored content is missing or damaged',
+  stopped: 'the service ended during each scan',
+  other: 'internal error, see the log',
+}
+
+interface Parts {
+  scanner: VirusScanner
+  queue: RescanQueue
+  rescans: RescanService
+  quarantine: QuarantineService
+  contents: StoredContents
+  megabytesPerSecond: number
+  logger: Logger
+}
+
+/** Result of one file, for the metrics. */
+export interface Rescanned {
+  outcome: 'clean' | 'infected' | 'failed'
+  bytes: number
+}
+
+/** A dependency of every rescan is unavailable: the file is not the cause, unless it made the scanner unavailable. */
+class Unavailable extends Error {
+  constructor(
+    readonly dependency: 'scanner' | 'storage',
+    cause: unknown,
+  ) {
+    super(`the ${dependency} is unavailable`, { cause })
+  }
+}
+
+/**
+ * Scans stored files again, on every replica, a few at a time and at a bounded rate, after all uploads that wait for a worker or for the
+ * scanner. While the scanner or the store is unavailable, it pauses. A file that fails is tried again later, up to three times, and holds
+ * up no other file. When a replica dies, another continues.
+ */
+export class Rescanner {
+  onScanned: (done: Rescanned) => void = () => {}
+  readonly #parts: Parts
+  readonly #pace: Pace
+  readonly #closed = new AbortController()
+  #noticed = { signatures: '', at: Number.NEGATIVE_INFINITY }
+  #isAway = false
+  #running: Promise<void> | undefined
+  #wake = () => {}
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#pace = new Pace(parts.megabytesPerSecond)
+    parts.rescans.onBegun = () => this.#wake()
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** Scans one batch. Returns false if there is nothing to do now. */
+  async turn(): Promise<boolean> {
+    const { queue } = this.#parts
+    const current = await this.#signatures()
+    if (!current) return false
+    await this.#notice(current)
+    const { signatures } = current
+    const batch = await queue.take(signatures, newId('req'))
+    if (!batch) return false
+    await this.#scanBatch(batch, signatures)
+    await queue.finishOne(batch.tenantId, batch.contextId)
+    return true
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(new Error('The service is shutting down.'))
+    this.#wake()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed.signal.aborted) {
+      let waitMs = idleMs
+      try {
+        if (await this.turn()) continue
+      } catch (error) {
+        if (this.#closed.signal.aborted) return
+        waitMs = pauseSeconds * 1000
+        this.#parts.logger.warn({ err: error }, 'The rescan is paused. It continues in 30 seconds.')
+      }
+      await this.#sleep(waitMs)
+    }
+  }
+
+  /** Undefined if the scanner is unavailable or none is configured. */
+  async #signatures(): Promise<Signatures | undefined> {
+    try {
+      const signatures = await this.#parts.rescans.signatures()
+      this.#isAway = false
+      return signatures
+    } catch (error) {
+      if (!(error instanceof AssayError)) throw error
+      if (!this.#isAway) await this.#parts.queue.pauseAll()
+      this.#isAway = true
+      return undefined
+    }
+  }
+
+  async #notice(current: Signatures): Promise<void> {
+    const { signatures } = current
+    const { at, signatures: before } = this.#noticed
+    if (signatures === before && performance.now() - at < noticeEveryMs) return
+    const { rescans, queue } = this.#parts
+    await rescans.notice(current)
+    await queue.finish()
+    this.#noticed = { signatures, at: performance.now() }
+  }
+
+  /** Writes results early: a replica that dies then leaves few files to be scanned twice. */
+  async #scanBatch(batch: Batch, signatures: string): Promise<void> {
+    const { queue } = this.#parts
+    const renewing = setInterval(() => void queue.renew(batch).catch(() => {}), renewEveryMs).unref()
+    const waiting = [...batch.files]
+    const suspects: string[] = []
+    let results: Result[] = []
+    let keptAt = performance.now()
+    const flush = async () => {
+      const ready = results
+      results = []
+      keptAt = performance.now()
+      if (ready.length > 0) await queue.keep(batch, signatures, ready)
+    }
+    let failure: unknown
+    const work = async () => {
+      for (let file = waiting.shift(); file && failure === undefined; file = waiting.shift()) {
+        try {
+          const result = await this.#scanOne(batch, file, signatures)
+          if (result) results.push(result)
+          faultPoint('rescan.scanned')
+          if (performance.now() - keptAt > keepEveryMs) await flush()
+        } catch (error) {
+          if (error instanceof Unavailable && error.dependency === 'scanner') suspects.push(file.fileId)
+          failure ??= error
+        }
+      }
+    }
+    try {
+      // A scanner that does not work costs no file an attempt.
+      if (waiting.length > 0) await this.#parts.scanner.prove()
+      await Promise.all(Array.from({ length: maxConcurrentScans }, work))
+      await flush()
+    } catch (error) {
+      failure ??= error
+    } finally {
+      clearInterval(renewing)
+    }
+    if (failure === undefined) return
+    await flush().catch(() => {})
+    await queue.giveBack(batch, this.#closed.signal.aborted ? 0 : pauseSeconds, suspects).catch(() => {})
+    throw failure
+  }
+
+  /** Undefined if the file was quarantined or waits for its next attempt. Throws if the rest of the batch cannot be scanned now either. */
+  async #scanOne(batch: Batch, file: DueFile, signatures: string): Promise<Result | undefined> {
+    const { signal } = this.#closed
+    if (file.attempts > maxAttempts)
+      return this.#giveUp(batch, file, signatures, { failure: file.failure ?? failures.stopped, reason: file.failure })
+    await this.#pace.pass(file.sizeBytes, signal)
+    let report: ValidationReport | undefined
+    try {
+      const content = await this.#open(batch, file)
+      if (!content) return await this.#unreadable(batch, file)
+      try {
+        report = await scanAgain(this.#parts.scanner, { ...file, ...content }, { signal, owner: background })
+      } finally {
+        await content.dispose()
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      return this.#scanFailed(batch, file, signatures, error)
+    }
+    const isInfected = report.outcome === 'rejected'
+    if (isInfected) await this.#quarantine(batch, file, report)
+    this.onScanned({ outcome: isInfected ? 'infected' : 'clean', bytes: file.sizeBytes })
+    return isInfected ? undefined : { fileId: file.fileId, report, bytes: file.sizeBytes, failed: false }
+  }
+
+  /** A quarantined object may have been moved since the batch was taken. */
+  async #open(batch: Batch, file: DueFile) {
+    const { contents, queue } = this.#parts
+    const opened = await contents.open(file)
+    if (opened) return opened
+    const blobPath = await queue.blobPath(batch, file.fileId)
+    return blobPath === undefined || blobPath === file.blobPath ? undefined : contents.open({ ...file, blobPath })
+  }
+
+  async #unreadable(batch: Batch, { fileId, sizeBytes }: DueFile): Promise<Result> {
+    const unread = { fileId, report: null, bytes: 0 }
+    if ((await this.#parts.queue.blobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
+    this.#parts.logger.error({ file_id: fileId }, 'A file was not scanned again: its stored content is missing or damaged.')
+    this.onScanned({ outcome: 'failed', bytes: sizeBytes })
+    return { ...unread, failed: true, failure: failures.content }
+  }
+
+  async #quarantine(batch: Batch, file: DueFile, report: ValidationReport): Promise<void> {
+    const { quarantine, logger } = this.#parts
+    try {
+      await quarantine.add({ ...batch, ...file, report })
+    } catch (error) {
+      logger.error({ err: error, file_id: file.fileId }, 'An infected file was not quarantined. It is tried again.')
+      // Not bounded: a file with a virus must not remain available. Throws if the database is unavailable.
+      await this.#retryLater(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
+    }
+  }
+
+  /** The file's own failure counts. If nothing can be scanned now, throws: the batch waits. */
+  async #scanFailed(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
+    if (error instanceof AssayError && error.code === 'overloaded') throw error
+    await this.#assertAvailable()
+    const code = error instanceof AssayError ? error.code : undefined
+    const failure =
+      code === 'scanner_unavailable' ? failures.scanner : code === 'storage_unavailable' ? failures.storage : failures.other
+    const reason = code === 'scanner_unavailable' ? (error as AssayError).message : null
+    this.#parts.logger.warn({ err: error, file_id: file.fileId, attempt: file.attempts }, 'A file could not be scanned again.')
+    if (file.attempts >= maxAttempts) return this.#giveUp(batch, file, signatures, { failure, reason })
+    await this.#retryLater(batch, file, failure)
+    return undefined
+  }
+
+  async #assertAvailable(): Promise<void> {
+    const { contents, scanner } = this.#parts
+    const assert = async (dependency: 'scanner' | 'storage', works: Promise<void>) =>
+      works.catch((error) => {
+        throw new Unavailable(dependency, error)
+      })
+    await assert('storage', contents.ready())
+    await assert('scanner', scanner.prove())
+  }
+
+  /** 30 s after the first failed attempt, 2 minutes after the second. */
+  #retryLater(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
+    const seconds = retrySeconds * 4 ** Math.max(0, attempts - 1)
+    return this.#parts.queue.retryLater(batch, fileId, { seconds, attempts, failure })
+  }
+
+  async #giveUp(
+    batch: Batch,
+    file: DueFile,
+    signatures: string,
+    { failure, reason }: { failure: string; reason: string | null },
+  ): Promise<Result | undefined> {
+    const { scanner, logger } = this.#parts
+    const engine = await scanner.identity()
+    // The attempts were made with other signatures.
+    if (signaturesOf(engine) !== signatures) {
+      await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
+      return undefined
+    }
+    logger.error({ file_id: file.fileId, failure }, `A file was not scanned again: ${maxAttempts} attempts failed.`)
+    this.onScanned({ outcome: 'failed', bytes: file.sizeBytes })
+    const report = reportUnscanned(file.report, { reason: reason ?? sentence(failure), attempts: maxAttempts, engine })
+    return { fileId: file.fileId, report, bytes: 0, failed: true, failure }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (this.#closed.signal.aborted) this.#wake()
+    })
+  }
+}
+
+const sentence = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}.`

@@ -1,0 +1,69 @@
+import { unlink } from 'node:fs/promises'
+import { AssayError } from '../../platform/errors/errors.js'
+import type { Content } from '../../platform/spool/content.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import { fileContent, memoryContent } from '../../platform/spool/spooled-content.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import { LocalStorage } from '../../platform/storage/local/local.js'
+import type { DueFile } from './rescan-queue.js'
+
+interface Opened {
+  content: Content
+  dispose(): Promise<void>
+}
+
+type Stored = Pick<DueFile, 'blobPath' | 'sizeBytes' | 'checksum'>
+
+// Up to this size, the built-in engine scans a content in memory, without a worker.
+const maxBytesInMemory = 64 * 1024
+
+/** Contents of stored files for a scanner, which may open them several times. */
+export class StoredContents {
+  readonly #storage: BlobStorage
+  readonly #spool: Spool
+  readonly #inSpool: boolean
+
+  /** `inSpool`: the scanner runs in a sandbox that sees only the spool. */
+  constructor(parts: { storage: BlobStorage; spool: Spool; inSpool: boolean }) {
+    this.#storage = parts.storage
+    this.#spool = parts.spool
+    this.#inSpool = parts.inSpool
+  }
+
+  /** Undefined if the content is missing or differs from the uploaded one. Throws `storageUnavailable`. */
+  async open(file: Stored): Promise<Opened | undefined> {
+    try {
+      return this.#storage instanceof LocalStorage ? await this.#local(this.#storage, file) : await this.#fetched(file)
+    } catch (error) {
+      if (error instanceof AssayError && error.code === 'not_found') return undefined
+      throw error
+    }
+  }
+
+  /** Throws if files cannot be read at all: the failure of one file is then not its own. */
+  async ready(): Promise<void> {
+    await Promise.all([this.#storage.ready(), this.#spool.ready()])
+  }
+
+  async #local(storage: LocalStorage, { blobPath, sizeBytes, checksum }: Stored): Promise<Opened | undefined> {
+    if ((await storage.size(blobPath)) !== sizeBytes) return undefined
+    if (sizeBytes <= maxBytesInMemory) {
+      const bytes = Buffer.concat(await (await storage.open(blobPath)).toArray())
+      return { content: memoryContent(bytes, checksum), dispose: async () => {} }
+    }
+    const path = storage.fileOf(blobPath)
+    if (!this.#inSpool) return { content: fileContent(path, sizeBytes, checksum), dispose: async () => {} }
+    const linked = await this.#spool.link(path)
+    if (!linked) return this.#fetched({ blobPath, sizeBytes, checksum })
+    return { content: fileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
+  }
+
+  async #fetched({ blobPath, sizeBytes, checksum }: Stored): Promise<Opened | undefined> {
+    const { content, dispose } = await this.#spool.take(await this.#storage.open(blobPath), () => sizeBytes, {
+      expected: sizeBytes,
+    })
+    if (content?.sha256 === checksum) return { content, dispose }
+    await dispose()
+    return undefined
+  }
+}

@@ -1,0 +1,53 @@
+import { NodeResolver } from '../api/graphql/node.js'
+import { ApiKeyResolver } from './api-keys/api-key.resolver.js'
+import { AuditLogResolver } from './audit-logs/audit-log.resolver.js'
+import { CallLogResolver } from './call-logs/call-log.resolver.js'
+import { FileContextResolver } from './contexts/context.resolver.js'
+import { EventResolver } from './events/event.resolver.js'
+import { FileResolver } from './files/file.resolver.js'
+import type { UploadService } from './files/upload.service.js'
+import { HoldResolver } from './holds/hold.resolver.js'
+import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
+import { ProofResolver } from './proof/proof.resolver.js'
+import { QuarantineResolver } from './quarantine/quarantine.resolver.js'
+import { RescanResolver } from './rescan/rescan.resolver.js'
+import type { Services } from './services.js'
+import { StatsResolver } from './stats/stats.resolver.js'
+import { TenantResolver } from './tenants/tenant.resolver.js'
+import { TrashResolver } from './trash/trash.resolver.js'
+import { SecondFactorResolver } from './users/second-factor.resolver.js'
+import { SessionResolver } from './users/session.resolver.js'
+import { UserResolver } from './users/user.resolver.js'
+import { WebhookResolver } from './webhooks/webhook.resolver.js'
+
+/** The doors of all rooms: what the schema is built from. */
+export const resolversOf = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
+  new TenantResolver(services.tenants),
+  new UserResolver(services.users, services.signIns),
+  new SessionResolver(services.sessions),
+  new SecondFactorResolver(services.secondFactors),
+  new ApiKeyResolver(services),
+  new FileContextResolver(services.contexts, services.idempotency),
+  new FileResolver(services.files, services.uploads, services.contexts),
+  new RescanResolver(services.rescans),
+  new QuarantineResolver(services.quarantine),
+  new TrashResolver(services.trash),
+  new HoldResolver(services.holds),
+  new CallLogResolver(services.callLogs),
+  new AuditLogResolver(services.auditLogs),
+  new EventResolver(services.events),
+  new ProofResolver(services),
+  new StatsResolver(services.stats, services.charts),
+  new WebhookResolver(services.webhooks, services.webhookDeliveries),
+  new StorageHealthResolver(services.storageHealth),
+  new NodeResolver({
+    file: (attempt, id) => services.files.get(attempt, id),
+    ctx: ({ actor }, id) => services.contexts.getById(actor, id),
+    key: ({ actor }, id) => services.apiKeys.get(actor, id),
+    call: ({ actor }, id) => services.callLogs.get(actor, id),
+    aud: ({ actor }, id) => services.auditLogs.get(actor, id),
+    usr: ({ actor }, id) => services.users.get(actor, id),
+    whk: ({ actor }, id) => services.webhooks.get(actor, id),
+    ten: ({ actor }, id) => services.tenants.getById(actor, id),
+  }),
+]

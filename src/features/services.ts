@@ -1,0 +1,179 @@
+import type { Logger } from 'pino'
+import { Identity } from '../access/identity.js'
+import { type MasterKey, openMasterKey } from '../access/master-key.js'
+import { Passwords } from '../access/passwords.js'
+import { openRateLimits } from '../access/rate-limits.js'
+import { SecurityTrail } from '../access/security-trail.js'
+import { Fold } from '../ledger/fold.js'
+import { IdempotencyService } from '../ledger/idempotency.js'
+import { JournalService } from '../ledger/journal.service.js'
+import { Ledger } from '../ledger/ledger.js'
+import { PathLeases } from '../ledger/path-leases.js'
+import { keepTime, learnTime } from '../platform/clock.js'
+import type { Config } from '../platform/config/config.js'
+import type { Database } from '../platform/db/client.js'
+import { openStorage } from '../platform/storage/index.js'
+import { loadApiKey, writeKeyUses } from './api-keys/api-key.lookup.js'
+import { ApiKeyService } from './api-keys/api-key.service.js'
+import { AuditLogService } from './audit-logs/audit-log.service.js'
+import { CallLogService } from './call-logs/call-log.service.js'
+import { FileContextService } from './contexts/context.service.js'
+import { EventService } from './events/event.service.js'
+import { FileService } from './files/file.service.js'
+import { SignedDownloads } from './files/signed-downloads.js'
+import { HoldService } from './holds/hold.service.js'
+import { LogHorizons } from './maintenance/log-horizons.js'
+import { StorageHealth } from './maintenance/storage-health.service.js'
+import { LogService } from './proof/log.service.js'
+import { LogShareService } from './proof/log-share.service.js'
+import { ReceiptService } from './proof/receipt.service.js'
+import { QuarantineService } from './quarantine/quarantine.service.js'
+import { RescanService } from './rescan/rescan.service.js'
+import { Charts } from './stats/charts.js'
+import { StatsService } from './stats/stats.service.js'
+import { TenantService } from './tenants/tenant.service.js'
+import { ExpiryService } from './trash/expiry.service.js'
+import { TrashService } from './trash/trash.service.js'
+import { ResumableUploadService } from './uploads/resumable-upload.service.js'
+import { SecondFactorService } from './users/second-factor.service.js'
+import { SessionService } from './users/session.service.js'
+import { SignInService } from './users/sign-in.service.js'
+import { loadSession, userOnFirstSight } from './users/user.lookup.js'
+import { UserService } from './users/user.service.js'
+import { WelcomeService } from './users/welcome.service.js'
+import { openWebhooks } from './webhooks/open-webhooks.js'
+
+export type Services = Awaited<ReturnType<typeof openServices>>
+
+interface ServiceParts {
+  config: Config
+  database: Database
+  databaseUrl: string
+  logger: Logger
+}
+
+/** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */
+export async function openServices(parts: ServiceParts) {
+  const base = await openBase(parts)
+  const rooms = roomsOf({ ...base, db: parts.database }, parts.config)
+  const { onMoved } = base.ledger
+  base.ledger.onMoved = (tenantId) => {
+    onMoved(tenantId)
+    rooms.webhookSender.committed(tenantId)
+  }
+  const close = async () => {
+    await rooms.webhookSender.close()
+    await base.close()
+  }
+  return { ...base, ...rooms, close }
+}
+
+/** What the rooms stand on. */
+async function openBase(parts: ServiceParts) {
+  const { config, database, logger } = parts
+  const { pool } = database
+  await learnTime(pool)
+  await database.durability.expression()
+  const stopTime = keepTime(pool)
+  const onError = (error: unknown) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
+  const fold = new Fold(database.writes, onError)
+  const ledger = new Ledger(database, { fold })
+  const journal = new JournalService(database)
+  ledger.onMoved = (tenantId) => journal.committed(tenantId)
+  const paths = new PathLeases(database.writes)
+  const masterKey = await openMasterKey({
+    masterKey: config.masterKey,
+    previous: [...config.previousMasterKeys],
+    dataDir: config.dataDir,
+  })
+  const identity = identityOf(parts, { masterKey, ledger, onError })
+  await identity.start()
+  const limits = await openRateLimits({ pool, redisUrl: config.redisUrl, perMinute: config.rateLimitPerMinute, onError })
+  const storage = await openStorage(config.storageUrl, {
+    publicUrl: config.publicUrl,
+    signingSecrets: identity.signing.download_url,
+    hmac: config.storageHmac,
+    deadlineMs: config.storageDeadlineSeconds * 1000,
+    ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
+  })
+  const security = new SecurityTrail((entry) => ledger.commit(entry))
+  const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
+  const close = async () => {
+    stopTime()
+    journal.close()
+    await ledger.drain()
+    await paths.close()
+    await fold.close()
+    await limits.close()
+    await identity.close()
+    await storage.close()
+  }
+  return { fold, ledger, journal, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
+}
+
+function identityOf(
+  { config: { jwt }, database: { pool }, databaseUrl }: ServiceParts,
+  { ledger, ...parts }: { masterKey: MasterKey; ledger: Ledger; onError: (error: Error) => void },
+): Identity {
+  return new Identity({
+    ...parts,
+    pool,
+    connection: { connectionString: databaseUrl },
+    loadApiKey: loadApiKey(pool),
+    writeKeyUses: writeKeyUses(pool),
+    loadSession: loadSession(pool),
+    outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), userOnFirstSight: userOnFirstSight(pool, ledger) },
+  })
+}
+
+/** The services themselves: each takes what it needs of what all are offered. */
+function roomsOf(
+  base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database },
+  { maxUploadMb, publicUrl, webhookAllowPrivate }: Config,
+) {
+  const { db, identity, storage, horizons } = base
+  const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
+  const passwords = new Passwords()
+  const contexts = new FileContextService({ ...base, maxUploadMb })
+  const files = new FileService({ ...base, contexts })
+  const users = new UserService({ ...base, passwords, forget: forget('user') })
+  const secondFactors = new SecondFactorService({ ...base, passwords, forget: forget('user') })
+  const { sessions } = identity
+  const callLogs = new CallLogService({ db, horizon: horizons.calls })
+  const log = new LogService({ ...base, publicUrl })
+  const rescans = new RescanService({ db, contexts })
+  return {
+    contexts,
+    users,
+    secondFactors,
+    tenants: new TenantService({ ...base, forget: forget('tenant') }),
+    apiKeys: new ApiKeyService({
+      ...base,
+      contexts,
+      forget: forget('api_key'),
+      lastUse: (id, kept) => identity.lastUsed.latest(id, kept),
+    }),
+    signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
+    welcomes: new WelcomeService({ ...base, sessions }),
+    sessions: new SessionService({ ...base, forget: forget('user') }),
+    downloads: new SignedDownloads(db.pool),
+    rescans,
+    quarantine: new QuarantineService({ ...base, contexts }),
+    callLogs,
+    log,
+    logShares: new LogShareService(base),
+    receipts: new ReceiptService({ ...base, log, contexts, callLogs, publicUrl }),
+    files,
+    trash: new TrashService({ ...base, contexts, files, rescans }),
+    expiry: new ExpiryService(base),
+    holds: new HoldService({ ...base, contexts }),
+    auditLogs: new AuditLogService({ db, horizon: horizons.audits }),
+    events: new EventService(base),
+    stats: new StatsService(db),
+    charts: new Charts(db),
+    idempotency: new IdempotencyService(db.pool),
+    resumableUploads: new ResumableUploadService({ db, maxUploadMb }),
+    ...openWebhooks(base, { allowPrivate: webhookAllowPrivate }),
+    storageHealth: new StorageHealth({ database: db, storage, horizons }),
+  }
+}

@@ -1,0 +1,65 @@
+import { Args, Query, Resolver } from 'type-graphql'
+import { By, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import type { Charts } from './charts.js'
+import type { StatsService } from './stats.service.js'
+import {
+  ApiCallsChart,
+  ChartArgs,
+  ContextApiCalls,
+  ContextFiles,
+  Stats,
+  StorageChart,
+  StorageChartArgs,
+  UploadsChart,
+} from './stats.types.js'
+
+// The lists have no pages: a tenant may have this many contexts, or more.
+const costByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 100 * childComplexity
+
+@Resolver()
+export class StatsResolver {
+  readonly #stats: StatsService
+  readonly #charts: Charts
+
+  constructor(stats: StatsService, charts: Charts) {
+    this.#stats = stats
+    this.#charts = charts
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => Stats, { description: 'The statistics overview.' })
+  stats(@By() actor: Actor) {
+    return this.#stats.overview(actor)
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => ApiCallsChart, { description: 'Calls over time.' })
+  apiCallsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
+    return this.#charts.apiCalls(actor, args)
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => StorageChart, { description: 'Storage over time.' })
+  storageChart(@By() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
+    return this.#charts.storage(actor, args)
+  }
+
+  @Requires('metadata', { tenantWide: true })
+  @Query(() => UploadsChart, { description: 'Uploads over time.' })
+  uploadsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
+    return this.#charts.uploads(actor, args)
+  }
+
+  @Requires('metadata')
+  @Query(() => [ContextApiCalls], { description: 'All calls by context, most first.', complexity: costByContext })
+  apiCallsByContext(@By() actor: Actor) {
+    return this.#stats.apiCallsByContext(actor)
+  }
+
+  @Requires('metadata')
+  @Query(() => [ContextFiles], { description: 'Files by context, most bytes first.', complexity: costByContext })
+  filesByContext(@By() actor: Actor) {
+    return this.#stats.filesByContext(actor)
+  }
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Entry } from '../../ledger/entry.js'
+import type { Ledger } from '../../ledger/ledger.js'
+import { systemActor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { purgeDue } from './purge.js'
+
+const tenantsAtOnce = 200
+// An upload of the same tenant waits for one batch at most.
+const filesAtOnce = 100
+
+/** What one turn did. */
+export interface Expired {
+  deleted: number
+  purged: number
+}
+
+interface Due {
+  tenant_id: string
+  context_id: string
+  has_old_files: boolean
+  has_old_trash: boolean
+}
+
+/**
+ * Deletes files that are older than their context keeps them, and takes out of the trash for good what can no longer be restored. In small
+ * batches, each judged under the tenant's lock by the policy and the holds as they are then, and each followed by a pause. Any replica
+ * may do any batch: what one of them does, the next does not find.
+ */
+export class ExpiryService {
+  /** Called when blobs are due for the sweep. */
+  onPurged: () => void = () => {}
+  readonly #db: Database
+  readonly #ledger: Ledger
+
+  constructor({ db, ledger }: { db: Database; ledger: Ledger }) {
+    this.#db = db
+    this.#ledger = ledger
+  }
+
+  /** Until nothing is due any more, or `goOn` (asked before each batch) says no. What fails in one context keeps no other. */
+  async expire({
+    goOn = () => true,
+    onFailed,
+  }: {
+    goOn?: () => boolean
+    onFailed: (context: string, error: unknown) => void
+  }): Promise<Expired> {
+    const total: Expired = { deleted: 0, purged: 0 }
+    for (let after = ''; goOn(); ) {
+      const { tenants, due } = await this.#due(after)
+      for (const context of due)
+        try {
+          if (context.has_old_trash) total.purged += await this.#purge(context, goOn)
+          if (context.has_old_files) total.deleted += await this.#delete(context, goOn)
+        } catch (error) {
+          onFailed(context.context_id, error)
+        }
+      if (tenants.length < tenantsAtOnce) break
+      after = tenants.at(-1)!
+    }
+    return total
+  }
+
+  /** The contexts of the next tenants that have something to do, in an order of chance: replicas begin in different places. */
+  async #due(after: string): Promise<{ tenants: string[]; due: Due[] }> {
+    const { rows } = await this.#db.pool.query<{ tenant_id: string }>(
+      `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
+      [after],
+    )
+    const tenants = rows.map(({ tenant_id }) => tenant_id)
+    const due = await this.#db.pool.query<Due>(
+      `SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
+          coalesce((SELECT f.created_at <= now() - make_interval(days => c.retention_days) FROM files f WHERE f.tenant_id = c.tenant_id AND f.context_id = c.context_id
+            AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT 1), false) AS has_old_files,
+          coalesce((SELECT t.deleted_at <= now() - make_interval(days => c.trash_days) FROM trash t WHERE t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+            ORDER BY t.deleted_at LIMIT 1), false) AS has_old_trash
+        FROM unnest($1::text[]) AS w(tenant_id) JOIN file_contexts c ON c.tenant_id = w.tenant_id) d
+      WHERE d.has_old_files OR d.has_old_trash ORDER BY random()`,
+      [tenants],
+    )
+    return { tenants, due: due.rows }
+  }
+
+  async #purge({ tenant_id: tenantId, context_id: contextId }: Due, goOn: () => boolean): Promise<number> {
+    let purged = 0
+    for (;;) {
+      const count = await this.#paced(goOn, () =>
+        this.#ledger.change(tenantId, async (tx) => {
+          const audit = await purgeDue(tx, tenantId, { contextId, limit: filesAtOnce })
+          faultPoint('expiry.purging')
+          return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
+        }),
+      )
+      if (count === undefined) return purged
+      purged += count
+      if (count > 0) this.onPurged()
+      faultPoint('expiry.purged')
+      if (count < filesAtOnce) return purged
+    }
+  }
+
+  /** From the oldest file on, until one is reached that is not due. */
+  async #delete({ tenant_id: tenantId, context_id: contextId }: Due, goOn: () => boolean): Promise<number> {
+    let deleted = 0
+    for (let after = ''; ; ) {
+      const batch = await this.#paced(goOn, () =>
+        this.#ledger.change(tenantId, async (tx) => {
+          const rows = await tx.$queryRawUnsafe<OldFile[]>(oldFiles, tenantId, contextId, after)
+          const entry = rows.filter((row) => row.is_due && !row.is_kept).map((row) => deletionOf(tenantId, row))
+          faultPoint('expiry.deleting')
+          const isOver = rows.length < filesAtOnce || !rows.at(-1)!.is_due
+          return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.file_id }, entry }
+        }),
+      )
+      deleted += batch?.count ?? 0
+      if (batch && batch.count > 0) this.onPurged()
+      faultPoint('expiry.deleted')
+      if (batch?.next === undefined) return deleted
+      after = batch.next
+    }
+  }
+
+  /** Undefined where it is not to go on. Then as long for the others as it took, and a little. */
+  async #paced<T>(goOn: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
+    if (!goOn()) return undefined
+    const began = performance.now()
+    const result = await batch()
+    await sleep(Math.min(1000, performance.now() - began + 10))
+    return result
+  }
+}
+
+interface OldFile {
+  file_id: string
+  context_id: string
+  context_key: string
+  original_filename: string
+  size_bytes: bigint
+  blob_path: string
+  uploaded_by: string
+  retention_days: number
+  is_due: boolean
+  is_kept: boolean
+}
+
+// In the order of their ids, which is that of their age. What is in quarantine is purged from there.
+const oldFiles = `
+SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes, f.blob_path, f.uploaded_by, c.retention_days,
+  f.created_at <= now() - make_interval(days => c.retention_days) AS is_due,
+  f.quarantined_at IS NOT NULL OR EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = f.file_id) AS is_kept
+FROM files f JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = f.context_id
+WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id > $3 AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT ${filesAtOnce}`
+
+const deletionOf = (tenantId: string, row: OldFile): Entry => ({
+  deletion: {
+    actor: systemActor(tenantId),
+    file: {
+      fileId: row.file_id,
+      contextId: row.context_id,
+      contextKey: row.context_key,
+      originalFilename: row.original_filename,
+      sizeBytes: Number(row.size_bytes),
+      blobPath: row.blob_path,
+      uploadedBy: row.uploaded_by,
+    },
+    details: { retention_days: row.retention_days },
+  },
+})

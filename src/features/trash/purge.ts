@@ -1,0 +1,30 @@
+import type { AuditRow } from '../../ledger/entry.js'
+import type { Transaction } from '../../ledger/ledger.js'
+import { removeForGood } from '../../ledger/removal.js'
+import type { Actor } from '../../platform/actor.js'
+import { systemActor } from '../../platform/actor.js'
+
+/** A file in the trash, whatever its time. */
+export const purge = (
+  tx: Transaction,
+  actor: Actor,
+  { fileId, contextIds }: { fileId: string; contextIds: readonly string[] | null },
+): Promise<AuditRow[]> =>
+  removeForGood(tx, actor, {
+    table: 'trash',
+    where: 't.file_id = $3 AND ($4::text[] IS NULL OR t.context_id = ANY ($4))',
+    values: [fileId, contextIds],
+  })
+
+/** Files of a context whose time in the trash is over, the oldest first. */
+export const purgeDue = (
+  tx: Transaction,
+  tenantId: string,
+  { contextId, limit }: { contextId: string; limit: number },
+): Promise<AuditRow[]> => removeForGood(tx, systemActor(tenantId), { table: 'trash', where: due, values: [contextId, limit] })
+
+// By the policy as it is now, and by the database's clock at the transaction's beginning: never early.
+const due = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id
+  WHERE d.tenant_id = $1 AND d.context_id = $3 AND d.deleted_at <= now() - make_interval(days => p.trash_days)
+    AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = d.file_id)
+  ORDER BY d.deleted_at LIMIT $4)`

@@ -1,0 +1,93 @@
+import type { Attempt } from '../../access/call.js'
+import type { ContextPageArgs } from '../../api/graphql/arguments.js'
+import { type DatedList, latestFirst } from '../../api/graphql/latest-first.js'
+import type { Page } from '../../api/graphql/page.js'
+import type { Ledger } from '../../ledger/ledger.js'
+import type { Actor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { notFound } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { isId } from '../../platform/ids.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { FileService } from '../files/file.service.js'
+import type { File } from '../files/file.types.js'
+import { purge } from './purge.js'
+import { isRestorable, restore } from './restore.js'
+import type { TrashedFile } from './trash.types.js'
+
+interface Parts {
+  db: Database
+  ledger: Ledger
+  contexts: FileContextService
+  files: FileService
+  /** Null if no scanner is configured. */
+  rescans: { newestSignatures(): Promise<string | null> }
+  storage: Pick<BlobStorage, 'kind'>
+}
+
+const trashed: DatedList = {
+  alias: 't',
+  moment: 'deleted_at',
+  columns: `t.file_id AS "fileId", t.original_filename AS "originalFilename", t.size_bytes AS "sizeBytes", c.context_key AS "contextKey",
+    t.deleted_at AS "deletedAt", t.deleted_at + make_interval(days => c.trash_days) AS "purgeAt"`,
+  rows: `FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
+    WHERE t.tenant_id = $1 AND ($2::text[] IS NULL OR t.context_id = ANY ($2)) AND ${isRestorable}`,
+}
+
+/** Files that were deleted and can be restored: gone for every other reader. */
+export class TrashService {
+  /** Called when blobs are due for the sweep. */
+  onPurged: () => void = () => {}
+  /** Called if a restored file is quarantined until it is scanned. */
+  onAwaitsScan: (file: { tenantId: string; fileId: string }) => void | Promise<void> = () => {}
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Latest first. */
+  async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<TrashedFile>> {
+    const contextIds = await this.#parts.contexts.idsIn(actor, context)
+    return latestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
+  }
+
+  /** The restored file. Throws 404, and 409 if its context is disabled. */
+  async restore(attempt: Attempt, fileId: string): Promise<File> {
+    const { actor } = attempt
+    const { ledger, rescans, storage, files } = this.#parts
+    if (!isId('file', fileId)) throw notFound('file', fileId)
+    const signatures = await rescans.newestSignatures()
+    const { context, awaitsScan } = await ledger.change(actor.tenantId, async (tx) => {
+      const restored = await restore(tx, actor, { fileId, signatures, isMoved: storage.kind === 'gcs' })
+      faultPoint('restore.moved')
+      return { result: restored, entry: { audit: restored.audit } }
+    })
+    attempt.markCommitted()
+    faultPoint('restore.committed')
+    if (awaitsScan) await this.onAwaitsScan({ tenantId: actor.tenantId, fileId })
+    attempt.involve({ fileId, context })
+    const file = (await files.byIds(actor.tenantId, [fileId])).get(fileId)
+    // Deleted again in between.
+    if (!file) throw notFound('file', fileId)
+    return file
+  }
+
+  /** Gone for good, at once. Throws 404. */
+  async purge(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
+    const { actor } = attempt
+    if (!isId('file', fileId)) throw notFound('file', fileId)
+    await this.#parts.ledger.change(actor.tenantId, async (tx) => {
+      const audit = await purge(tx, actor, { fileId, contextIds: actor.contexts })
+      if (audit.length === 0) throw notFound('file', fileId)
+      faultPoint('purge.removed')
+      return { result: undefined, entry: { audit } }
+    })
+    attempt.markCommitted()
+    faultPoint('purge.committed')
+    attempt.involve({ fileId })
+    this.onPurged()
+    return { fileId }
+  }
+}

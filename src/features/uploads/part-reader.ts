@@ -1,0 +1,29 @@
+import { Readable } from 'node:stream'
+import { storageUnavailable } from '../../platform/errors/errors.js'
+import { chunks } from '../../platform/spool/chunks.js'
+import type { Content } from '../../platform/spool/content.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { Part } from './resumable-upload.service.js'
+
+/** Returns the bytes of the parts, followed by `more`. The stream fails with `storageUnavailable` if a part is incomplete. */
+export const readParts = (storage: Pick<BlobStorage, 'open'>, parts: Part[], more?: Content): Readable =>
+  Readable.from(bytesOf(storage, parts, more), { objectMode: false, highWaterMark: 256 * 1024 })
+
+async function* bytesOf(storage: Pick<BlobStorage, 'open'>, parts: Part[], more?: Content): AsyncGenerator<Buffer> {
+  for (const { path, size } of parts) {
+    let left = size
+    try {
+      for await (const chunk of chunks(await storage.open(path))) {
+        left -= chunk.length
+        yield chunk
+      }
+    } catch (error) {
+      throw incomplete(path, error)
+    }
+    if (left !== 0) throw incomplete(path, new Error(`${left} of its ${size} bytes are missing.`))
+  }
+  if (more) yield* chunks(more.stream())
+}
+
+const incomplete = (path: string, cause: unknown) =>
+  storageUnavailable('A part of the upload cannot be read. Retry later.', new Error(`'${path}'`, { cause }))

@@ -1,0 +1,71 @@
+import type { PathLeases } from '../../ledger/path-leases.js'
+import { AssayError, storageUnavailable } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import type { Content } from '../../platform/spool/content.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import { countPartsToMerge } from './merge-parts.js'
+import { readParts } from './part-reader.js'
+import type { ResumableUpload, ResumableUploadService } from './resumable-upload.service.js'
+import { interruption } from './upload-lock.js'
+import { NoRoom } from './upload-quota.js'
+
+export interface PartWriterParts {
+  rows: ResumableUploadService
+  storage: Pick<BlobStorage, 'put' | 'open' | 'remove'>
+  paths: PathLeases
+  spool: Spool
+}
+
+// If the store is so slow that the lease of a path expires, the service tries one more path.
+const maxPaths = 2
+
+/** Adds received bytes to an upload, for the request that holds its lock. */
+export class PartWriter {
+  readonly #parts: PartWriterParts
+  readonly #token: string
+
+  constructor(parts: PartWriterParts, token: string) {
+    this.#parts = parts
+    this.#token = token
+  }
+
+  /** Resolves to the upload with the new offset when the bytes are durable. Throws `NoRoom` if a quota is too small for them. */
+  async add(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
+    const { rows, storage, spool } = this.#parts
+    const { reserved, ...room } = await rows.reserve(upload, content.size, this.#token)
+    if (reserved === null) throw interruption()
+    if (!reserved) throw new NoRoom(room, content.size)
+    const small = await rows.smallParts(upload)
+    const sizes = small.map(({ size }) => size)
+    const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))
+    if (merged.length === 0) await this.#store(upload, upload.offsetBytes, content)
+    else {
+      const size = merged.reduce((sum, part) => sum + part.size, content.size)
+      const whole = await spool.take(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
+      await this.#store(upload, merged[0]!.start, whole.content!).finally(() => whole.dispose())
+    }
+    faultPoint('part.kept')
+    return { ...upload, offsetBytes: upload.offsetBytes + content.size }
+  }
+
+  async #store(upload: ResumableUpload, start: number, content: Content): Promise<void> {
+    const { rows, paths, storage } = this.#parts
+    const place = `${upload.tenantId}/_uploads`
+    for (let tries = 1; ; tries++) {
+      const path = await paths.take(upload.tenantId, place)
+      await storage.put(path, content, { contentType: 'application/octet-stream' })
+      faultPoint('part.stored')
+      const result = await rows.addPart(upload, { start, size: content.size, path }, this.#token).catch(async (error) => {
+        // The statement has not run. Otherwise a tenant could store bytes without quota, by overloading its share of the database.
+        if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
+        throw error
+      })
+      if (result === 'added') return
+      if (result === 'overtaken') throw interruption()
+      // The sweep has taken the leased paths early, for example because a clock was set.
+      paths.forget(place)
+      if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
+    }
+  }
+}

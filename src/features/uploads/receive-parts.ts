@@ -1,0 +1,154 @@
+import type { IncomingMessage } from 'node:http'
+import { PassThrough, Readable } from 'node:stream'
+import { watchBody } from '../../api/bodies/watch-body.js'
+import { type AssayError, badUserInput, conflict } from '../../platform/errors/errors.js'
+import { chunks } from '../../platform/spool/chunks.js'
+import type { Content } from '../../platform/spool/content.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import { megabyte } from '../../platform/units.js'
+import { type Checksum, ProtocolFault } from './tus-request.js'
+
+/** A crash loses at most one part. The part of a slow sender ends early. */
+const partBytes = 8 * megabyte
+const partMs = 5_000
+const leastEarlyBytes = 256 * 1024
+
+interface Reception {
+  spool: Spool
+  /** Maximum number of bytes of the body. */
+  most: number
+  idleMs: number
+  /** Digest of the whole body. The body is then a single part, which is stored only if the digest matches. */
+  checksum: Checksum | undefined
+  interrupted: AbortSignal
+  /** Stores a part. The next call follows when it has settled. */
+  keep(content: Content): Promise<void>
+}
+
+/** More came than there may be; `received` is how much had been read. */
+export class TooLong extends Error {
+  override readonly name = 'TooLong'
+  constructor(readonly received: number) {
+    super('The body has more bytes than the upload may have.')
+  }
+}
+
+/**
+ * Stores a body in parts, each while the next one is received. If the body ends early (the client disconnects, stalls, or sends another
+ * request for the upload), all received bytes are stored before the error is thrown.
+ */
+export async function receiveParts(request: IncomingMessage, reception: Reception): Promise<void> {
+  const { spool, checksum, idleMs, interrupted } = reception
+  const expected = Number(request.headers['content-length'] ?? 0)
+  const source = new PassThrough({ highWaterMark: 256 * 1024 })
+  let cut: AssayError | undefined
+  const stop = (error: AssayError) => {
+    cut ??= error
+    request.unpipe(source)
+    source.end()
+  }
+  const unwatch = watchBody(request, { idleMs }, (error) => stop(resumable(error)))
+  const overtaken = () => stop(interrupted.reason)
+  interrupted.addEventListener('abort', overtaken, { once: true })
+  const body = new BodyParts(chunks(source), reception)
+  let keeping = Promise.resolve()
+  request.pipe(source)
+  try {
+    while (!body.ended) {
+      const part = Readable.from(body.part(), { objectMode: false })
+      const spooled = await spool.take(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
+      try {
+        await keeping
+        if (checksum) refuseMismatch(checksum, cut)
+      } catch (error) {
+        await spooled.dispose()
+        throw error
+      }
+      keeping = (spooled.sizeBytes > 0 ? reception.keep(spooled.content!) : Promise.resolve()).finally(() => spooled.dispose())
+      keeping.catch(() => {})
+    }
+    await keeping
+    if (cut) throw cut
+  } finally {
+    await keeping.catch(() => {})
+    unwatch()
+    interrupted.removeEventListener('abort', overtaken)
+    request.unpipe(source)
+    source.destroy()
+  }
+}
+
+/** The chunks of a body, part by part. */
+class BodyParts {
+  received = 0
+  ended = false
+  readonly #incoming: AsyncIterator<Buffer>
+  readonly #reception: Reception
+
+  constructor(incoming: AsyncIterator<Buffer>, reception: Reception) {
+    this.#incoming = incoming
+    this.#reception = reception
+  }
+
+  async *part(): AsyncGenerator<Buffer> {
+    const { most, checksum } = this.#reception
+    const began = performance.now()
+    for (let size = 0; checksum || !isFull(size, began); ) {
+      // By hand: a part that ends must not end the body.
+      const next = await this.#incoming.next()
+      if (next.done) {
+        this.ended = true
+        return
+      }
+      this.received += next.value.length
+      if (this.received > most) throw new TooLong(this.received)
+      checksum?.hash.update(next.value)
+      size += next.value.length
+      yield next.value
+    }
+  }
+}
+
+const isFull = (size: number, began: number): boolean =>
+  size >= partBytes || (size >= leastEarlyBytes && performance.now() - began > partMs)
+
+function refuseMismatch({ hash, digest }: Checksum, cut: AssayError | undefined): void {
+  if (cut) throw cut
+  const found = hash.digest('base64')
+  if (found !== digest)
+    throw new ProtocolFault(460, 'Upload-Checksum', `does not fit the body, whose digest is ${found}; nothing of it was kept`)
+}
+
+// By a status after which clients of the protocol look how far they have come, and go on.
+const resumable = (error: AssayError): AssayError =>
+  conflict(`${error.message} What came is kept: ask for the offset by HEAD, and go on from there.`, { resumable: true })
+
+/**
+ * Throws if the body of a request has more than `left` bytes, for a request that adds nothing to its upload. Reads a body without
+ * Content-Length up to the first byte too many.
+ */
+export async function rejectBytesBeyond(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+  if (Number(length ?? 0) > left) throw beyondLength(left)
+  if (encoding === undefined) return
+  let received = 0
+  let unwatch = () => {}
+  const stopped = new Promise<never>((_resolve, reject) => {
+    unwatch = watchBody(request, { idleMs }, reject)
+  })
+  const source = new PassThrough()
+  const count = async () => {
+    for await (const chunk of chunks(request.pipe(source))) if ((received += chunk.length) > left) throw beyondLength(left)
+  }
+  try {
+    await Promise.race([count(), stopped])
+  } finally {
+    unwatch()
+    request.unpipe(source)
+    source.destroy()
+  }
+}
+
+/** The error for bytes beyond the declared length. */
+export const beyondLength = (left: number) =>
+  badUserInput([{ field: 'body', message: `must be at most the ${left} bytes that the upload has left` }])

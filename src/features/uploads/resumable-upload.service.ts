@@ -1,0 +1,309 @@
+import type { Pool } from 'pg'
+import type { Actor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { eachTenant } from '../../platform/db/each-tenant.js'
+import { notFound, type PublicError, rateLimited } from '../../platform/errors/errors.js'
+import { isId } from '../../platform/ids.js'
+import { megabyte } from '../../platform/units.js'
+import { largePartBytes, maxSmallParts } from './merge-parts.js'
+import type { UploadRoom } from './upload-quota.js'
+
+/** How long an upload may take, and how long its answer is kept. */
+export const lifeMs = 24 * 3_600_000
+// Parts outlive their upload, so that a validation that began in time can read them.
+const partLifeMs = 3_600_000
+const leaseSeconds = 5
+const firstRetrySeconds = 5
+const maxRetrySeconds = 300
+const sweptAtOnce = 500
+
+/** Unfinished ones. A credential may have half of the tenant's. */
+export const mostUnfinished = { uploads: 1_000, largestFiles: 64 }
+
+/** What became of it: the file, as `POST /files/upload` answers it, or the refusal. */
+export type Outcome = { file: Record<string, unknown> } | { error: Pick<PublicError, 'code' | 'message' | 'details'> }
+
+export interface ResumableUpload {
+  tenantId: string
+  uploadId: string
+  contextKey: string
+  filename: string
+  metadata: Record<string, unknown>
+  /** As it was sent. */
+  uploadMetadata: string
+  idempotencyKey: string | null
+  /** Null while its length is deferred. */
+  sizeBytes: number | null
+  mostBytes: number
+  offsetBytes: number
+  outcome: Outcome | null
+  /** Why the last attempt to validate the complete upload failed without a verdict. */
+  decisionError: Pick<PublicError, 'code' | 'message' | 'details'> | null
+  decisionAttempts: number
+  /** Time until the next attempt; 0 or null if it can begin now. */
+  retryInSeconds: number | null
+  createdAt: Date
+  expiresAt: Date
+}
+
+export interface Part {
+  start: number
+  size: number
+  path: string
+}
+
+type NewUpload = Pick<
+  ResumableUpload,
+  'uploadId' | 'contextKey' | 'filename' | 'metadata' | 'uploadMetadata' | 'idempotencyKey' | 'sizeBytes' | 'mostBytes'
+>
+
+const columns = `tenant_id AS "tenantId", upload_id AS "uploadId", context_key AS "contextKey", filename, metadata, upload_metadata AS "uploadMetadata",
+  idempotency_key AS "idempotencyKey", size_bytes AS "sizeBytes", most_bytes AS "mostBytes", offset_bytes AS "offsetBytes", outcome,
+  decision_error AS "decisionError", decision_attempts AS "decisionAttempts",
+  ceil(greatest(0, extract(epoch FROM decision_retry_at - now())))::int AS "retryInSeconds", created_at AS "createdAt", expires_at AS "expiresAt"`
+const owned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
+
+/**
+ * The rows of uploads that come in several requests. Whatever guards one is in the statement that changes it: whose it is, whether it
+ * has expired, who holds its lock, and how many bytes it had.
+ */
+export class ResumableUploadService {
+  readonly #db: Pool
+  readonly #mostBytes: number
+
+  constructor({ db, maxUploadMb }: { db: Database; maxUploadMb: number }) {
+    this.#db = db.pool
+    this.#mostBytes = mostUnfinished.largestFiles * maxUploadMb * megabyte
+  }
+
+  /** Locked from the start. Throws 429 where the credential or its tenant has too much unfinished. */
+  async create(actor: Actor, upload: NewUpload, token: string): Promise<ResumableUpload> {
+    const { rows } = await this.#db.query<ResumableUpload & Held>(
+      `WITH held AS (SELECT count(*) AS uploads, coalesce(sum(most_bytes), 0)::bigint AS bytes, count(*) FILTER (WHERE actor_id = $3) AS own,
+          coalesce(sum(most_bytes) FILTER (WHERE actor_id = $3), 0)::bigint AS "ownBytes"
+        FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL AND expires_at > now()),
+      made AS (INSERT INTO resumable_uploads (tenant_id, upload_id, actor_id, context_key, filename, metadata, upload_metadata, idempotency_key, size_bytes, most_bytes,
+          lock_token, locked_until, created_at, expires_at)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, now() + make_interval(secs => ${leaseSeconds}), now(), now() + make_interval(secs => $12)
+        FROM held WHERE own < $13 / 2 AND uploads < $13 AND "ownBytes" + $10 <= $14::bigint / 2 AND bytes + $10 <= $14::bigint RETURNING *)
+      SELECT held.*, ${columns} FROM held LEFT JOIN made ON true`,
+      [
+        ...[actor.tenantId, upload.uploadId, actor.id, upload.contextKey, upload.filename, JSON.stringify(upload.metadata)],
+        ...[upload.uploadMetadata, upload.idempotencyKey, upload.sizeBytes, upload.mostBytes, token],
+        ...[lifeMs / 1000, mostUnfinished.uploads, this.#mostBytes],
+      ],
+    )
+    const row = rows[0]!
+    if (row.uploadId === null) throw this.#tooMuch(row, upload.mostBytes)
+    return row
+  }
+
+  /** Throws 404 where it is unknown, expired, or another credential's. */
+  async find(actor: Actor, uploadId: string): Promise<ResumableUpload> {
+    const { rows } = isId('upl', uploadId)
+      ? await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${owned}`, [
+          actor.tenantId,
+          uploadId,
+          actor.id,
+        ])
+      : { rows: [] }
+    if (!rows[0]) throw notFound('upload', uploadId)
+    return rows[0]
+  }
+
+  /** True where the lock was free, or its holder is gone; else its holder is asked for it. Throws 404 as `find` does. */
+  async lock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
+    if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
+    const place = [actor.tenantId, uploadId, actor.id]
+    const { rowCount } = await this.#db.query(
+      `UPDATE resumable_uploads SET lock_token = $4, locked_until = now() + make_interval(secs => ${leaseSeconds}), lock_wanted = false, incoming_bytes = 0
+       WHERE ${owned} AND (lock_token IS NULL OR locked_until < now())`,
+      [...place, token],
+    )
+    if (rowCount === 1) return true
+    const asked = await this.#db.query(`UPDATE resumable_uploads SET lock_wanted = true WHERE ${owned}`, place)
+    if (asked.rowCount === 0) throw notFound('upload', uploadId)
+    return false
+  }
+
+  /** Whether it is still this token's, and whether another request asks for it. */
+  async renewLock(tenantId: string, uploadId: string, token: string): Promise<'ours' | 'wanted' | 'lost'> {
+    const { rows } = await this.#db.query<{ wanted: boolean }>(
+      `UPDATE resumable_uploads SET locked_until = now() + make_interval(secs => ${leaseSeconds})
+       WHERE tenant_id = $1 AND upload_id = $2 AND lock_token = $3 RETURNING lock_wanted AS wanted`,
+      [tenantId, uploadId, token],
+    )
+    return !rows[0] ? 'lost' : rows[0].wanted ? 'wanted' : 'ours'
+  }
+
+  async unlock(tenantId: string, uploadId: string, token: string): Promise<void> {
+    await this.#db.query(
+      'UPDATE resumable_uploads SET lock_token = NULL, locked_until = NULL, lock_wanted = false, incoming_bytes = 0 WHERE tenant_id = $1 AND upload_id = $2 AND lock_token = $3',
+      [tenantId, uploadId, token],
+    )
+  }
+
+  /** The length that was deferred. */
+  async declareSize(tenantId: string, uploadId: string, size: number): Promise<void> {
+    await this.#db.query(
+      'UPDATE resumable_uploads SET size_bytes = $3, most_bytes = $3 WHERE tenant_id = $1 AND upload_id = $2 AND size_bytes IS NULL AND decided_at IS NULL',
+      [tenantId, uploadId, size],
+    )
+  }
+
+  /** The parts, in their order. */
+  async parts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
+    const { rows } = await this.#db.query<Part>(
+      'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte',
+      [tenantId, uploadId],
+    )
+    return rows
+  }
+
+  /** The small parts at the end of the upload, in order. A large part ends the list. */
+  async smallParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
+    const { rows } = await this.#db.query<Part>(
+      'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte DESC LIMIT $3',
+      [tenantId, uploadId, maxSmallParts],
+    )
+    const large = rows.findIndex(({ size }) => size >= largePartBytes)
+    return rows.slice(0, large === -1 ? rows.length : large).reverse()
+  }
+
+  /** The quotas and what counts against them. */
+  async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadRoom> {
+    const { rows } = await this.#db.query<{ room: UploadRoom }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
+    return rows[0]!.room
+  }
+
+  /**
+   * Counts `added` bytes against the quotas before they are stored, until `addPart` or the end of the lock. `reserved` is false if a
+   * quota is too small, and null if another request has the lock.
+   */
+  async reserve(
+    { tenantId, uploadId }: ResumableUpload,
+    added: number,
+    token: string,
+  ): Promise<UploadRoom & { reserved: boolean | null }> {
+    const { rows } = await this.#db.query<{ room: UploadRoom & { reserved: boolean | null } }>(
+      'SELECT reserve_upload_bytes($1, $2, $3, $4) AS room',
+      [tenantId, uploadId, token, added],
+    )
+    return rows[0]!.room
+  }
+
+  /**
+   * Adds a part that ends `added` reserved bytes after the offset. It replaces the parts from its start on. `overtaken`: the upload has
+   * another offset, another request has its lock, or it has expired. `swept`: the sweep has the part's path.
+   */
+  async addPart(
+    { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,
+    part: Part,
+    token: string,
+  ): Promise<'added' | 'overtaken' | 'swept'> {
+    const added = part.start + part.size - offsetBytes
+    const { rows } = await this.#db.query<{ leased: boolean; added: boolean }>(
+      `WITH leased AS (UPDATE blob_garbage SET due_at = $9 WHERE tenant_id = $1 AND blob_path = $6 AND NOT taken RETURNING blob_path),
+        held AS (UPDATE resumable_uploads SET offset_bytes = $3::bigint + $8::bigint, incoming_bytes = 0
+          WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lock_token = $7 AND incoming_bytes = $8 AND decided_at IS NULL AND expires_at > now()
+          AND EXISTS (SELECT 1 FROM leased) RETURNING tenant_id),
+        freed AS (UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1
+          AND blob_path IN (SELECT p.blob_path FROM upload_parts p, held WHERE p.tenant_id = $1 AND p.upload_id = $2 AND p.start_byte >= $4)),
+        merged AS (DELETE FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 AND start_byte > $4 AND EXISTS (SELECT 1 FROM held)),
+        added AS (INSERT INTO upload_parts (tenant_id, upload_id, start_byte, size_bytes, blob_path) SELECT $1, $2, $4, $5, $6 FROM held
+          ON CONFLICT (tenant_id, upload_id, start_byte) DO UPDATE SET size_bytes = excluded.size_bytes, blob_path = excluded.blob_path RETURNING 1)
+      SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM added) AS added`,
+      [
+        ...[tenantId, uploadId, offsetBytes, part.start, part.size, part.path, token, added],
+        new Date(expiresAt.getTime() + partLifeMs),
+      ],
+    )
+    if (rows[0]!.added) return 'added'
+    // The sweep may have forgotten the path before the blob was written.
+    await this.#db.query(
+      'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at',
+      [tenantId, part.path],
+    )
+    return rows[0]!.leased ? 'overtaken' : 'swept'
+  }
+
+  /** Remembers that the complete upload could not be validated. `isRead`: the attempt has read its bytes, so the next one waits longer. */
+  async postpone(
+    { tenantId, uploadId, decisionAttempts }: ResumableUpload,
+    { code, message, details }: PublicError,
+    { isRead }: { isRead: boolean },
+  ): Promise<void> {
+    const seconds = isRead ? Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** decisionAttempts) : firstRetrySeconds
+    await this.#db.query(
+      `UPDATE resumable_uploads SET decision_error = $3, decision_attempts = $4, decision_retry_at = now() + make_interval(secs => $5)
+       WHERE tenant_id = $1 AND upload_id = $2 AND decided_at IS NULL`,
+      [tenantId, uploadId, JSON.stringify({ code, message, details }), decisionAttempts + (isRead ? 1 : 0), seconds],
+    )
+  }
+
+  /** Its answer, kept as long as an upload may take; its parts are garbage. The first answer stays. */
+  async decide({ tenantId, uploadId }: ResumableUpload, outcome: Outcome): Promise<void> {
+    await this.#db.query(
+      `WITH decided AS (UPDATE resumable_uploads SET outcome = $3, decided_at = now(), expires_at = now() + make_interval(secs => $4)
+          WHERE tenant_id = $1 AND upload_id = $2 AND decided_at IS NULL RETURNING upload_id),
+        ${freed('decided')}`,
+      [tenantId, uploadId, JSON.stringify(outcome), lifeMs / 1000],
+    )
+  }
+
+  /** Its bytes with it. */
+  async remove({ tenantId, uploadId }: ResumableUpload): Promise<void> {
+    await this.#db.query(
+      `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${freed('gone')}`,
+      [tenantId, uploadId],
+    )
+  }
+
+  /** Removes what has expired, in batches; gives how many. */
+  async sweep(goOn: () => boolean = () => true): Promise<number> {
+    for (let swept = 0; ; ) {
+      const { rows } = await this.#db.query<{ tenant_id: string; upload_id: string }>(
+        `SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at <= now() ORDER BY expires_at LIMIT ${sweptAtOnce}`,
+      )
+      const gone = await eachTenant(rows, async (tenantId, own) => {
+        const answer = await this.#db.query<{ upload_id: string }>(
+          `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id IN (SELECT upload_id FROM resumable_uploads
+              WHERE tenant_id = $1 AND upload_id = ANY ($2) AND expires_at <= now() FOR UPDATE SKIP LOCKED) RETURNING upload_id),
+            ${partsOf('gone')},
+            freed AS (${dueNow})
+          SELECT upload_id FROM gone`,
+          [tenantId, own.map((row) => row.upload_id)],
+        )
+        return answer.rows
+      })
+      const count = gone.length
+      swept += count
+      if (count < sweptAtOnce || !goOn()) return swept
+    }
+  }
+
+  #tooMuch({ uploads, bytes, own, ownBytes }: Held, wanted: number) {
+    const [most, mostBytes] = [mostUnfinished.uploads, this.#mostBytes]
+    const why =
+      own >= most / 2
+        ? `this credential has ${own}, the most there may be`
+        : uploads >= most
+          ? `this tenant has ${uploads}, the most there may be`
+          : ownBytes + wanted > mostBytes / 2
+            ? `those of this credential may have ${ownBytes} bytes, this one ${wanted}, all of them ${mostBytes / 2}`
+            : `those of this tenant may have ${bytes} bytes, this one ${wanted}, all of them ${mostBytes}`
+    return rateLimited(`Too much is unfinished: ${why}. Finish uploads, or end them by DELETE.`, 60)
+  }
+}
+
+interface Held {
+  uploads: number
+  bytes: number
+  own: number
+  ownBytes: number
+}
+
+const partsOf = (uploads: string) =>
+  `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`
+const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
+const freed = (uploads: string) => `${partsOf(uploads)} ${dueNow}`

@@ -1,0 +1,227 @@
+import type { IncomingMessage } from 'node:http'
+import { Server } from '@tus/server'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
+import type { Call } from '../../access/call.js'
+import { publicError } from '../../access/public-error.js'
+import { wantBody } from '../../api/bodies/watch-body.js'
+import { sendError, sendJson } from '../../api/rest/envelope.js'
+import { badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
+import { newId } from '../../platform/ids.js'
+import { beyondLength } from './receive-parts.js'
+import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
+import {
+  type Creation,
+  checksumAlgorithms,
+  extensions,
+  hasBody,
+  judgePatch,
+  methodOf,
+  ProtocolFault,
+  readCreation,
+  refuseVersion,
+  tusVersion,
+} from './tus-request.js'
+import { UploadLock } from './upload-lock.js'
+import { assertNotPostponed, Decided, type StoreParts, UploadStore, unknownUpload, wrongOffset } from './upload-store.js'
+
+const path = '/api/v1/uploads'
+const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
+
+interface Parts extends StoreParts {
+  /** What stands before this service's paths, where it is reached below one. */
+  prefix: string
+  /** Who calls: the edge's own way of finding out. */
+  callOf(request: Request): Promise<Call>
+  /** Called with what is not the caller's fault. */
+  onFault(error: unknown): void
+}
+
+/** One request on its way. */
+interface Turn {
+  request: Request
+  response: Response
+  call: Call
+  method: string
+  /** Empty for a creation. */
+  uploadId: string
+}
+
+/** Resumable uploads: the protocol of https://tus.io, version 1.0.0. */
+export function createResumableUploads(parts: Parts): RequestHandler {
+  const router = Router({ caseSensitive: true, strict: true })
+  router.all([path, `${path}/:uploadId`], async (request, response) => {
+    const uploadId = String(request.params.uploadId ?? '')
+    response.setHeader('Tus-Resumable', tusVersion)
+    const method = methodOf(request)
+    const allowed = uploadId ? methods.upload : methods.collection
+    if (!allowed.includes(method)) throw methodNotAllowed(method, allowed)
+    if (method === 'OPTIONS') return void response.status(204).end()
+    const turn: Turn = { request, response, call: await parts.callOf(request), method, uploadId }
+    try {
+      await answer(parts, turn)
+    } catch (error) {
+      fail(parts, turn, error)
+    }
+  })
+  return router
+}
+
+/** Before what answers for other origins: to it every OPTIONS is a question of a browser. */
+export function describeProtocol(maxUploadBytes: number): RequestHandler {
+  return (request, response, next) => {
+    if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
+      response.set({
+        'Tus-Resumable': tusVersion,
+        'Tus-Version': tusVersion,
+        'Tus-Extension': extensions.join(','),
+        'Tus-Checksum-Algorithm': checksumAlgorithms.join(','),
+        'Tus-Max-Size': String(maxUploadBytes),
+      })
+    next()
+  }
+}
+
+/** What scripts of other origins may read of an answer. */
+export const exposedHeaders = [
+  ...['Location', 'Upload-Offset', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata', 'Upload-Expires', 'Assay-File-Id'],
+  ...['Tus-Resumable', 'Tus-Version', 'Tus-Extension', 'Tus-Max-Size', 'Tus-Checksum-Algorithm'],
+]
+
+const step = { access: 'upload', step: true } as const
+
+async function answer(parts: Parts, turn: Turn): Promise<void> {
+  const { call, method, request } = turn
+  const { admission } = call
+  // A creation that is refused is an upload that is; what happens to it later is logged when it ends.
+  if (method === 'POST')
+    return admission.withUpload(call, { access: 'upload' }, {}, () => {
+      refuseVersion(request.headers)
+      return speak(parts, turn, readCreation(request))
+    })
+  if (method === 'PATCH')
+    return admission.withUpload(call, step, {}, () => {
+      refuseVersion(request.headers)
+      judgePatch(request)
+      return speak(parts, turn)
+    })
+  if (method === 'HEAD')
+    return admission.withBody(call, step, async () => {
+      refuseVersion(request.headers)
+      const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
+      // Reads nothing but the row: clients repeat this request for as long as the file cannot be validated.
+      if (upload.outcome) throw new Decided(upload, upload.outcome)
+      assertNotPostponed(upload)
+      return speak(parts, turn)
+    })
+  if (method === 'GET')
+    return admission.withBody(call, step, async () => show(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
+  return admission.withBody(call, step, async () => {
+    refuseVersion(request.headers)
+    return speak(parts, turn)
+  })
+}
+
+/** Has the protocol's library answer, on a store that knows who calls. */
+async function speak(parts: Parts, { request, response, call, method, uploadId }: Turn, creation?: Creation): Promise<void> {
+  const isNew = creation !== undefined
+  const id = isNew ? newId('upl') : uploadId
+  const lock = new UploadLock(parts.rows, call.requireActor(), { isNew })
+  const store = new UploadStore(parts, { call, request, lock, creation })
+  let fault: unknown
+  const server = new Server({
+    path,
+    datastore: store,
+    locker: lock,
+    generateUrl: () => `${parts.prefix}${path}/${id}`,
+    namingFunction: () => id,
+    getFileIdFromRequest: () => id,
+    onResponseError: (_request, error) => {
+      fault = error
+    },
+  })
+  if (method === 'PATCH' || (isNew && hasBody(request.headers))) wantBody(request, response)
+  const spoken = await server.handleWeb(
+    new globalThis.Request(`http://assay${request.path}`, { method, headers: headersOf(request) }),
+  )
+  if (fault !== undefined) throw await translated(parts, request, call, id, fault)
+  if (!spoken || spoken.status >= 400) throw badUserInput([{ field: 'request', message: ((await spoken?.text()) ?? '').trim() }])
+  response.set(call.answerHeaders)
+  spoken.headers.forEach((value, name) => {
+    // Other origins are answered by the edge, if at all.
+    if (!name.startsWith('access-control-')) response.setHeader(name, value)
+  })
+  if (store.outcome) response.set(fileIdOf(store.outcome))
+  response.status(spoken.status).set('Cache-Control', 'no-store').end()
+}
+
+const fileIdOf = (outcome: Outcome): Record<string, string> =>
+  'file' in outcome ? { 'Assay-File-Id': String(outcome.file.file_id) } : {}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const found = new Headers()
+  for (const name in headers)
+    if (/^(upload|tus)-/.test(name) || name.startsWith('content-')) found.set(name, String(headers[name]))
+  return found
+}
+
+/** The library's own faults, in the words of this service. */
+async function translated({ rows }: Parts, request: IncomingMessage, call: Call, id: string, fault: unknown): Promise<unknown> {
+  const { status_code: status, body = '' } = fault as { status_code?: number; body?: string }
+  if (fault instanceof Error || status === undefined) return fault
+  if (status === 404) return unknownUpload(id)
+  if (status === 400 && request.headers['upload-length'] !== undefined)
+    return badUserInput([{ field: 'Upload-Length', message: 'can be declared once, and not below what has come' }])
+  if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
+  const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)
+  if (status === 413) return beyondLength((sizeBytes ?? 0) - offsetBytes)
+  return wrongOffset(offsetBytes)
+}
+
+function fail({ onFault }: Parts, turn: Turn, error: unknown): void {
+  const { request, response, call, method } = turn
+  if (response.headersSent || response.destroyed) return
+  response.set(call.answerHeaders)
+  if (error instanceof Decided) {
+    tellOutcome(turn, error)
+    return
+  }
+  const told: PublicError = publicError(error)
+  if (told.code === 'internal_server_error') onFault(error)
+  // Clients take any other status of a HEAD for the end of their upload, and begin a new one.
+  const isLocked = method === 'HEAD' && (httpStatus[told.code] === 503 || httpStatus[told.code] === 500)
+  const status = isLocked ? 423 : error instanceof ProtocolFault ? error.status : undefined
+  if (status === 412) response.setHeader('Tus-Version', tusVersion)
+  sendError(request, response, told, call.id, status)
+}
+
+/** The verdict, again and again: also to a last PATCH that is repeated because its answer was lost. */
+function tellOutcome({ request, response, call, method }: Turn, { upload, outcome }: Decided): void {
+  if ('error' in outcome) {
+    sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
+    return
+  }
+  const size = String(upload.sizeBytes)
+  response.set({ ...fileIdOf(outcome), 'Upload-Offset': size, 'Cache-Control': 'no-store' })
+  if (method === 'PATCH') return void response.status(204).end()
+  response.set({ 'Upload-Length': size, 'Upload-Metadata': upload.uploadMetadata }).status(200).end()
+}
+
+/** Beyond the protocol: what became of it, for clients that want to know more than a header holds. */
+function show({ response, call }: Turn, upload: ResumableUpload): void {
+  const { uploadId, filename, contextKey, sizeBytes, offsetBytes, expiresAt, outcome } = upload
+  response.set(call.answerHeaders)
+  sendJson(response, 200, {
+    status: 'SUCCESS',
+    data: {
+      upload_id: uploadId,
+      original_filename: filename,
+      context_key: contextKey,
+      size_bytes: sizeBytes,
+      received_bytes: offsetBytes,
+      expires_at: expiresAt.toISOString(),
+      file: outcome && 'file' in outcome ? outcome.file : null,
+      error: outcome && 'error' in outcome ? outcome.error : null,
+    },
+    timestamp: new Date().toISOString(),
+  })
+}

@@ -1,0 +1,149 @@
+import { createHash, type Hash } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Metadata } from '@tus/server'
+import { refuseEncoding, unsupported } from '../../api/bodies/json.js'
+import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json-numbers.js'
+import { faultsOf } from '../../api/graphql/rules.js'
+import { AssayError, badUserInput, type FieldFault } from '../../platform/errors/errors.js'
+import { UploadFileArgs } from '../files/file.types.js'
+import { cleanFilename } from '../files/filename.js'
+
+export const tusVersion = '1.0.0'
+export const extensions = ['creation', 'creation-with-upload', 'creation-defer-length', 'checksum', 'expiration', 'termination']
+export const checksumAlgorithms = ['sha256', 'sha1']
+const bodyType = 'application/offset+octet-stream'
+
+/** A fault that the protocol gives a status of its own. */
+export class ProtocolFault extends AssayError {
+  readonly status: number
+
+  constructor(status: number, field: string, message: string) {
+    super(status === 423 ? 'conflict' : 'bad_user_input', `${field}: ${message}`, { details: { fields: [{ field, message }] } })
+    this.status = status
+  }
+}
+
+/** What a creation says of the file that is to come. */
+export interface Creation {
+  filename: string
+  context: string
+  metadata: Record<string, unknown>
+  uploadMetadata: string
+  /** Null where it is deferred. */
+  sizeBytes: number | null
+  idempotencyKey: string | null
+}
+
+/** Also where it came as a POST: for clients that can send nothing else. */
+export function methodOf({ method, headers }: IncomingMessage): string {
+  const override = headers['x-http-method-override']
+  if (override === undefined || method !== 'POST') return method!
+  if (override === 'PATCH' || override === 'DELETE') return override
+  throw badUserInput([{ field: 'X-HTTP-Method-Override', message: 'must be PATCH or DELETE' }])
+}
+
+/** Throws 412 where the client speaks another version, or none. */
+export function refuseVersion(headers: IncomingHttpHeaders): void {
+  if (headers['tus-resumable'] !== tusVersion) throw new ProtocolFault(412, 'Tus-Resumable', `must be ${tusVersion}`)
+}
+
+/** Throws all that is at fault at once. */
+export function readCreation(request: IncomingMessage): Creation {
+  const { headers } = request
+  const faults: FieldFault[] = []
+  const fault = (field: string, message: string) => void faults.push({ field, message })
+  const length = headers['upload-length']
+  const deferred = headers['upload-defer-length']
+  if ((length === undefined) === (deferred === undefined))
+    fault('Upload-Length', 'or Upload-Defer-Length must be sent, and not both')
+  if (length !== undefined && wholeNumber(length) === undefined) fault('Upload-Length', 'must be a whole number of bytes')
+  if (deferred !== undefined && deferred !== '1') fault('Upload-Defer-Length', 'must be 1')
+  if (headers['upload-concat'] !== undefined)
+    fault('Upload-Concat', 'is not supported: send the file as one upload, without parallel parts')
+  if (hasBody(headers)) faults.push(...bodyFaults(request))
+  const key = headers['idempotency-key']
+  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(String(key)))
+    fault('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
+  const described = readDescription(String(headers['upload-metadata'] ?? ''), faults)
+  if (faults.length > 0) throw badUserInput(faults)
+  return { ...described, sizeBytes: wholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
+}
+
+/** Throws what is wrong with a PATCH before its upload is looked for. */
+export function judgePatch(request: IncomingMessage): void {
+  const { headers } = request
+  if (headers['content-type'] !== bodyType) throw unsupported(`The body of a PATCH must be sent as ${bodyType}.`)
+  const faults = bodyFaults(request)
+  const offset = headers['upload-offset']
+  if (wholeNumber(offset) === undefined) faults.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
+  const length = headers['upload-length']
+  if (length !== undefined && wholeNumber(length) === undefined)
+    faults.push({ field: 'Upload-Length', message: 'must be a whole number of bytes' })
+  if (faults.length > 0) throw badUserInput(faults)
+}
+
+/** The digest that the body must have. */
+export interface Checksum {
+  hash: Hash
+  /** Base64. */
+  digest: string
+}
+
+export function checksumOf(headers: IncomingHttpHeaders): Checksum | undefined {
+  const given = headers['upload-checksum']
+  if (given === undefined) return undefined
+  const [algorithm, digest] = String(given).split(' ')
+  return { hash: createHash(algorithm!), digest: digest! }
+}
+
+/** Of a creation: with the type of the protocol, or it is no part of the upload. */
+export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
+
+function bodyFaults(request: IncomingMessage): FieldFault[] {
+  refuseEncoding(request)
+  const checksum = request.headers['upload-checksum']
+  if (checksum === undefined || /^(sha256 [A-Za-z0-9+/]{43}=|sha1 [A-Za-z0-9+/]{27}=)$/.test(String(checksum))) return []
+  return [{ field: 'Upload-Checksum', message: `must be ${checksumAlgorithms.join(' or ')}, a space and the digest in base64` }]
+}
+
+type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
+
+// Of other keys the protocol says nothing, and clients send many of their own.
+function readDescription(uploadMetadata: string, faults: FieldFault[]): Description {
+  const described = { filename: '', context: '', metadata: {}, uploadMetadata }
+  let given: Record<string, string | null> = {}
+  try {
+    if (uploadMetadata !== '') given = Metadata.parse(uploadMetadata)
+  } catch {
+    faults.push({
+      field: 'Upload-Metadata',
+      message: 'must be pairs with commas between: a key, a space, and its value in base64',
+    })
+    return described
+  }
+  try {
+    described.filename = cleanFilename(given.filename ?? '')
+  } catch {
+    faults.push({ field: 'filename', message: 'must be a file name, in Upload-Metadata' })
+  }
+  described.context = given.context ?? ''
+  if (typeof given.metadata === 'string') described.metadata = readMetadata(given.metadata, faults)
+  faults.push(...faultsOf(Object.assign(new UploadFileArgs(), described)))
+  return described
+}
+
+function readMetadata(text: string, faults: FieldFault[]): Record<string, unknown> {
+  const inexact = numberThatLosesDigits(text)
+  try {
+    const value = JSON.parse(text)
+    if (inexact === undefined && typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch {}
+  faults.push({ field: 'metadata', message: inexact === undefined ? 'must be a JSON object' : losesDigitsMessage(inexact) })
+  return {}
+}
+
+function wholeNumber(text: string | string[] | undefined): number | undefined {
+  if (typeof text !== 'string' || !/^(0|[1-9]\d{0,15})$/.test(text)) return undefined
+  const value = Number(text)
+  return Number.isSafeInteger(value) ? value : undefined
+}

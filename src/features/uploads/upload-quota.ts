@@ -1,0 +1,54 @@
+import type { Actor } from '../../platform/actor.js'
+import { type AssayError, quotaExceeded } from '../../platform/errors/errors.js'
+import { megabyte } from '../../platform/units.js'
+
+/** Bytes: the quota, what files use of it, and the received bytes of all unfinished uploads. */
+interface Room {
+  quota: number
+  stored: number
+  unfinished: number
+}
+
+export interface UploadRoom {
+  tenant: Room
+  /** Null if the context was deleted. */
+  context: Room | null
+}
+
+/** Thrown if a quota has no room for received bytes beside files and other unfinished uploads. */
+export class NoRoom extends Error {
+  override readonly name = 'NoRoom'
+  constructor(
+    readonly room: UploadRoom,
+    readonly added: number,
+  ) {
+    super('A quota has no room for the received bytes.')
+  }
+}
+
+const remainingIn = ({ quota, stored, unfinished }: Room): number => Math.max(0, quota - stored - unfinished)
+
+export const hasRoom = ({ tenant, context }: UploadRoom, added: number): boolean =>
+  added <= remainingIn(tenant) && (context === null || added <= remainingIn(context))
+
+/** The error while other unfinished uploads take up the room. The upload can be resumed. */
+export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { room, added }: NoRoom): AssayError {
+  const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
+  const ofContext = room.context !== null && added > remainingIn(room.context)
+  // A key that is restricted to some contexts must not learn what the whole tenant stores.
+  if (!ofContext && actor.contexts)
+    return quotaExceeded(`The tenant has less left of its quota than the ${added} received bytes. ${fix}`, { size_bytes: added })
+  const { quota, stored, unfinished } = ofContext ? room.context! : room.tenant
+  const owner = ofContext ? `Context '${contextKey}'` : 'The tenant'
+  const remaining = remainingIn({ quota, stored, unfinished })
+  return quotaExceeded(
+    `${owner} has ${remaining} bytes left of its quota of ${quota / megabyte} MB, because unfinished uploads have ${unfinished} bytes. The request has ${added}. ${fix}`,
+    {
+      quota_mb: quota / megabyte,
+      used_bytes: stored,
+      unfinished_bytes: unfinished,
+      remaining_bytes: remaining,
+      size_bytes: added,
+    },
+  )
+}

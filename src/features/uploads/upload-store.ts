@@ -1,0 +1,277 @@
+import type { IncomingMessage } from 'node:http'
+import { DataStore, Metadata, Upload } from '@tus/server'
+import type { Attempt } from '../../access/call.js'
+import { ahead, type Call } from '../../access/call.js'
+import { publicError } from '../../access/public-error.js'
+import type { Actor } from '../../platform/actor.js'
+import { committed } from '../../platform/db/lost-commit.js'
+import { AssayError, conflict, httpStatus, notFound } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { IncomingFile } from '../../platform/spool/incoming-file.js'
+import type { File } from '../files/file.types.js'
+import type { UploadService } from '../files/upload.service.js'
+import { largePartBytes } from './merge-parts.js'
+import { readParts } from './part-reader.js'
+import { PartWriter, type PartWriterParts } from './part-writer.js'
+import { beyondLength, receiveParts, rejectBytesBeyond, TooLong } from './receive-parts.js'
+import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
+import { type Creation, checksumOf, extensions, methodOf } from './tus-request.js'
+import type { UploadLock } from './upload-lock.js'
+import { hasRoom, NoRoom, overQuotaWhileUnfinished } from './upload-quota.js'
+
+export interface StoreParts extends PartWriterParts {
+  uploads: UploadService
+  /** Throws `scannerUnavailable` if the context has its files scanned and the scanner does not work. */
+  proveScanner(actor: Actor, contextKey: string): Promise<void>
+}
+
+/** What became of an upload, for a request that would have it go on. */
+export class Decided extends Error {
+  override readonly name = 'Decided'
+  constructor(
+    readonly upload: ResumableUpload,
+    readonly outcome: Outcome,
+  ) {
+    super('The upload has been decided.')
+  }
+}
+
+/** Uploads as the protocol sees them, for one request of one caller: rows in the database, bytes as blobs. */
+export class UploadStore extends DataStore {
+  override readonly extensions = extensions
+  /** Set once the last byte has come: what the answer is to tell. */
+  outcome: Outcome | undefined
+  readonly #parts: StoreParts
+  readonly #call: Call
+  readonly #actor: Actor
+  readonly #request: IncomingMessage
+  readonly #lock: UploadLock
+  readonly #creation: Creation | undefined
+  #upload: ResumableUpload | undefined
+
+  constructor(parts: StoreParts, of: { call: Call; request: IncomingMessage; lock: UploadLock; creation: Creation | undefined }) {
+    super()
+    this.#parts = parts
+    this.#call = of.call
+    this.#actor = of.call.requireActor()
+    this.#request = of.request
+    this.#lock = of.lock
+    this.#creation = of.creation
+  }
+
+  override getExpiration(): number {
+    return lifeMs
+  }
+
+  /** Judged before it is made: its context, its name, its size and the quotas. */
+  override async create(upload: Upload): Promise<Upload> {
+    const creation = this.#creation!
+    const made = await this.#call.admission.run(this.#call, 'create', { access: 'upload' }, async (attempt) => {
+      const { filename, limit } = await this.#parts.uploads.announce(attempt, creation)
+      const { context: contextKey, sizeBytes } = creation
+      const facts = { ...creation, uploadId: upload.id, filename, contextKey, mostBytes: sizeBytes ?? limit }
+      const row = await committed(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
+      // It is one call, which is logged when it ends.
+      attempt.leaveOut()
+      return row
+    })
+    this.#upload = made
+    this.#lock.renew()
+    // Before it may be asked for: nothing more is to come.
+    if (made.sizeBytes === 0) await this.#decide(made)
+    return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
+  }
+
+  /** Throws `Decided` where nothing of it can go on. */
+  override async getUpload(id: string): Promise<Upload> {
+    const known = this.#upload
+    const row = known ?? (await this.#parts.rows.find(this.#actor, id))
+    this.#upload = row
+    if (!known) {
+      const isComplete = row.offsetBytes === row.sizeBytes
+      if (this.#isPatch && row.sizeBytes !== null && (isComplete || (row.outcome && 'file' in row.outcome)))
+        await this.#rejectBytesBeyond(row.sizeBytes)
+      if (row.outcome) throw new Decided(row, row.outcome)
+      // The process that received the last byte died, or it could not validate the file.
+      if (isComplete) throw new Decided(row, await this.#retryDecision(row))
+    }
+    return new Upload({
+      id,
+      ...(row.sizeBytes !== null && { size: row.sizeBytes }),
+      offset: row.offsetBytes,
+      metadata: Metadata.parse(row.uploadMetadata),
+      creation_date: row.createdAt.toISOString(),
+    })
+  }
+
+  override async declareUploadLength(id: string, size: number): Promise<void> {
+    const upload = this.#upload!
+    if (size > upload.mostBytes) return void (await this.#refuseSize(upload, size))
+    await this.#parts.rows.declareSize(upload.tenantId, id, size)
+    this.#upload = { ...upload, sizeBytes: size, mostBytes: size }
+  }
+
+  /**
+   * Reads the body from the request itself: what the protocol's library hands over has gone through three more streams, and ends early
+   * in the same way whether it was cut or whole.
+   */
+  override async write(): Promise<number> {
+    const upload = this.#upload!
+    const first = upload.offsetBytes
+    const writer = new PartWriter(this.#parts, this.#lock.token)
+    try {
+      await this.#requireRoom(upload)
+      await receiveParts(this.#request, {
+        spool: this.#parts.spool,
+        most: upload.mostBytes - first,
+        idleMs: this.#call.admission.uploads.idleMs,
+        checksum: checksumOf(this.#request.headers),
+        interrupted: this.#lock.interrupted,
+        keep: async (content) => {
+          this.#upload = await writer.add(this.#upload!, content)
+        },
+      })
+    } catch (error) {
+      if (error instanceof NoRoom) throw await this.#overQuota(this.#upload!, error)
+      if (!(error instanceof TooLong)) throw error
+      if (upload.sizeBytes !== null) throw beyondLength(upload.sizeBytes - first)
+      await this.#refuseSize(this.#upload!, first + error.received)
+    }
+    const now = this.#upload!
+    if (now.offsetBytes === now.sizeBytes) await this.#decide(now)
+    return now.offsetBytes
+  }
+
+  override async remove(id: string): Promise<void> {
+    await committed(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
+  }
+
+  /** Before a large body is read. The quotas are checked again for each part. */
+  async #requireRoom(upload: ResumableUpload): Promise<void> {
+    const length = Number(this.#request.headers['content-length'] ?? 0)
+    if (length < largePartBytes) return
+    const added = Math.min(length, upload.mostBytes - upload.offsetBytes)
+    const room = await this.#parts.rows.room(upload)
+    if (!hasRoom(room, added)) throw new NoRoom(room, added)
+  }
+
+  /**
+   * The error for received bytes without room. If files alone leave too little room for the upload, it is rejected as at its creation,
+   * and its bytes are deleted. Otherwise it can be resumed when other unfinished uploads end.
+   */
+  async #overQuota(upload: ResumableUpload, error: NoRoom): Promise<Error> {
+    const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
+    await this.#conclude(upload, async (attempt) => {
+      await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })
+      // This request is not a call if the upload can go on.
+      attempt.leaveOut()
+      return undefined
+    })
+    return overQuotaWhileUnfinished(this.#actor, context, error)
+  }
+
+  get #isPatch(): boolean {
+    return methodOf(this.#request) === 'PATCH'
+  }
+
+  /** For a repeated PATCH of a complete upload: bytes up to its length may be sent again, because the response may have been lost. */
+  #rejectBytesBeyond(size: number): Promise<void> {
+    const left = size - Number(this.#request.headers['upload-offset'])
+    if (left < 0) throw wrongOffset(size)
+    return rejectBytesBeyond(this.#request, left, this.#call.admission.uploads.idleMs)
+  }
+
+  /** Validates a complete upload again after an attempt without a verdict. Reads its bytes only if the attempt can succeed. */
+  async #retryDecision(upload: ResumableUpload): Promise<Outcome> {
+    assertNotPostponed(upload)
+    if (upload.decisionError?.code === 'scanner_unavailable')
+      await this.#parts
+        .proveScanner(this.#actor, upload.contextKey)
+        .catch((error) => this.#postpone(upload, error, { isRead: false }))
+    return this.#decide(upload)
+  }
+
+  /** Validates the stored bytes with the engine that validates every upload. */
+  async #decide(upload: ResumableUpload): Promise<Outcome> {
+    const { rows, storage, spool } = this.#parts
+    const parts = await rows.parts(upload)
+    return this.#judge(upload, (limit, follow) =>
+      spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes, follow }),
+    ).catch((error) => {
+      if (error instanceof Decided) throw error
+      return this.#postpone(upload, error, { isRead: true })
+    })
+  }
+
+  async #postpone(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
+    const response = publicError(error)
+    // If this fails, the next request retries at once.
+    if (httpStatus[response.code] >= 500) await this.#parts.rows.postpone(upload, response, options).catch(() => {})
+    throw error
+  }
+
+  /** Larger than its context allows: what an upload by one request is answered that is cut off there. */
+  #refuseSize(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
+    return this.#judge(upload, async () => ({ sizeBytes, dispose: async () => {} }))
+  }
+
+  async #judge(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
+    const { filename, contextKey, metadata } = upload
+    const outcome = await this.#conclude(upload, (attempt) =>
+      this.#parts.uploads.upload(attempt, {
+        file: new IncomingFile(filename, receive),
+        context: contextKey,
+        metadata,
+        // Guards against a second file: a second validation gets the first response.
+        idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
+      }),
+    )
+    return outcome!
+  }
+
+  /** Runs `work` as the one call of this upload. Stores its outcome: the file, or the rejection that it throws. Without either, the upload goes on. */
+  async #conclude(upload: ResumableUpload, work: (attempt: Attempt) => Promise<File | undefined>): Promise<Outcome | undefined> {
+    // It was counted, and allowed, when this request came.
+    this.#call.begin(ahead, null)
+    const outcome: Outcome | undefined = await this.#call.admission
+      .run(this.#call, 'upload', { access: 'upload' }, work)
+      .then((file) => file && { file: shownFile(file) }, refusalOf)
+    if (!outcome) return undefined
+    faultPoint('part.decided')
+    await this.#parts.rows.decide(upload, outcome)
+    this.outcome = outcome
+    this.#upload = { ...upload, outcome }
+    if ('error' in outcome) throw new Decided(upload, outcome)
+    return outcome
+  }
+}
+
+/** Throws the error of the last attempt to validate the upload if it is too early for the next one. */
+export function assertNotPostponed({ decisionError, retryInSeconds }: ResumableUpload): void {
+  if (!decisionError || !retryInSeconds) return
+  const { code, message, details } = decisionError
+  throw new AssayError(code, message, { details, retryAfter: retryInSeconds })
+}
+
+const shownFile = ({ fileId, originalFilename, contentType, sizeBytes, contextKey }: File) => ({
+  file_id: fileId,
+  original_filename: originalFilename,
+  content_type: contentType,
+  size_bytes: sizeBytes,
+  context_key: contextKey,
+})
+
+const finalStatuses = [404, 409, 413, 422]
+
+/** Throws what is no verdict: the same bytes may be judged again. */
+function refusalOf(error: unknown): Outcome {
+  if (!(error instanceof AssayError) || !finalStatuses.includes(httpStatus[error.code])) throw error
+  const { code, message, details } = error
+  return { error: { code, message, details } }
+}
+
+export const wrongOffset = (offset: number) =>
+  conflict(`The upload has ${offset} bytes. Send the bytes that follow them.`, { upload_offset: offset, resumable: true })
+
+/** As another tenant's. */
+export const unknownUpload = (id: string) => notFound('upload', id)

@@ -1,0 +1,79 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { Call } from '../../access/call.js'
+import { sessionCookieHeader } from '../../access/session-cookie.js'
+import { readJson } from '../../api/bodies/json.js'
+import { wantBody } from '../../api/bodies/watch-body.js'
+import { unknownNames } from '../../api/rest/variables.js'
+import { badUserInput, type FieldFault, methodNotAllowed, unauthenticated } from '../../platform/errors/errors.js'
+import type { SignInService } from './sign-in.service.js'
+import type { SignIn } from './user.types.js'
+import type { WelcomeService } from './welcome.service.js'
+
+export interface SessionDoorParts {
+  signIns: SignInService
+  welcomes: WelcomeService
+  callOf(request: Request): Promise<Call>
+  /** The service is reached by https. */
+  secure: boolean
+}
+
+/** `POST /session` begins a dashboard session in a cookie, `DELETE /session` ends it on the server. */
+export function sessionDoor(parts: SessionDoorParts): RequestHandler {
+  return async (request, response) => {
+    response.setHeader('Cache-Control', 'no-store')
+    const secure = parts.secure || request.secure
+    if (request.method === 'POST') return begin(parts, request, response, secure)
+    if (request.method === 'DELETE') return end(parts, request, response, secure)
+    throw methodNotAllowed(request.method, ['POST', 'DELETE'])
+  }
+}
+
+async function begin({ signIns, welcomes, callOf }: SessionDoorParts, request: Request, response: Response, secure: boolean) {
+  const call = await callOf(request)
+  wantBody(request, response)
+  // A form can send neither JSON nor what readJson takes for it: no foreign page signs a user in.
+  const given = await call.admission.json.read(call, (limits) => readJson(request, limits))
+  const begun =
+    'welcome' in given
+      ? await welcomes.enter(call.origin, read(given, ['welcome'], []).welcome!)
+      : await signIns.signIn(call.origin, credentials(given), call.signal)
+  response.setHeader('Set-Cookie', sessionCookieHeader({ ...begun, secure }))
+  response.json({ status: 'SUCCESS', data: told(begun), timestamp: new Date().toISOString() })
+}
+
+async function end({ signIns, callOf }: SessionDoorParts, request: Request, response: Response, secure: boolean) {
+  const call = await callOf(request)
+  if (call.refusal) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
+  if (!(await signIns.signOut(call.requireActor()))) throw unauthenticated('This credential has no session that could be ended.')
+  response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
+  response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
+}
+
+/** The token stays in the cookie, out of reach of every script. */
+const told = ({ expiresAt, secondFactorDue, user: { userId, email, name, scopes } }: SignIn) => ({
+  expires_at: expiresAt.toISOString(),
+  second_factor_due: secondFactorDue,
+  user: { user_id: userId, email, name, scopes },
+})
+
+function credentials(given: Record<string, unknown>) {
+  const { email, password, code, tenant_id: tenantId } = read(given, ['email', 'password'], ['code', 'tenant_id'])
+  return { email: email!, password: password!, ...(code && { code }), ...(tenantId && { tenantId }) }
+}
+
+const longest: Record<string, number> = { email: 254, password: 1024, code: 64, tenant_id: 64, welcome: 300 }
+
+/** The members as texts within their limits; throws the 400 that tells all faults. */
+function read(given: Record<string, unknown>, required: string[], optional: string[]): Record<string, string | undefined> {
+  const known = [...required, ...optional]
+  const faults: FieldFault[] = unknownNames(Object.keys(given), known, 'a member of this request')
+  const values: Record<string, string | undefined> = {}
+  for (const field of known) {
+    const value = given[field] ?? undefined
+    if (value === undefined && optional.includes(field)) continue
+    if (typeof value === 'string' && value.length >= 1 && value.length <= longest[field]!) values[field] = value
+    else faults.push({ field, message: `must be a text of 1 to ${longest[field]} characters` })
+  }
+  if (faults.length > 0) throw badUserInput(faults)
+  return values
+}

@@ -1,0 +1,45 @@
+import { Arg, Args, ID, Int, Mutation, Query, Resolver } from 'type-graphql'
+import { UserId } from '../../api/graphql/arguments.js'
+import { PageArgs, pageOf } from '../../api/graphql/page.js'
+import { By, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import type { SessionService } from './session.service.js'
+import { UserSession, UserSessionPage, UserSessionsArgs } from './session.types.js'
+
+@Resolver(() => UserSession)
+export class SessionResolver {
+  readonly #sessions: SessionService
+
+  constructor(sessions: SessionService) {
+    this.#sessions = sessions
+  }
+
+  @Requires('any')
+  @Query(() => UserSessionPage, { description: 'Your own open sessions, newest first; an API key has none.' })
+  mySessions(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
+    return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : pageOf([], 0, args)
+  }
+
+  @Requires('any')
+  @Mutation(() => Boolean, { description: 'Ends one of your own sessions, at once.' })
+  async endMySession(@By() actor: Actor, @Arg('sessionId', () => ID, { description: 'Shape ses_….' }) sessionId: string) {
+    return (await this.#sessions.end(actor, actor.id, sessionId)) > 0
+  }
+
+  @Requires('admin')
+  @Query(() => UserSessionPage, { description: 'The open sessions of a dashboard user, newest first.' })
+  userSessions(@By() actor: Actor, @Args(() => UserSessionsArgs) { userId, ...page }: UserSessionsArgs) {
+    return this.#sessions.list(actor, userId, page)
+  }
+
+  @Requires('admin')
+  @Mutation(() => Int, { description: 'Ends one session of a dashboard user, or all; gives how many ended, at once.' })
+  endUserSessions(
+    @By() actor: Actor,
+    @UserId() userId: string,
+    @Arg('sessionId', () => ID, { nullable: true, description: 'Shape ses_…; all of them where it is left out.' })
+    sessionId?: string,
+  ) {
+    return this.#sessions.end(actor, userId, sessionId ?? undefined)
+  }
+}

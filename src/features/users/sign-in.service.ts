@@ -1,0 +1,192 @@
+import { addressGroup } from '../../access/address-group.js'
+import { suspendedTenant } from '../../access/authenticate.js'
+import { announce } from '../../access/identity-listener.js'
+import { type Passwords, sameSalt } from '../../access/passwords.js'
+import type { RateLimits } from '../../access/rate-limits.js'
+import type { SecurityTrail } from '../../access/security-trail.js'
+import { type Sessions, sessionSeconds } from '../../access/sessions.js'
+import type { Ledger } from '../../ledger/ledger.js'
+import { type Actor, type Origin, type Scope, systemActor } from '../../platform/actor.js'
+import { now } from '../../platform/clock.js'
+import type { Database } from '../../platform/db/client.js'
+import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
+import { idTime, isId, newId } from '../../platform/ids.js'
+import { keptEmail } from '../../platform/plain-text.js'
+import { codeNeeded, type SecondFactorService } from './second-factor.service.js'
+import { codeLock } from './second-factor-lock.js'
+import { sessionAudit } from './session.service.js'
+import type { UserService } from './user.service.js'
+import type { SignIn } from './user.types.js'
+import { lockedUser, toUser } from './user-row.js'
+
+interface Parts {
+  db: Database
+  ledger: Ledger
+  passwords: Passwords
+  sessions: Sessions
+  limits: RateLimits
+  users: UserService
+  secondFactors: SecondFactorService
+  security: SecurityTrail
+  forget: (sessionId: string) => void
+}
+
+/** The service's own sign-in: e-mail and password for a session of 12 hours. */
+export class SignInService {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Throws 401 without telling whether the address or the password was wrong; guesses are slowed down. */
+  async signIn(
+    origin: Origin,
+    { email, password, tenantId, code }: { email: string; password: string; tenantId?: string | null; code?: string | null },
+    signal?: AbortSignal,
+  ): Promise<SignIn> {
+    const candidates = await this.#parts.db.prisma.user.findMany({
+      where: { email: keptEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
+      include: { tenant: true },
+      orderBy: { userId: 'asc' },
+      take: 10,
+    })
+    const isFamiliar = () => this.#isFamiliar(candidates, origin.ip)
+    const attempt = await this.#parts.limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
+    const matches = await this.#parts.passwords.matching(
+      candidates.map(({ passwordHash }) => passwordHash),
+      password,
+    )
+    const right = candidates.filter((_, at) => matches[at])
+    // The same person in several tenants: the oldest that lets him in, unless he names one.
+    const found = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
+    if (found?.status !== 'active') {
+      const message = found ? 'The user is disabled.' : 'The password is wrong.'
+      for (const user of found ? [found] : candidates) this.#noteFailure(user, message, origin)
+      throw wrongCredentials()
+    }
+    if (found.tenant.status !== 'active') throw forbidden(suspendedTenant)
+    const lock = found.totpConfirmedAt ? codeLock(found) : undefined
+    if (lock) {
+      this.#noteFailure(found, 'Codes of the second factor are rejected after too many wrong ones.', origin)
+      throw lock
+    }
+    if (found.totpConfirmedAt && !code) {
+      await attempt.succeeded()
+      throw codeNeeded(missingCode)
+    }
+    const actor: Actor = {
+      tenantId: found.tenantId,
+      kind: 'user',
+      id: found.userId,
+      name: found.name,
+      email: found.email,
+      scopes: found.scopes as Scope[],
+      contexts: null,
+      ...origin,
+    }
+    const sessionId = newId('ses')
+    const now = idTime(sessionId)
+    const { token, expiresAt } = await this.#parts.sessions.issue(found, sessionId)
+    const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
+    const isCurrent = !this.#parts.passwords.needsRehash(found.passwordHash!) && sameSalt(found.passwordHash!, salted)
+    const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
+    const checked = await this.#parts.ledger.change(found.tenantId, async (tx) => {
+      // A password that was changed while it was being verified must not begin a session that outlives the change.
+      const current = await lockedUser(tx, found.tenantId, found.userId)
+      if (current.passwordHash !== found.passwordHash) throw wrongCredentials()
+      // The user may have confirmed a second factor since the row was read.
+      if (current.totpConfirmedAt && !code) throw codeNeeded(missingCode)
+      const guesser = { ...systemActor(found.tenantId), ...origin }
+      const checked = await this.#parts.secondFactors.check(tx, guesser, current, code ?? '')
+      // Commits, so that the wrong code counts.
+      if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
+      await tx.session.create({
+        data: {
+          sessionId,
+          userId: found.userId,
+          createdAt: now,
+          ipAddress: origin.ip,
+          userAgent: origin.userAgent,
+          expiresAt: new Date(Math.max(expiresAt.getTime(), now.getTime() + sessionSeconds * 1000)),
+        },
+      })
+      if (rehashed) await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: rehashed } })
+      return { result: checked, entry: { audit: [sessionAudit(actor, 'created', sessionId, found)] } }
+    })
+    if (!checked.isRight) {
+      this.#noteFailure(found, 'The code of the second factor is wrong.', origin)
+      if (checked.audit.length > 0) this.#parts.security.onEvent('second_factor_locked')
+      throw codeNeeded('The code is wrong or was already used.')
+    }
+    await attempt.succeeded()
+    const secondFactorDue = found.tenant.secondFactorRequired && found.totpConfirmedAt === null
+    return { token, expiresAt, user: toUser(found), secondFactorDue }
+  }
+
+  /** Ends the session of this token, at once on every replica. False where the token has no session of ours. */
+  async signOut(actor: Actor): Promise<boolean> {
+    const { sessionId } = actor
+    if (!sessionId) return false
+    await this.#parts.ledger.change(actor.tenantId, async (tx) => {
+      await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
+      await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', sessionId)
+      return {
+        result: undefined,
+        entry: { audit: [sessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] },
+      }
+    })
+    this.#parts.forget(sessionId)
+    return true
+  }
+
+  /** Ends every other session of the user, since an intruder who knew the old password may hold one. */
+  async changePassword(
+    actor: Actor,
+    { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    if (actor.kind !== 'user') throw forbidden('Only a dashboard user has a password.')
+    const isFamiliar = async () => true
+    const attempt = await this.#parts.limits.signIns.begin({ email: actor.email ?? actor.id, ip: actor.ip, isFamiliar, signal })
+    const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
+    if (!user || !(await this.#parts.passwords.verify(user.passwordHash, currentPassword)))
+      throw forbidden('The current password is wrong.')
+    await attempt.succeeded()
+    await this.#parts.users.setPassword(actor, actor.id, newPassword, actor.sessionId)
+    return true
+  }
+
+  /** Drops the sessions that ended more than 30 days ago; gives how many. Until then their addresses are familiar ones. */
+  async sweep(): Promise<number> {
+    const { count } = await this.#parts.db.prisma.session.deleteMany({
+      where: { expiresAt: { lt: new Date(now() - familiarMs) } },
+    })
+    return count
+  }
+
+  #noteFailure(
+    { tenantId, userId, name }: { tenantId: string; userId: string; name: string },
+    message: string,
+    origin: Origin,
+  ): void {
+    this.#parts.security.note({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
+  }
+
+  async #isFamiliar(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {
+    const sessions = await this.#parts.db.prisma.session.findMany({
+      where: { userId: { in: candidates.map(({ userId }) => userId) }, createdAt: { gt: new Date(now() - familiarMs) } },
+      distinct: ['ipAddress'],
+      select: { ipAddress: true },
+      orderBy: { createdAt: 'desc' },
+      take: 100,
+    })
+    return sessions.some(({ ipAddress }) => addressGroup(ipAddress) === addressGroup(ip))
+  }
+}
+
+const familiarMs = 30 * 86_400_000
+
+const missingCode = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
+
+const wrongCredentials = () => unauthenticated('The e-mail address or the password is wrong.')

@@ -1,0 +1,93 @@
+import type { Pool } from 'pg'
+import type { OutsideUserFacts } from '../../access/outside-tokens.js'
+import type { SessionRecord, UserRecord } from '../../access/token-record.js'
+import type { AuditRow, Entry } from '../../ledger/entry.js'
+import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import { systemActor } from '../../platform/actor.js'
+import { sqlFault } from '../../platform/db/sql-errors.js'
+import { idTime, isId, newId } from '../../platform/ids.js'
+import { keptEmail } from '../../platform/plain-text.js'
+
+const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
+  t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
+
+/** A session with its user as they are now. */
+export const loadSession =
+  (pool: Pool) =>
+  async (sessionId: string): Promise<SessionRecord | null> => {
+    const { rows } = await pool.query<UserRecord & { sessionId: string; expiresAt: Date; revokedAt: Date | null }>({
+      name: 'session-by-id',
+      text: `SELECT s.session_id AS "sessionId", s.expires_at AS "expiresAt", s.revoked_at AS "revokedAt", ${userColumns}
+        FROM sessions s JOIN users u USING (user_id) JOIN tenants t USING (tenant_id) WHERE s.session_id = $1`,
+      values: [sessionId],
+    })
+    const row = rows[0]
+    if (!row) return null
+    const { sessionId: id, expiresAt, revokedAt, ...user } = row
+    return { sessionId: id, expiresAt, revokedAt, user }
+  }
+
+/** The user that an outside provider vouches for, made on first sight; null where the tenant is unknown. */
+export const userOnFirstSight =
+  (pool: Pool, ledger: Ledger) =>
+  async (facts: OutsideUserFacts): Promise<UserRecord | null> => {
+    const { tenantId, scopes } = facts
+    if (!isId('ten', tenantId)) return null
+    const known = await find(pool, facts)
+    // The provider decides what its users may do, with every token; what it does not say stays as it is here.
+    if (known) return scopes ? { ...known, scopes } : known
+    const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
+    if (tenant.rowCount === 0) return null
+    // Seen for the first time several times at once, or another user took the address meanwhile: what is there now decides.
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await ledger.change(tenantId, (tx) => make(tx, facts))
+      } catch (error) {
+        if (sqlFault(error) !== 'duplicate' || attempt === 5) throw error
+      }
+      const made = await find(pool, facts)
+      if (made) return made
+    }
+  }
+
+async function find(pool: Pool, { tenantId, issuer, subject }: OutsideUserFacts): Promise<UserRecord | null> {
+  const { rows } = await pool.query<UserRecord>(
+    `SELECT ${userColumns} FROM users u JOIN tenants t USING (tenant_id) WHERE u.tenant_id = $1 AND u.issuer = $2 AND u.subject = $3`,
+    [tenantId, issuer, subject],
+  )
+  return rows[0] ?? null
+}
+
+async function make(
+  tx: Transaction,
+  { issuer, subject, tenantId, scopes, email, name }: OutsideUserFacts,
+): Promise<{ result: undefined; entry: Entry }> {
+  const userId = newId('usr')
+  const now = idTime(userId)
+  // Another user may have that address by the service's own sign-in: they are two, until an operator makes them one.
+  const taken = email ? await tx.user.findFirst({ where: { tenantId, email: keptEmail(email) } }) : null
+  const row = await tx.user.create({
+    data: {
+      userId,
+      tenantId,
+      email: email && !taken ? keptEmail(email) : `${subject}@${issuer}`,
+      name: name ?? email ?? subject,
+      scopes: scopes ?? [],
+      issuer,
+      subject,
+      createdAt: now,
+      updatedAt: now,
+    },
+  })
+  const created: AuditRow = {
+    actor: systemActor(tenantId),
+    tenantId,
+    auditType: 'tenant',
+    action: 'created',
+    entityType: 'user',
+    entityId: userId,
+    entityName: row.name,
+    details: { issuer, subject, email: row.email, scopes: row.scopes },
+  }
+  return { result: undefined, entry: { audit: [created] } }
+}

@@ -1,0 +1,60 @@
+import { now } from '../../platform/clock.js'
+import type { OutgoingEvent } from './journal-reader.js'
+import { type Outbound, wordsFor } from './outbound.js'
+import { signatureOf } from './webhook-secrets.js'
+
+/** How one request to a webhook ended. */
+export interface Attempt {
+  responseStatus: number | null
+  error: string | null
+  durationMs: number
+  attemptedAt: Date
+}
+
+/** How long a receiver may take over an answer. */
+const answerMs = 15_000
+
+export const succeeded = ({ responseStatus }: Attempt): boolean =>
+  responseStatus !== null && responseStatus >= 200 && responseStatus < 300
+
+/** Sends one event, signed as Standard Webhooks says: https://www.standardwebhooks.com. Never rejects. */
+export async function attempt(
+  outbound: Outbound,
+  { url, secrets, signal }: { url: string; secrets: readonly string[]; signal?: AbortSignal },
+  { eventId, body }: Pick<OutgoingEvent, 'eventId' | 'body'>,
+): Promise<Attempt> {
+  const began = performance.now()
+  const attemptedAt = new Date(now())
+  const timestamp = Math.floor(attemptedAt.getTime() / 1000)
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'Assay-Webhooks/1',
+    'webhook-id': eventId,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatureOf(secrets, { id: eventId, timestamp, body }),
+  }
+  const ending = new AbortController()
+  const end = () => ending.abort()
+  const timer = setTimeout(end, answerMs)
+  signal?.addEventListener('abort', end)
+  if (signal?.aborted) end()
+  const ended = (result: Pick<Attempt, 'responseStatus' | 'error'>): Attempt => ({
+    ...result,
+    durationMs: Math.round(performance.now() - began),
+    attemptedAt,
+  })
+  try {
+    const status = await outbound.post(url, headers, body, ending.signal)
+    return ended({ responseStatus: status, error: unsupportedStatus(status) })
+  } catch (error) {
+    return ended({ responseStatus: null, error: wordsFor(error) })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+  }
+}
+
+function unsupportedStatus(status: number): string | null {
+  if (status === 101) return 'protocol upgrades are not supported'
+  return status >= 300 && status < 400 ? 'redirects are not followed' : null
+}

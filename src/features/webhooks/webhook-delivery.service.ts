@@ -1,0 +1,90 @@
+import type { MasterKey } from '../../access/master-key.js'
+import { webhookSecretLabel } from '../../access/secrets.js'
+import { TenantSlots } from '../../access/tenant-slots.js'
+import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import type { Actor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { idTime, newId } from '../../platform/ids.js'
+import { outgoing } from './journal-reader.js'
+import type { Outbound } from './outbound.js'
+import type { WebhookDelivery } from './webhook.types.js'
+import { attempt, succeeded } from './webhook-attempt.js'
+import { WebhookPositions } from './webhook-positions.js'
+import { findWebhook, toDelivery } from './webhook-row.js'
+
+const keptDeliveries = 1_000
+
+/** What was sent to webhooks, and tests of them. */
+export class WebhookDeliveryService {
+  readonly #parts: { db: Database; masterKey: MasterKey; outbound: Outbound }
+  readonly #positions: WebhookPositions
+  readonly #tests = new TenantSlots('tests of webhooks', { inAll: 16, byTenant: 2 })
+
+  constructor(parts: { db: Database; masterKey: MasterKey; outbound: Outbound }) {
+    this.#parts = parts
+    this.#positions = new WebhookPositions(parts.db.pool)
+  }
+
+  /** Sends an event that is in no journal, now and once, also to one that is disabled. */
+  async test(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
+    const { tenantId } = actor
+    const { row } = await findWebhook(this.#parts.db, tenantId, webhookId)
+    const leave = this.#tests.enter(tenantId)
+    try {
+      const event = testOf(webhookId)
+      const secret = await this.#parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), webhookSecretLabel(webhookId))
+      const tried = await attempt(this.#parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
+      const status = succeeded(tried) ? ('delivered' as const) : ('failed' as const)
+      const { eventId, type } = event
+      const delivery = { deliveryId: newId('dlv'), sequence: null, eventId, type, attempts: 1, status, ...tried }
+      await this.#positions.log({ tenantId, webhookId }, { ...delivery, nextSeconds: null })
+      return { ...delivery, status: status as WebhookDelivery['status'], createdAt: tried.attemptedAt, nextAttemptAt: null }
+    } finally {
+      leave()
+    }
+  }
+
+  /** Newest first. */
+  async list(
+    { tenantId }: Actor,
+    { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
+  ): Promise<Page<WebhookDelivery>> {
+    await findWebhook(this.#parts.db, tenantId, webhookId)
+    const place = placeOf('dlv', args)
+    const where = { tenantId, webhookId, ...(status && { status }) }
+    const older = place.afterId === undefined ? {} : { deliveryId: { lt: place.afterId } }
+    const { webhookDelivery } = this.#parts.db.prisma
+    const [rows, total] = await Promise.all([
+      webhookDelivery.findMany({ where: { ...where, ...older }, orderBy: { deliveryId: 'desc' }, ...rowsOf(place) }),
+      webhookDelivery.count({ where }),
+    ])
+    return pageOf(rows.map(toDelivery), total, place)
+  }
+
+  /** Keeps the latest deliveries of each webhook. */
+  async sweep(goOn: () => boolean = () => true): Promise<void> {
+    const { pool } = this.#parts.db
+    for (let after = ['', '']; goOn(); ) {
+      const { rows } = await pool.query<{ tenant_id: string; webhook_id: string }>(
+        'SELECT tenant_id, webhook_id FROM webhooks WHERE (tenant_id, webhook_id) > ($1, $2) ORDER BY tenant_id, webhook_id LIMIT 100',
+        after,
+      )
+      for (const { tenant_id, webhook_id } of rows)
+        await pool.query(
+          `DELETE FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND delivery_id <= (SELECT delivery_id FROM webhook_deliveries
+             WHERE tenant_id = $1 AND webhook_id = $2 ORDER BY delivery_id DESC OFFSET ${keptDeliveries} LIMIT 1)`,
+          [tenant_id, webhook_id],
+        )
+      const last = rows.at(-1)
+      if (!last) return
+      after = [last.tenant_id, last.webhook_id]
+    }
+  }
+}
+
+/** In the shape of the journal's, where it has no place. */
+function testOf(webhookId: string) {
+  const eventId = newId('evt')
+  const facts = { type: 'webhook.test', occurred_at: idTime(eventId).toISOString(), event_id: eventId, sequence: null }
+  return outgoing(JSON.stringify({ ...facts, data: { webhook_id: webhookId } }))
+}

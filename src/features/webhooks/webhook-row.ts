@@ -1,0 +1,80 @@
+import type { AuditRow } from '../../ledger/entry.js'
+import type { Transaction } from '../../ledger/ledger.js'
+import type { Actor } from '../../platform/actor.js'
+import { now } from '../../platform/clock.js'
+import type { Database } from '../../platform/db/client.js'
+import { notFound } from '../../platform/errors/errors.js'
+import { isId } from '../../platform/ids.js'
+import type { Webhook, WebhookDelivery } from './webhook.types.js'
+
+type Prisma = Database['prisma']
+export type WebhookRow = Awaited<ReturnType<Prisma['webhook']['findMany']>>[number]
+type PositionRow = Awaited<ReturnType<Prisma['webhookPosition']['findMany']>>[number]
+type DeliveryRow = Awaited<ReturnType<Prisma['webhookDelivery']['findMany']>>[number]
+
+/** What of a webhook may be seen. */
+export const toWebhook = (row: WebhookRow, position: PositionRow | undefined): Webhook => ({
+  webhookId: row.webhookId,
+  url: row.url,
+  types: row.types,
+  contexts: row.contexts.length > 0 ? row.contexts : null,
+  description: row.description,
+  status: row.status as Webhook['status'],
+  disabledReason: row.disabledReason as Webhook['disabledReason'],
+  lastSequence: Number(position?.sequence ?? 0),
+  failingSince: position?.failingSince ?? null,
+  nextAttemptAt: row.status === 'active' ? (position?.nextAttemptAt ?? null) : null,
+  previousSecretExpiresAt: row.previousExpiresAt && row.previousExpiresAt.getTime() > now() ? row.previousExpiresAt : null,
+  createdBy: row.createdBy,
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
+})
+
+export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
+  ...row,
+  sequence: row.sequence === null ? null : Number(row.sequence),
+  status: row.status as WebhookDelivery['status'],
+})
+
+/** Throws 404. */
+export async function findWebhook(
+  { prisma }: Database,
+  tenantId: string,
+  webhookId: string,
+): Promise<{ row: WebhookRow; position: PositionRow | undefined }> {
+  const where = { tenantId, webhookId }
+  const [row, position] = isId('whk', webhookId)
+    ? await Promise.all([prisma.webhook.findFirst({ where }), prisma.webhookPosition.findFirst({ where })])
+    : []
+  if (!row) throw notFound('webhook', webhookId)
+  return { row, position: position ?? undefined }
+}
+
+/** The webhook's row, locked until the transaction ends; throws 404. */
+export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
+  const locked = isId('whk', webhookId)
+    ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
+    : []
+  if (locked.length === 0) throw notFound('webhook', webhookId)
+  return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
+}
+
+/** What the audit trail keeps of a change of a webhook. */
+export const webhookAudit = (
+  actor: Actor,
+  action: AuditRow['action'],
+  row: WebhookRow,
+  details: Record<string, unknown>,
+): AuditRow => ({
+  actor,
+  tenantId: row.tenantId,
+  auditType: 'tenant',
+  action,
+  entityType: 'webhook',
+  entityId: row.webhookId,
+  entityName: hostOf(row.url),
+  details,
+})
+
+/** All that is written of an address: its path and query may be what keeps strangers out. */
+export const hostOf = (url: string): string => new URL(url).host

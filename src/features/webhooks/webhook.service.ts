@@ -1,0 +1,253 @@
+import type { MasterKey } from '../../access/master-key.js'
+import { webhookSecretLabel } from '../../access/secrets.js'
+import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import type { AuditRow } from '../../ledger/entry.js'
+import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import { type Actor, systemActor } from '../../platform/actor.js'
+import { now } from '../../platform/clock.js'
+import type { Database } from '../../platform/db/client.js'
+import { badUserInput, conflict, type FieldFault } from '../../platform/errors/errors.js'
+import { idTime, newId } from '../../platform/ids.js'
+import type { Outbound } from './outbound.js'
+import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
+import type { DisabledReason } from './webhook-delivery.js'
+import type { Turn } from './webhook-queue.js'
+import { findWebhook, hostOf, lockedWebhook, toWebhook, type WebhookRow, webhookAudit } from './webhook-row.js'
+import { newWebhookSecret } from './webhook-secrets.js'
+
+const mostWebhooks = 20
+const previousSecretMs = 24 * 3600 * 1000
+
+interface Parts {
+  db: Database
+  ledger: Ledger
+  masterKey: MasterKey
+  outbound: Outbound
+  /** Of the sender: events may be waiting for it now. Never rejects, since what was changed is changed. */
+  hasten(turn: Turn): Promise<void>
+}
+
+/** Webhooks: made, changed and replayed by a tenant's admins. What sends to them is webhook-sender.ts. */
+export class WebhookService {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async list({ tenantId }: Actor, args: PageArgs): Promise<Page<Webhook>> {
+    const place = placeOf('whk', args)
+    const older = place.afterId === undefined ? {} : { webhookId: { lt: place.afterId } }
+    const { webhook, webhookPosition } = this.#parts.db.prisma
+    const [rows, total, positions] = await Promise.all([
+      webhook.findMany({ where: { tenantId, ...older }, orderBy: { webhookId: 'desc' }, ...rowsOf(place) }),
+      webhook.count({ where: { tenantId } }),
+      webhookPosition.findMany({ where: { tenantId } }),
+    ])
+    const at = new Map(positions.map((position) => [position.webhookId, position]))
+    return pageOf(
+      rows.map((row) => toWebhook(row, at.get(row.webhookId))),
+      total,
+      place,
+    )
+  }
+
+  async get({ tenantId }: Actor, webhookId: string): Promise<Webhook> {
+    const { row, position } = await findWebhook(this.#parts.db, tenantId, webhookId)
+    return toWebhook(row, position)
+  }
+
+  /** Begins with what comes after it. Throws 409 where the tenant has as many as it may. */
+  async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
+    const { tenantId } = actor
+    const url = await this.#validate(actor, input)
+    const webhookId = newId('whk')
+    const secret = newWebhookSecret()
+    const at = idTime(webhookId)
+    const webhook = await this.#parts.ledger.change(tenantId, async (tx) => {
+      if ((await tx.webhook.count({ where: { tenantId } })) >= mostWebhooks)
+        throw conflict(`A tenant has at most ${mostWebhooks} webhooks; delete one first.`, { limit: mostWebhooks })
+      const row = await tx.webhook.create({
+        data: {
+          tenantId,
+          webhookId,
+          url: url!,
+          types: [...new Set(input.types)],
+          contexts: [...new Set(input.contexts ?? [])],
+          description: input.description,
+          secretEncrypted: this.#sealed(webhookId, secret),
+          createdBy: actor.id,
+          createdAt: at,
+          updatedAt: at,
+        },
+      })
+      const head = await headOf(tx, tenantId)
+      const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
+      return { result: toWebhook(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
+    })
+    await this.#parts.hasten({ tenantId, webhookId })
+    return { ...webhook, secret, webhook }
+  }
+
+  /** Enabled again it goes on where it stopped. What was changed is tried at once. */
+  async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
+    await findWebhook(this.#parts.db, actor.tenantId, webhookId)
+    const url = await this.#validate(actor, input)
+    return this.#change(actor, webhookId, (before) => ({
+      data: {
+        ...(url !== undefined && { url }),
+        ...(input.types !== undefined && { types: [...new Set(input.types)] }),
+        ...(input.contexts !== undefined && { contexts: [...new Set(input.contexts ?? [])] }),
+        ...(input.description !== undefined && { description: input.description }),
+        ...(input.status !== undefined &&
+          input.status !== before.status && {
+            status: input.status,
+            disabledReason: input.status === 'disabled' ? 'requested' : null,
+          }),
+      },
+      position: input.url !== undefined || input.status === 'active' ? { failingSince: null } : {},
+      audit: (after) => auditsOf(actor, before, after),
+    }))
+  }
+
+  async delete(actor: Actor, webhookId: string): Promise<DeletedWebhook> {
+    return this.#parts.ledger.change(actor.tenantId, async (tx) => {
+      const row = await lockedWebhook(tx, actor.tenantId, webhookId)
+      const where = { tenantId: actor.tenantId, webhookId }
+      await tx.webhookDelivery.deleteMany({ where })
+      await tx.webhookPosition.deleteMany({ where })
+      await tx.webhook.deleteMany({ where })
+      return { result: { webhookId, deleted: true }, entry: { audit: [webhookAudit(actor, 'deleted', row, {})] } }
+    })
+  }
+
+  /** For 24 hours the secret before signs too, so that receivers can change over. */
+  async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
+    const secret = newWebhookSecret()
+    const previousExpiresAt = new Date(now() + previousSecretMs)
+    const webhook = await this.#change(actor, webhookId, (before) => ({
+      data: {
+        secretEncrypted: this.#sealed(webhookId, secret),
+        previousSecretEncrypted: before.secretEncrypted,
+        previousExpiresAt,
+      },
+      position: {},
+      audit: (after) => [
+        webhookAudit(actor, 'updated', after, {
+          change: 'secret_rotated',
+          previous_secret_expires_at: previousExpiresAt.toISOString(),
+        }),
+      ],
+    }))
+    return { ...webhook, secret, webhook }
+  }
+
+  /** `fromSequence` is the first that is sent again; throws 400 where the journal has not come so far. */
+  async replay(actor: Actor, webhookId: string, fromSequence: number): Promise<Webhook> {
+    return this.#change(actor, webhookId, (_, { journalLength }) => {
+      const last = Number(journalLength)
+      if (fromSequence > last + 1)
+        throw badUserInput([
+          { field: 'from_sequence', message: `must be at most ${last + 1}: the journal's last event is ${last}` },
+        ])
+      return {
+        data: {},
+        position: { sequence: fromSequence - 1, failingSince: null },
+        audit: (after) => [webhookAudit(actor, 'updated', after, { change: 'replayed', from_sequence: fromSequence })],
+      }
+    })
+  }
+
+  /** By the service itself, after an answer or days without one. */
+  disable({ tenantId, webhookId }: Turn, reason: DisabledReason): Promise<Webhook> {
+    const actor = systemActor(tenantId)
+    return this.#change(actor, webhookId, (before) => ({
+      data: { status: 'disabled', disabledReason: reason },
+      position: {},
+      audit: (after) => (before.status === 'disabled' ? [] : [webhookAudit(actor, 'disabled', after, { reason })]),
+    }))
+  }
+
+  /** Whatever waits is tried again at once, and what is under way is outdated. */
+  async #change(
+    actor: Actor,
+    webhookId: string,
+    plan: (
+      before: WebhookRow,
+      head: { journalLength: bigint },
+    ) => {
+      data: Partial<WebhookRow>
+      position: { sequence?: number; failingSince?: null }
+      audit: (after: WebhookRow) => AuditRow[]
+    },
+  ): Promise<Webhook> {
+    const { tenantId } = actor
+    const webhook = await this.#parts.ledger.change(tenantId, async (tx: Transaction) => {
+      const before = await lockedWebhook(tx, tenantId, webhookId)
+      const { data, position, audit } = plan(before, await headOf(tx, tenantId))
+      const where = { tenantId_webhookId: { tenantId, webhookId } }
+      const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
+      const moved = await tx.webhookPosition.update({
+        where,
+        data: { ...position, attempts: 0, nextAttemptAt: null, claim: { increment: 1 } },
+      })
+      return { result: toWebhook(after, moved), entry: { audit: audit(after) } }
+    })
+    await this.#parts.hasten({ tenantId, webhookId })
+    return webhook
+  }
+
+  #sealed(webhookId: string, secret: string): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#parts.masterKey.encrypt(Buffer.from(secret), webhookSecretLabel(webhookId)))
+  }
+
+  /** Returns the canonical form of the URL, undefined if the input has none. Throws 400. */
+  async #validate(actor: Actor, input: UpdateWebhookInput): Promise<string | undefined> {
+    const [target, unknown] = await Promise.all([
+      input.url === undefined ? undefined : this.#parts.outbound.canonicalUrl(input.url),
+      this.#unknownContext(actor.tenantId, input.contexts ?? []),
+    ])
+    const errors: FieldFault[] = []
+    if (target && 'error' in target) errors.push({ field: 'url', message: target.error })
+    if (unknown !== undefined) errors.push({ field: 'contexts', message: `there is no context '${unknown}'` })
+    if (errors.length > 0) throw badUserInput(errors)
+    return target && 'url' in target ? target.url : undefined
+  }
+
+  async #unknownContext(tenantId: string, keys: readonly string[]): Promise<string | undefined> {
+    if (keys.length === 0) return undefined
+    const rows = await this.#parts.db.prisma.fileContext.findMany({
+      where: { tenantId, contextKey: { in: [...keys] } },
+      select: { contextKey: true },
+    })
+    return keys.find((key) => !rows.some(({ contextKey }) => contextKey === key))
+  }
+}
+
+const shownFields = (row: WebhookRow) => ({
+  host: hostOf(row.url),
+  types: row.types,
+  contexts: row.contexts.length > 0 ? row.contexts : null,
+  description: row.description,
+})
+
+/** A change of state and a change of settings are two facts; none where nothing was changed. Of an address the host alone is written. */
+function auditsOf(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
+  const audits: AuditRow[] = []
+  if (before.status !== after.status)
+    audits.push(
+      webhookAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
+        previous_status: before.status,
+        new_status: after.status,
+      }),
+    )
+  const [was, is] = [shownFields(before), shownFields(after)]
+  const changed: Record<string, unknown> = before.url === after.url ? {} : { url: true }
+  for (const field of ['host', 'types', 'contexts', 'description'] as const)
+    if (JSON.stringify(was[field]) !== JSON.stringify(is[field])) changed[field] = { previous: was[field], new: is[field] }
+  if (Object.keys(changed).length > 0) audits.push(webhookAudit(actor, 'updated', after, { changed }))
+  return audits
+}
+
+const headOf = (tx: Transaction, tenantId: string) =>
+  tx.tenantHead.findUniqueOrThrow({ where: { tenantId }, select: { journalLength: true } })

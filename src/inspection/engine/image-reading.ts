@@ -1,0 +1,20 @@
+import { readFile } from 'node:fs/promises'
+import { type Decoded, type DecodeTask, decodeImagesWith } from '../../formats/image/vips.js'
+import { pathUnderTest } from './reading.js'
+
+export { read } from './reading.js'
+
+interface DecoderModule {
+  decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded>
+}
+
+// Where tests have another decoder: the URL of a module with an export `decodeImage`.
+const module = new URL(import.meta.url).searchParams.get('decoder')
+const { decodeImage }: DecoderModule = await import(module ?? '../formats/image/libvips.js')
+
+decodeImagesWith(async (source, task) => {
+  const path = pathUnderTest()
+  if (path === undefined) return decodeImage(source.whole(source.size), task)
+  // libvips takes what stands in brackets at the end of a name for options.
+  return decodeImage(path.endsWith(']') ? await readFile(path) : path, task)
+})

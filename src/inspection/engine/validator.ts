@@ -1,0 +1,63 @@
+import type { Follower } from '../../platform/spool/content.js'
+import type { CheckReport, CheckVerdict, FileUnderTest, Refused, Validator } from '../checks/check.js'
+import { orderedChecks } from '../checks/index.js'
+import type { VirusScanner } from '../scanners/virus-scanner.js'
+import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
+import { FileFollower, type Followed } from './file-follower.js'
+import { openFile } from './file-under-test.js'
+import { Look, type LookOptions } from './look.js'
+import { engineOf, reportOn } from './report.js'
+
+export interface ValidatorOptions extends Partial<LookOptions>, Partial<WorkerPoolOptions> {
+  scanner: VirusScanner
+  /** Shared with others, and theirs to close; else one of its own, by the options for one. */
+  pool?: WorkerPool
+}
+
+/** What looks at a file while it is received; undefined where it is only scanned when it is whole. */
+export type FollowFile = (file: Followed) => Follower | undefined
+
+/** The validation engine: the checks in their order, the content looked at by workers, and the report. */
+export function createValidator({
+  pool: shared,
+  ...options
+}: ValidatorOptions): Validator & { pool: WorkerPool; follow: FollowFile } {
+  const pool = shared ?? new WorkerPool(options)
+  const look = new Look(pool, { deadlineMs: 30_000, graceMs: 2_000, ...options })
+  const { scanner } = options
+  return {
+    pool,
+    follow: (file) => scanner.inVisit && new FileFollower(pool, scanner.inVisit, file),
+    validate: async (submission) => {
+      const file = openFile(submission, { look, scanner })
+      file.scanAhead()
+      const judged = await runChecks(file).finally(file.done)
+      return reportOn(file, judged, await engineOf(submission, scanner, file.engine()))
+    },
+    close: async () => {
+      if (!shared) await pool.close()
+    },
+  }
+}
+
+async function runChecks(file: FileUnderTest): Promise<{ reports: CheckReport[]; refused: Refused | undefined }> {
+  const reports: CheckReport[] = []
+  let refused: Refused | undefined
+  for (const [reason, check] of orderedChecks) {
+    const start = performance.now()
+    const verdict: CheckVerdict = refused
+      ? { outcome: 'skipped', message: `Not looked at, because of ${refused}.` }
+      : await check(file)
+    const durationMs = verdict.durationMs ?? performance.now() - start
+    reports.push({
+      check: reason,
+      outcome: verdict.outcome,
+      message: verdict.message,
+      evidence: verdict.evidence ?? {},
+      durationMs: Math.round(durationMs * 100) / 100,
+    })
+    if (verdict.outcome === 'failed') refused = verdict.refusal ?? reason
+    else if (verdict.outcome === 'incomplete' && !file.submission.rules.acceptUnscanned) refused = 'scan_incomplete'
+  }
+  return { reports, refused }
+}

@@ -1,0 +1,218 @@
+import type { Container } from '../../../formats/archive/containers.js'
+import { AssayError, scannerUnavailable } from '../../../platform/errors/errors.js'
+import type { Content } from '../../../platform/spool/content.js'
+import { background } from '../../workers/fair-queue.js'
+import type { WorkerPool } from '../../workers/worker-pool.js'
+import { containers } from '../containers.js'
+import { type Needs, scanCoverage } from '../scan-coverage.js'
+import type { ScanVerdict } from '../verdict.js'
+import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
+import type { ClamdAddress } from './address.js'
+import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
+import { type Daemon, Daemons } from './daemons.js'
+import { type ClamdDeadlines, ClamdFault } from './exchange.js'
+import { type ClamLine, socketLine } from './line.js'
+import { type ClamdProof, ClamdProofs, Unproved } from './proof.js'
+import { ClamdReach } from './reach.js'
+
+export interface ClamdOptions {
+  /** Connections per daemon; clamd's own MaxThreads is 10. */
+  connections?: number
+  waiting?: { most: number; ms: number }
+  deadlines?: Partial<ClamdDeadlines>
+  /** False: believe that the daemons' limits are beyond any upload. True (the default): have them prove it. */
+  proveReach?: boolean
+  declared?: Needs
+  /** Another way to them than their socket. */
+  line?: ClamLine
+  pool?: WorkerPool | undefined
+  logger?: ScannerLogger
+}
+
+const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 130_000, overallMs: 300_000 }
+const restMs = 5_000
+const identityMs = 60_000
+
+/** One or more clamd, asked by INSTREAM. Any doubt about whether a file was looked at is `scannerUnavailable`, never a verdict. */
+export class ClamdScanner implements VirusScanner {
+  readonly #daemons: Daemons
+  readonly #line: ClamLine
+  readonly #pool: WorkerPool | undefined
+  readonly #declared: Needs | undefined
+  readonly #reach: ClamdReach | undefined
+  readonly #proofs: ClamdProofs
+  readonly #logger: ScannerLogger | undefined
+  readonly #running = new Set<AbortController>()
+  readonly #closed = new AbortController()
+  readonly #versions = new Map<Daemon, string>()
+  #known: { identity: Promise<EngineIdentity>; until: number } | undefined
+
+  constructor(addresses: ClamdAddress[], options: ClamdOptions = {}) {
+    this.#daemons = new Daemons(addresses, options.connections ?? 8, options.waiting ?? { most: 512, ms: 30_000 })
+    this.#line = options.line ?? socketLine({ ...patience, ...options.deadlines })
+    this.#declared = options.declared
+    this.#pool = options.pool
+    this.#logger = options.logger
+    if (!options.declared && (options.proveReach ?? true))
+      this.#reach = new ClamdReach((daemon, probe, signal) => this.#line.scan(daemon.address, probe, signal))
+    this.#proofs = new ClamdProofs(this.#line, this.#closed.signal, (daemon, version) => {
+      this.#reach?.knows(daemon, version)
+      // Other signatures: what was said of them is no longer true.
+      if (this.#versions.has(daemon) && this.#versions.get(daemon) !== version) this.#known = undefined
+      this.#versions.set(daemon, version)
+    })
+  }
+
+  async scan(content: Content, { signal: asked, owner }: ScanOptions): Promise<ScanVerdict> {
+    return this.#untilClosed(asked, (signal) =>
+      this.#withDaemon({ signal, owner }, async (daemon) => {
+        const proof = await this.#proofs.of(daemon, signal)
+        const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
+        if (answer.kind !== 'clean') return { ...verdictOf(answer, daemon), provedAt: proof.at }
+        const standing = await this.#proofs.confirm(daemon, proof, signal)
+        return this.#lookedAtAll(daemon, content, standing, { signal, owner })
+      }),
+    )
+  }
+
+  async passesOver(kinds: readonly string[], { signal: asked, owner }: ScanOptions): Promise<string[]> {
+    if (kinds.length === 0) return []
+    return this.#untilClosed(asked, (signal) =>
+      this.#withDaemon({ signal, owner }, async (daemon) => {
+        const unpacked = await Promise.all(
+          kinds.map(
+            (kind) =>
+              containers[kind as Container]?.clamav === 'engine' && this.#proofs.unpacks(daemon, kind as Container, signal),
+          ),
+        )
+        return kinds.filter((_, at) => !unpacked[at])
+      }),
+    )
+  }
+
+  identity(): Promise<EngineIdentity> {
+    const now = Date.now()
+    if (this.#known && this.#known.until > now) return this.#known.identity
+    const identity = this.#askIdentity()
+    this.#known = { identity, until: now + identityMs }
+    identity.catch(() => {
+      this.#known = undefined
+    })
+    return identity
+  }
+
+  async prove(): Promise<void> {
+    const settled = await this.#askAll((daemon, signal) => this.#proofs.renew(daemon, signal))
+    const unproved = settled.find(({ fault }) => fault instanceof Unproved)?.fault
+    if (unproved) throw scannerUnavailable(unprovedMessage, unproved)
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(closing())
+    for (const running of this.#running) running.abort(closing())
+  }
+
+  // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
+  async #untilClosed<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#closed.signal.aborted) throw closing()
+    signal?.throwIfAborted()
+    const running = new AbortController()
+    const aborted = () => running.abort(signal?.reason)
+    signal?.addEventListener('abort', aborted, { once: true })
+    this.#running.add(running)
+    try {
+      return await work(running.signal)
+    } finally {
+      this.#running.delete(running)
+      signal?.removeEventListener('abort', aborted)
+    }
+  }
+
+  /** clamd answers OK for what its limits or a password kept it from: what can be known of that, we find out ourselves. */
+  async #lookedAtAll(
+    daemon: Daemon,
+    content: Content,
+    { at: provedAt }: ClamdProof,
+    { signal, owner }: ScanOptions,
+  ): Promise<ScanVerdict> {
+    const blind = await scanCoverage(content, { pool: this.#pool, signal, owner })
+    const reach = blind.incomplete ? undefined : await this.#reach?.check(daemon, blind.needs, signal)
+    const unpacked = blind.incomplete !== undefined || (await this.#proofs.unpacks(daemon, blind.container, signal))
+    if (!unpacked) blind.incomplete = `it is a ${containers[blind.container!].name}, which this ClamAV does not unpack`
+    const reason = blind.incomplete ?? reach?.incomplete ?? (this.#declared && beyondDeclared(blind.needs, this.#declared))
+    if (reason) return { verdict: 'incomplete', reason, provedAt }
+    const note = [blind.note, reach?.note].filter((each) => each !== undefined).join('; ')
+    return { verdict: 'clean', provedAt, ...(note && { note }) }
+  }
+
+  /** Asks the least busy daemon, then the others: the content can be opened again, so a second try is a whole one. */
+  async #withDaemon<T>({ signal, owner }: ScanOptions, ask: (daemon: Daemon) => Promise<T>): Promise<T> {
+    const tried = new Set<Daemon>()
+    const count = this.#daemons.all.length
+    let fault: ClamdFault | undefined
+    // A lone daemon is asked twice: it may just have been started anew.
+    for (let attempt = 0; attempt < Math.max(2, count) && !(fault?.mute && count === 1); attempt++) {
+      const daemon = await this.#daemons.acquire(count === 1 ? new Set() : tried, signal, owner === background)
+      try {
+        return await ask(daemon)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (error instanceof AssayError) throw error
+        if (!(error instanceof ClamdFault)) throw scannerUnavailable('The content could not be read again to be scanned.', error)
+        fault = error
+        tried.add(daemon)
+        daemon.restingUntil = Date.now() + restMs
+        this.#proofs.forget(daemon)
+        // The next daemon there may have been started with other limits.
+        if (fault.line === 'refused') this.#reach?.forget(daemon)
+        this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd did not scan a file')
+      } finally {
+        this.#daemons.release(daemon)
+      }
+    }
+    throw scannerUnavailable('The file could not be scanned: no clamd answers as it should.', fault)
+  }
+
+  // Several daemons are as good as the worst of them: the one with the oldest signatures speaks for all.
+  async #askIdentity(): Promise<EngineIdentity> {
+    const settled = await this.#askAll((daemon, signal) => this.#proofs.version(daemon, signal))
+    const identities = settled.flatMap(({ answer }) => readVersion(answer ?? '') ?? [])
+    const age = ({ signaturesDate }: EngineIdentity) => signaturesDate?.getTime() ?? 0
+    return identities.reduce((oldest, each) => (age(each) < age(oldest) ? each : oldest))
+  }
+
+  async #askAll<T>(ask: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
+    const settled = await this.#untilClosed(undefined, (signal) =>
+      Promise.all(
+        this.#daemons.all.map((daemon) =>
+          ask(daemon, signal).then(
+            (answer) => ({ answer }),
+            (fault: ClamdFault) => ({ fault }),
+          ),
+        ),
+      ),
+    )
+    if (settled.some((each) => 'answer' in each)) return settled
+    const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
+    // Callers are told neither address nor answer: the cause is for the log.
+    throw scannerUnavailable(
+      settled.some((each) => 'fault' in each && each.fault instanceof Unproved) ? unprovedMessage : 'No clamd answers.',
+      new Error(reasons.join('; ')),
+    )
+  }
+}
+
+const unprovedMessage = 'A clamd does not find the EICAR test string.'
+
+function beyondDeclared(needs: Needs, declared: Needs): string | undefined {
+  const within = needs.largest <= declared.largest && needs.total <= declared.total
+  return within ? undefined : 'it holds more than ClamAV looks at'
+}
+
+const closing = () => scannerUnavailable('The scanner is being closed.')
+
+function verdictOf(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): ScanVerdict {
+  if (answer.kind === 'infected') return { verdict: 'infected', signature: answer.signature }
+  if (answer.kind === 'incomplete') return { verdict: 'incomplete', reason: answer.reason }
+  throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
+}

@@ -1,0 +1,92 @@
+import { overloaded } from '../../../platform/errors/errors.js'
+import type { ClamdAddress } from './address.js'
+
+export interface Daemon {
+  readonly address: ClamdAddress
+  busy: number
+  restingUntil: number
+}
+
+interface Waiter {
+  /** It waits for all others, and leaves each daemon a connection. */
+  background: boolean
+  except: ReadonlySet<Daemon>
+  take(daemon: Daemon): void
+}
+
+/** Several daemons as one: the least busy that is well answers, none gets more connections than it may, who finds none free waits a while. */
+export class Daemons {
+  readonly all: Daemon[]
+  readonly #connections: number
+  readonly #waiting: { most: number; ms: number }
+  readonly #waiters: Waiter[] = []
+
+  constructor(addresses: ClamdAddress[], connections: number, waiting: { most: number; ms: number }) {
+    this.all = addresses.map((address) => ({ address, busy: 0, restingUntil: 0 }))
+    this.#connections = connections
+    this.#waiting = waiting
+  }
+
+  /** A connection's worth of a daemon, to be given back by `release`. Throws `overloaded`, or the signal's reason. */
+  async acquire(except: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
+    signal.throwIfAborted()
+    const free = background && this.#waiters.length > 0 ? undefined : this.#leastBusy(except, this.#most(background))
+    if (!free) return this.#queue({ except, background }, signal)
+    free.busy++
+    return free
+  }
+
+  release(daemon: Daemon): void {
+    daemon.busy--
+    const mayHave = (background: boolean) => (waiter: Waiter) =>
+      waiter.background === background && !waiter.except.has(daemon) && daemon.busy < this.#most(background)
+    const first = this.#waiters.findIndex(mayHave(false))
+    const next = first < 0 ? this.#waiters.findIndex(mayHave(true)) : first
+    if (next < 0) return
+    daemon.busy++
+    this.#waiters.splice(next, 1)[0]?.take(daemon)
+  }
+
+  #most(background: boolean): number {
+    return background ? Math.max(1, this.#connections - 1) : this.#connections
+  }
+
+  #leastBusy(except: ReadonlySet<Daemon>, most: number): Daemon | undefined {
+    const free = this.all.filter((daemon) => !except.has(daemon) && daemon.busy < most)
+    const now = Date.now()
+    const well = free.filter((daemon) => daemon.restingUntil <= now)
+    const [first] = (well.length > 0 ? well : free).sort((a, b) => a.busy - b.busy)
+    // Equally busy ones take turns: the one that is taken goes to the end of the list.
+    if (first) this.all.push(...this.all.splice(this.all.indexOf(first), 1))
+    return first
+  }
+
+  #queue(asked: Pick<Waiter, 'except' | 'background'>, signal: AbortSignal): Promise<Daemon> {
+    if (this.#waiters.length >= this.#waiting.most)
+      return Promise.reject(overloaded('Too many files wait for clamd; try again in a moment.'))
+    return new Promise((resolve, reject) => {
+      const leave = (reason: unknown) => {
+        const at = this.#waiters.indexOf(waiter)
+        if (at >= 0) this.#waiters.splice(at, 1)
+        done()
+        reject(reason)
+      }
+      const aborted = () => leave(signal.reason)
+      const timer = setTimeout(
+        () => leave(overloaded(`No clamd had a connection free within ${this.#waiting.ms} ms; try again in a moment.`)),
+        this.#waiting.ms,
+      )
+      const done = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', aborted)
+      }
+      const take = (daemon: Daemon) => {
+        done()
+        resolve(daemon)
+      }
+      const waiter: Waiter = { ...asked, take }
+      signal.addEventListener('abort', aborted, { once: true })
+      this.#waiters.push(waiter)
+    })
+  }
+}

@@ -1,0 +1,110 @@
+import type { Container } from '../../../formats/archive/containers.js'
+import { eicar } from '../eicar.js'
+import { memoryContent } from '../memory-content.js'
+import { readAnswer, readVersion } from './answer.js'
+import type { Daemon } from './daemons.js'
+import { ClamdFault } from './exchange.js'
+import type { ClamLine } from './line.js'
+import { unlessAborted } from './unless-aborted.js'
+import { unpackProbes } from './unpacks.js'
+
+export interface ClamdProof {
+  version: string
+  at: Date
+}
+
+/** The daemon answers, and does not find the EICAR test string. */
+export class Unproved extends ClamdFault {}
+
+/** For so long a daemon is believed to have its signatures still. */
+const freshMs = 60_000
+
+/**
+ * A clamd whose signatures are gone calls everything clean. So none is believed but on a proof: it found the EICAR test string within the
+ * last minute, since its line last failed, and with the VERSION that it still has when it calls a file clean.
+ */
+export class ClamdProofs {
+  readonly #known = new Map<Daemon, ClamdProof>()
+  readonly #running = new Map<Daemon, Promise<ClamdProof>>()
+  readonly #unpacks = new Map<Daemon, Map<string, boolean>>()
+  readonly #line: ClamLine
+  readonly #closed: AbortSignal
+  readonly #learnt: (daemon: Daemon, version: string) => void
+
+  /** `learnt` is called with every VERSION that a daemon gives. */
+  constructor(line: ClamLine, closed: AbortSignal, learnt: (daemon: Daemon, version: string) => void) {
+    this.#line = line
+    this.#closed = closed
+    this.#learnt = learnt
+  }
+
+  /** The fresh proof of a daemon, a new one where there is none. Throws `ClamdFault`, or the signal's reason. */
+  async of(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
+    const known = this.#known.get(daemon)
+    if (known && Date.now() - known.at.getTime() < freshMs) return known
+    return this.renew(daemon, signal)
+  }
+
+  /** Has the daemon prove itself now; those who ask at once share one proof. */
+  renew(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
+    let running = this.#running.get(daemon)
+    if (!running) {
+      running = this.#prove(daemon).finally(() => this.#running.delete(daemon))
+      this.#running.set(daemon, running)
+    }
+    return unlessAborted(running, signal)
+  }
+
+  /** After a scan that began on `proof`: the proof that still stands. Throws `ClamdFault` where the daemon is another one by now. */
+  async confirm(daemon: Daemon, proof: ClamdProof, signal: AbortSignal): Promise<ClamdProof> {
+    const version = await this.version(daemon, signal)
+    const standing = version === proof.version ? await this.of(daemon, signal) : undefined
+    if (standing?.version === proof.version) return standing
+    throw new ClamdFault(`${daemon.address.label} loaded other signatures while it scanned`)
+  }
+
+  async unpacks(daemon: Daemon, container: Container | undefined, signal: AbortSignal): Promise<boolean> {
+    const probe = container && unpackProbes[container]
+    if (!probe) return true
+    const { version } = await this.of(daemon, signal)
+    const key = `${container} ${version}`
+    const known = this.#unpacks.get(daemon) ?? new Map<string, boolean>()
+    this.#unpacks.set(daemon, known)
+    if (!known.has(key)) {
+      const answer = readAnswer(await this.#line.scan(daemon.address, memoryContent(probe), signal))
+      if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
+      known.set(key, answer.kind === 'infected')
+    }
+    return known.get(key)!
+  }
+
+  async version(daemon: Daemon, signal: AbortSignal): Promise<string> {
+    const { address } = daemon
+    const version = await this.#line.version(address, signal)
+    if (!readVersion(version))
+      throw new ClamdFault(`${address.label} gave '${version.slice(0, 60)}' as its version: it is no clamd`)
+    if (this.#known.get(daemon)?.version !== version) this.forget(daemon)
+    this.#learnt(daemon, version)
+    return version
+  }
+
+  forget(daemon: Daemon): void {
+    this.#known.delete(daemon)
+    this.#unpacks.delete(daemon)
+  }
+
+  async #prove(daemon: Daemon): Promise<ClamdProof> {
+    this.forget(daemon)
+    const { address } = daemon
+    const at = new Date()
+    const version = await this.version(daemon, this.#closed)
+    const answer = readAnswer(await this.#line.scan(address, memoryContent(eicar), this.#closed))
+    if (answer.kind === 'error')
+      throw new Unproved(`${address.label} gave ${answer.message} when asked about the EICAR test string`)
+    if (answer.kind !== 'infected')
+      throw new Unproved(`${address.label} does not find the EICAR test string: are its signatures loaded?`)
+    const proof = { version, at }
+    this.#known.set(daemon, proof)
+    return proof
+  }
+}

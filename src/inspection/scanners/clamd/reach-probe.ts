@@ -1,0 +1,153 @@
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { constants, deflateRaw } from 'node:zlib'
+import type { Content } from '../../../platform/spool/content.js'
+import { eicar } from '../eicar.js'
+import { directoryOf, directoryRecord, endRecord, localHeader, type ZipMember } from '../zip-writer.js'
+
+/**
+ * A zip of about a thousandth of `total` bytes which a scanner must unpack to `total`, its last member to `largest`, before it comes to the
+ * EICAR string: the last member is a zip itself, whose own last member is the string. A daemon that cuts the member off never gets there.
+ * Nothing of it is made before it is read, and then a chunk at a time: what is packed is packed once for all probes, in the thread pool.
+ */
+export async function reachProbe(largest: number, total: number): Promise<Content> {
+  const zeros = await packedZeros()
+  const plan = () => planOf(zeros, largest, total)
+  let size = endRecord(0, 0, 0).length
+  // Beside its bytes a member has a header, and its record in the directory: 30 and 46 bytes, and its name in each.
+  for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
+  return {
+    size,
+    // Left out: it would cost more than all the rest.
+    sha256: '',
+    stream: () => Readable.from(inChunks(zipOf(plan))),
+  }
+}
+
+interface Planned {
+  member: ZipMember
+  bytes(): Iterable<Buffer>
+}
+
+function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned> {
+  let offset = 0
+  const plan = (name: string, unpacked: number, first: Buffer, last: Buffer): Planned => {
+    const gap = Math.max(0, unpacked - first.length - last.length)
+    const packed = 5 + first.length + zeros.length(gap) + 5 + last.length
+    const member = { name, offset, packed, unpacked }
+    offset += 30 + name.length + packed
+    return {
+      member,
+      *bytes() {
+        yield stored(first, false)
+        yield* zeros.blocks(gap)
+        yield stored(last, true)
+      },
+    }
+  }
+  // Each filler begins with its own number: clamd remembers what it found clean, and would not count it again.
+  for (let rest = total - largest, index = 0; rest > 0; rest -= largest, index++) {
+    const size = Math.min(rest, largest)
+    yield plan(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))
+  }
+  yield plan('last.zip', largest, Buffer.alloc(0), innerZip(largest))
+}
+
+function innerZip(size: number): Buffer {
+  const length = 400
+  const member = { name: 'eicar.com', offset: size - length, packed: eicar.length, unpacked: eicar.length, stored: eicar }
+  const header = localHeader(member)
+  const directory = directoryOf([member], size - length + header.length + eicar.length)
+  const zip = Buffer.concat([header, eicar, directory])
+  // The zip's comment takes what is left, so that the end is where it was promised.
+  const comment = length - zip.length
+  zip.writeUInt16LE(comment, zip.length - 2)
+  return Buffer.concat([zip, Buffer.alloc(comment, ' ')])
+}
+
+function* zipOf(plan: () => Iterable<Planned>): Iterable<Buffer> {
+  let offset = 0
+  let members = 0
+  for (const { member, bytes } of plan()) {
+    yield localHeader(member)
+    yield* bytes()
+    offset += 30 + member.name.length + member.packed
+    members++
+  }
+  let directory = 0
+  for (const { member } of plan()) {
+    const record = directoryRecord(member)
+    yield record
+    directory += record.length
+  }
+  yield endRecord(members, directory, offset)
+}
+
+const chunkBytes = 32 * 1024
+
+/** Many small buffers as a few larger ones: each costs its reader a turn of the event loop. */
+function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
+  let chunk: Buffer[] = []
+  let size = 0
+  for (const buffer of buffers) {
+    chunk.push(buffer)
+    size += buffer.length
+    if (size < chunkBytes) continue
+    yield Buffer.concat(chunk)
+    chunk = []
+    size = 0
+  }
+  yield Buffer.concat(chunk)
+}
+
+function stored(bytes: Buffer, last: boolean): Buffer {
+  const header = Buffer.alloc(5)
+  header[0] = last ? 1 : 0
+  header.writeUInt16LE(bytes.length, 1)
+  header.writeUInt16LE(~bytes.length & 0xffff, 3)
+  return Buffer.concat([header, bytes])
+}
+
+class Zeros {
+  readonly #packed: Buffer[]
+
+  constructor(packed: Buffer[]) {
+    this.#packed = packed
+  }
+
+  length(zeros: number): number {
+    let length = 0
+    let rest = zeros
+    for (let power = this.#packed.length - 1; power >= 0; power--) {
+      length += Math.floor(rest / 2 ** power) * (this.#packed[power] as Buffer).length
+      rest %= 2 ** power
+    }
+    return length
+  }
+
+  *blocks(zeros: number): Iterable<Buffer> {
+    let rest = zeros
+    for (let power = this.#packed.length - 1; power >= 0; power--)
+      for (; rest >= 2 ** power; rest -= 2 ** power) yield this.#packed[power] as Buffer
+  }
+}
+
+const packedPower = 18
+const runPower = 24
+const pack = promisify(
+  deflateRaw as (bytes: Buffer, options: object, done: (error: Error | null, packed: Buffer) => void) => void,
+)
+let packing: Promise<Zeros> | undefined
+
+/** Up to 256 KiB packed, each flushed to a whole byte and without a look back, so that blocks can follow each other; 16 MiB made of these. */
+function packedZeros(): Promise<Zeros> {
+  packing ??= Promise.all(
+    Array.from({ length: packedPower + 1 }, (_, power) =>
+      pack(Buffer.alloc(2 ** power), { finishFlush: constants.Z_FULL_FLUSH }),
+    ),
+  ).then((packed) => {
+    for (let power = packedPower; power < runPower; power++) packed.push(Buffer.concat([packed[power]!, packed[power]!]))
+    return new Zeros(packed)
+  })
+  return packing
+}

@@ -1,0 +1,118 @@
+import type { Content } from '../../../platform/spool/content.js'
+import type { Needs } from '../scan-coverage.js'
+import { readAnswer } from './answer.js'
+import type { Daemon } from './daemons.js'
+import { ClamdFault } from './exchange.js'
+import { reachProbe } from './reach-probe.js'
+import { unlessAborted } from './unless-aborted.js'
+
+const mebibyte = 1024 * 1024
+// MaxFileSize and MaxScanSize are not set below this in practice; small files are not worth a probe.
+const believed: Needs = { largest: mebibyte, total: 4 * mebibyte }
+// ClamAV takes no file beyond 2 GB, whatever its settings; a probe of 8 GiB keeps it busy for half a minute already.
+const provable: Needs = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
+// A probe of thousands of small members would cost us more than it tells: no settings allow so much in all and so little in one chunk.
+const mostFillers = 512
+// Limits change with a restart of the daemon, which need not show in its version.
+const rememberedMs = 30 * 60_000
+const mostRemembered = 64
+const measurable: Needs = { largest: 64 * 1024, total: 128 * 1024 }
+
+interface Knowledge {
+  version: string
+  until: number
+  tried: { needs: Needs; seen: boolean }[]
+  /** One probe at a time: the next scan mostly finds its answer in what the first one learned. */
+  last: Promise<unknown>
+}
+
+type Send = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<string>
+
+/**
+ * clamd says OK to what is beyond its MaxFileSize and MaxScanSize (an archive's member is cut off there, the rest is never looked at), and
+ * cannot be asked for them. So it has to prove that it looks that far: by finding the EICAR string at the end of a probe which is as large
+ * inside, and a thousandth of it on the line. Proved once, remembered for a while.
+ */
+export class ClamdReach {
+  readonly #send: Send
+  readonly #known = new Map<Daemon, Knowledge>()
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  knows(daemon: Daemon, version: string): void {
+    const known = this.#of(daemon)
+    if (known.version && known.version !== version) known.tried.length = 0
+    known.version = version
+  }
+
+  /** The daemon was away: the next one there may have other limits. */
+  forget(daemon: Daemon): void {
+    this.#of(daemon).tried.length = 0
+  }
+
+  /** What stands between the daemon and `needs`; nothing where it looks that far. */
+  async check(daemon: Daemon, needs: Needs, signal: AbortSignal): Promise<{ incomplete?: string; note?: string }> {
+    if (covers(believed, needs)) return {}
+    const [chunk, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
+    const beyond = `it holds ${chunk} in one chunk and ${all} in all, beyond what clamd looks at`
+    if (!covers(provable, needs)) return { incomplete: beyond }
+    const known = this.#of(daemon)
+    const asked = {
+      largest: Math.max(needs.largest, believed.largest, Math.ceil(needs.total / mostFillers)),
+      total: Math.max(needs.total, believed.total),
+    }
+    // What is known already need not wait for a probe about something else.
+    if (remembered(known, asked)) return {}
+    const answer = known.last.then(() => this.#find(daemon, known, asked, signal))
+    known.last = answer.catch(() => undefined)
+    if (await unlessAborted(answer, signal)) return {}
+    // A daemon that finds the string in no zip at all (ScanArchive no, signatures without EICAR) has proved nothing about its limits.
+    if (!remembered(known, measurable)) return { note: 'it could not be measured how far this clamd looks into a file' }
+    return { incomplete: `${beyond} (MaxFileSize, MaxScanSize)` }
+  }
+
+  async #find(daemon: Daemon, known: Knowledge, needs: Needs, signal: AbortSignal): Promise<boolean> {
+    // First a rounder figure, which will answer for many other files as well.
+    for (const asked of [rounded(needs), needs]) if (await this.#looks(daemon, known, asked, signal)) return true
+    await this.#looks(daemon, known, measurable, signal)
+    return false
+  }
+
+  async #looks(daemon: Daemon, known: Knowledge, asked: Needs, signal: AbortSignal): Promise<boolean> {
+    const told = remembered(known, asked)
+    if (told !== undefined) return told
+    const answer = readAnswer(await this.#send(daemon, await reachProbe(asked.largest, asked.total), signal))
+    if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
+    const seen = answer.kind === 'infected' && /eicar/i.test(answer.signature)
+    known.tried.push({ needs: asked, seen })
+    if (known.tried.length > mostRemembered) known.tried.shift()
+    return seen
+  }
+
+  #of(daemon: Daemon): Knowledge {
+    const now = Date.now()
+    let known = this.#known.get(daemon)
+    if (!known || known.until < now) {
+      known = { version: known?.version ?? '', until: now + rememberedMs, tried: [], last: known?.last ?? Promise.resolve() }
+      this.#known.set(daemon, known)
+    }
+    return known
+  }
+}
+
+const covers = (far: Needs, near: Needs) => far.largest >= near.largest && far.total >= near.total
+
+function remembered({ tried }: Knowledge, needs: Needs): boolean | undefined {
+  if (tried.some((each) => each.seen && covers(each.needs, needs))) return true
+  return tried.some((each) => !each.seen && covers(needs, each.needs)) ? false : undefined
+}
+
+function rounded({ largest, total }: Needs): Needs {
+  const power = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
+  const chunk = power(largest)
+  return { largest: chunk, total: Math.max(2 * chunk, power(total)) }
+}
+
+const inMegabytes = (bytes: number) => `${Math.ceil(bytes / mebibyte)} MB`

@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process'
+import { pipeline, Readable } from 'node:stream'
+import { shown } from '../../../platform/errors/errors.js'
+import type { Content } from '../../../platform/spool/content.js'
+import { holdBytes } from '../../../platform/spool/slabs.js'
+import { ClamdFault } from '../clamd/exchange.js'
+import type { ClamLine } from '../clamd/line.js'
+
+export interface Program {
+  path: string
+  flags: string[]
+}
+
+/** Milliseconds. A large database takes half a minute to load, and a scan as long as a daemon's. */
+const patienceMs = 300_000
+const versionMs = 30_000
+const longestOutput = 64 * 1024
+
+/**
+ * ClamAV's command line, one process for each scan. The package `clamscan` finds and checks the program, and makes its flags; it does not
+ * run it here, since it starts a process without a handle, a signal or a deadline: a scan that is aborted would read on, and one that hangs
+ * would stay for ever. It takes any last line with `: OK` for clean, too.
+ */
+export function programLine({ path, flags }: Program): ClamLine {
+  return {
+    async version(_, signal) {
+      const versionFlags = flags.filter((flag) => /^--(database|config-file)=/.test(flag))
+      const { output } = await run({ path, flags: [...versionFlags, '--version'], ms: versionMs, signal })
+      return output.split('\n').find((line) => line.startsWith('ClamAV ')) ?? output
+    },
+    async scan(_, content, signal) {
+      const file = content.path
+      const { code, output } = await run({
+        path,
+        flags: [...flags, file ?? '-'],
+        ms: patienceMs,
+        signal,
+        content: file ? undefined : content,
+      })
+      return answerOf(output, { code, path, called: file ? [file] : ['stdin', 'stream'], size: content.size })
+    },
+  }
+}
+
+interface Told {
+  code: number | null
+  path: string
+  called: string[]
+  size: number
+}
+
+/** The one line that it says, as clamd would: `stream: OK` or `stream: NAME FOUND`, and the exit code that belongs to it. */
+function answerOf(output: string, { code, path, called, size }: Told): string {
+  const lines = output.split('\n').filter((line) => line !== '')
+  const [line = ''] = lines
+  const name = called.find((each) => line.startsWith(`${each}: `))
+  const said = name === undefined ? '' : line.slice(name.length + 2)
+  if (lines.length === 1 && code === 0 && (said === 'OK' || (said === 'Empty file' && size === 0))) return 'stream: OK'
+  if (lines.length === 1 && code === 1 && /^\S+ FOUND$/.test(said)) return `stream: ${said}`
+  throw new ClamdFault(`${path} ended with status ${code} and said '${shown(output.slice(0, 200))}'`)
+}
+
+interface Run {
+  path: string
+  flags: string[]
+  ms: number
+  signal: AbortSignal
+  content?: Content | undefined
+}
+
+/** Rejects with the signal's reason, or with `ClamdFault`, when the process is gone. */
+function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise((resolve, reject) => {
+    const child = spawn(path, flags, { stdio: [content ? 'pipe' : 'ignore', 'pipe', 'ignore'] })
+    let failure: unknown
+    const end = (reason: unknown) => {
+      failure ??= reason
+      child.kill('SIGKILL')
+      // What it started itself may hold its output open.
+      child.stdout!.destroy()
+    }
+    const aborted = () => end(signal.reason)
+    signal.addEventListener('abort', aborted, { once: true })
+    const timer = setTimeout(() => end(new ClamdFault(`${path} did not answer within ${ms} ms`, { mute: true })), ms)
+    let output = ''
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      if (output.length > longestOutput) end(new ClamdFault(`${path} talks without an end`))
+    })
+    child.on('error', (error) => {
+      failure ??= new ClamdFault(`${path} cannot be run (${(error as NodeJS.ErrnoException).code})`, {
+        line: 'refused',
+        cause: error,
+      })
+    })
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', aborted)
+      if (failure === undefined) resolve({ code, output: output.trimEnd() })
+      else reject(failure)
+    })
+    child.on('close', holdBytes(content?.bytes))
+    // A program that has its answer need not read to the end; a content that cannot be read is no scan.
+    if (content)
+      pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {
+        if (error && !/EPIPE|ERR_STREAM_PREMATURE_CLOSE/.test((error as NodeJS.ErrnoException).code ?? '')) end(error)
+      })
+  })
+}

@@ -1,0 +1,144 @@
+import { type Container, headLength, recognise } from '../../formats/archive/containers.js'
+import { readZipDirectory } from '../../formats/archive/zip/directory.js'
+import { hidesZipDirectory } from '../../formats/archive/zip/hidden-directory.js'
+import { OleContainer } from '../../formats/office/ole/container.js'
+import { oleEncryption } from '../../formats/office/ole/encryption.js'
+import { readEncryption } from '../../formats/pdf/encryption.js'
+import type { RandomAccessSource } from '../../formats/random-access-source.js'
+import { FileSource, MemorySource } from '../../formats/random-access-source.js'
+import { Refusal } from '../../formats/refusal.js'
+import { compiled } from '../../platform/compiled.js'
+import { shown } from '../../platform/errors/errors.js'
+import type { Content } from '../../platform/spool/content.js'
+import type { WorkerPool } from '../workers/worker-pool.js'
+import { containers } from './containers.js'
+import { readRange } from './memory-content.js'
+
+/** What a daemon must be able to take in to have looked at everything, in bytes. */
+export interface Needs {
+  /** The largest single file or member: MaxFileSize. */
+  largest: number
+  total: number
+}
+
+/** What ClamAV's OK leaves open about a content. */
+export interface ScanCoverage {
+  incomplete?: string
+  note?: string
+  container?: Container
+  needs: Needs
+}
+
+// ClamAV's MaxFiles, by default; beyond it the rest of an archive is left out without a word.
+const mostMembers = 10_000
+
+export interface CoverageOptions {
+  pool?: WorkerPool | undefined
+  signal?: AbortSignal
+  owner?: string | undefined
+}
+
+const peekMs = 30_000
+// Bytes. Up to here a directory is read on the event loop.
+const peekedHere = 256 * 1024
+
+type Peeked = Omit<ScanCoverage, 'needs' | 'container'> & { needs?: Needs }
+type Peek = (source: RandomAccessSource) => Peeked
+
+const silent: Peek = () => ({ note: 'ClamAV does not tell whether a password or a limit stopped it' })
+
+const peeks: Partial<Record<Container, Peek>> = {
+  zip: peekZip,
+  gzip: peekGzip,
+  tar: ({ size }) => ({ needs: { largest: size, total: 2 * size } }),
+  ole: (source) => encrypted('an Office document', oleEncryption(new OleContainer(source))),
+  pdf: (source) => encrypted('a PDF', readEncryption(source)?.closed),
+  '7z': peek7z,
+  mail: () => ({}),
+}
+
+/** ClamAV says OK to what is encrypted, not unpacked or beyond its limits: what of that shows in a directory or header is read here. */
+export async function scanCoverage(content: Content, { pool, signal, owner }: CoverageOptions = {}): Promise<ScanCoverage> {
+  const whole = { largest: content.size, total: content.size }
+  const container = recognise(await readRange(content, 0, headLength))
+  if (!container) return { needs: whole }
+  const { name, clamav } = containers[container]
+  if (clamav === 'no one') return { incomplete: `it is a ${name}, which ClamAV does not unpack`, needs: whole }
+  const { bytes, path } = content
+  if (bytes && bytes.length <= peekedHere) return { container, needs: whole, ...peekInto(new MemorySource(bytes, ''), container) }
+  const data = { path, container }
+  const work = {
+    module: compiled('inspection/scanners/scan-coverage'),
+    run: 'peekIntoFile',
+    data,
+    bytes,
+    apart: false,
+    retryHung: false,
+  }
+  const limits = { size: content.size, owner, deadlineMs: peekMs }
+  const peeked = pool
+    ? await pool.run<Peeked>({ ...work, ...limits }, signal ?? new AbortController().signal)
+    : peekIntoFile(data, content)
+  return { container, needs: whole, ...peeked }
+}
+
+/** Run in a worker: the directory of a large file may take a while to read. */
+export function peekIntoFile(
+  { path, container }: { path: string | undefined; container: Container },
+  { bytes }: { bytes?: Buffer | undefined },
+): Peeked {
+  if (bytes) return peekInto(new MemorySource(bytes, ''), container)
+  const file = new FileSource(path!, '')
+  try {
+    return peekInto(file, container)
+  } finally {
+    file.close()
+  }
+}
+
+function peekInto(source: RandomAccessSource, container: Container): Peeked {
+  try {
+    return (peeks[container] ?? silent)(source)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { note: `a damaged ${containers[container].name}: it is not known what ClamAV saw of it (${error.message})` }
+  }
+}
+
+function encrypted(what: string, how: string | undefined): { incomplete?: string } {
+  return how ? { incomplete: `${what} that is encrypted (${how})` } : {}
+}
+
+function peekZip(source: RandomAccessSource): ReturnType<Peek> {
+  const limits = { maxUnpackedBytes: 0, maxRatio: 0, maxEntries: mostMembers + 1, maxNesting: 0, maxPictureBits: 0, maxDepth: 0 }
+  if (hidesZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }))
+    return { incomplete: 'a zip archive that is encrypted, its directory too' }
+  const { entries } = readZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }, { partial: true })
+  const closed = entries.find((entry) => entry.encrypted)
+  if (closed) return { incomplete: `member '${shown(closed.nameBytes.toString('utf8'))}' of the zip archive is encrypted` }
+  if (entries.length > mostMembers)
+    return { incomplete: `the zip archive has more than ${mostMembers} members, which is as many as ClamAV looks at` }
+  let [largest, total] = [source.size, source.size]
+  for (const { uncompressedSize } of entries) {
+    largest = Math.max(largest, uncompressedSize)
+    total += uncompressedSize
+  }
+  return { needs: { largest, total } }
+}
+
+/** RFC 1952: the last four bytes are the unpacked size, modulo 2^32. */
+function peekGzip(source: RandomAccessSource): ReturnType<Peek> {
+  const tail = source.read(source.size - 4, 4)
+  const unpacked = tail.length === 4 ? tail.readUInt32LE() : 0
+  return { needs: { largest: Math.max(source.size, unpacked), total: source.size + unpacked } }
+}
+
+// The coder AES-256 + SHA-256; in plain sight where the names are encrypted too, else often inside the packed directory.
+const aesCoder = Buffer.from([0x06, 0xf1, 0x07, 0x01])
+
+function peek7z(source: RandomAccessSource): ReturnType<Peek> {
+  const header = source.read(0, 32)
+  const at = header.length === 32 ? 32 + Number(header.readBigUInt64LE(12)) : source.size
+  const directory = source.read(at, 64 * 1024)
+  return directory.includes(aesCoder) ? { incomplete: 'a 7z archive that is encrypted' } : silent(source)
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { compiled } from '../../../platform/compiled.js'
+import { scannerUnavailable } from '../../../platform/errors/errors.js'
+import type { Content } from '../../../platform/spool/content.js'
+import { NotStarted, type Work, WorkerFailed } from '../../workers/work.js'
+import type { WorkerPool } from '../../workers/worker-pool.js'
+import type { ScanVerdict } from '../verdict.js'
+import { type ScanOptions, scannedOrThrow, type VisitScan } from '../virus-scanner.js'
+import { type EngineKind, FaultyRules } from './engine.js'
+import type { UnpackLimits } from './limits.js'
+import type { RuleSource } from './rules.js'
+import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
+
+export interface ScanWorkOptions {
+  kind: EngineKind
+  operators: RuleSource[]
+  limits: UnpackLimits
+  deadlineOf(size: number): number
+  /** Only for tests of what happens when a worker goes wrong. */
+  module?: URL | undefined
+}
+
+const startMs = 30_000
+
+export class ScanWork {
+  readonly #pool: WorkerPool
+  readonly #options: ScanWorkOptions
+  readonly #setup: EngineSetup
+  readonly #work: Pick<Work, 'module' | 'apart' | 'settings' | 'retryHung'>
+
+  constructor(pool: WorkerPool, options: ScanWorkOptions) {
+    const { kind, operators, limits } = options
+    this.#pool = pool
+    this.#options = options
+    this.#setup = { id: randomUUID(), kind, limits }
+    this.#work = {
+      module: options.module ?? compiled('inspection/scanners/yara/scanning'),
+      // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
+      apart: kind === 'native' && operators.length > 0,
+      settings: operators.length > 0 ? shared(JSON.stringify(operators)) : undefined,
+      // What takes that long mostly takes as long the next time, and the next upload waits.
+      retryHung: false,
+    }
+  }
+
+  /** Processes for native code run in the sandbox, where the system has one. */
+  get isSandboxed(): boolean {
+    return this.#work.apart
+  }
+
+  /** For workers of another's: undefined where scans want processes of their own, or another module. */
+  inVisit(): VisitScan | undefined {
+    const { deadlineOf, module } = this.#options
+    return this.#work.apart || module ? undefined : { setup: this.#setup, deadlineOf }
+  }
+
+  async describe(): Promise<EngineFacts> {
+    const work = { ...this.#work, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
+    const facts = await this.#run<EngineFacts | { faulty: string }>(work, new AbortController().signal)
+    if ('faulty' in facts) throw new FaultyRules(facts.faulty)
+    return facts
+  }
+
+  async scan({ bytes, path, size, ahead }: Content, { signal, owner }: ScanOptions): Promise<ScanVerdict> {
+    const data: ScanJob = { ...this.#setup, path, size, ahead }
+    const deadlineMs = this.#options.deadlineOf(size)
+    const work = { ...this.#work, run: 'scan', data, bytes, size, owner, deadlineMs }
+    return scannedOrThrow(await this.#run<Scanned>(work, signal))
+  }
+
+  async #run<T>(work: Work, signal: AbortSignal): Promise<T> {
+    try {
+      return await this.#pool.run<T>(work, signal)
+    } catch (error) {
+      if (error instanceof NotStarted) throw scannerUnavailable(`Nothing can be scanned now: ${error.message}.`, error)
+      if (!(error instanceof WorkerFailed)) throw error
+      if (error.failure === 'hung') throw scannerUnavailable(`The scan was given up: it took longer than ${work.deadlineMs} ms.`)
+      throw scannerUnavailable('The scan worker was lost over this file, twice.', error)
+    }
+  }
+}
+
+function shared(text: string): SharedArrayBuffer {
+  const bytes = new TextEncoder().encode(text)
+  const memory = new SharedArrayBuffer(bytes.length)
+  new Uint8Array(memory).set(bytes)
+  return memory
+}

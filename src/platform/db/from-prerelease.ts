@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
+import { recordMigration } from './apply-migration.js'
+import type { Migration } from './migrations.js'
+
+const folder = fileURLToPath(new URL('../../../prisma/from-prerelease', import.meta.url))
+const conversion = 'convert.sql'
+
+const firstMigration = '20261120000000_first'
+const lastMigration = '20261123015000_uploads_alike'
+const baselineName = /_baseline$/
+
+export const conversionCommand = 'npm run migrate -- --from-prerelease'
+
+/** Whether these migrations belong to a version before the baseline. */
+export const isPrerelease = (applied: readonly string[]): boolean => applied.includes(firstMigration)
+
+/**
+ * Converts a database of the last pre-release version to the state of the baseline, in one transaction. `applied` are the names of its
+ * finished migrations. Throws one sentence if the database cannot be converted.
+ */
+export async function convertPrerelease(client: pg.Client, applied: readonly string[], migrations: Migration[]): Promise<void> {
+  const baseline = migrations.find(({ name }) => baselineName.test(name))!
+  const later = readdirSync(folder)
+    .filter((file) => file !== conversion)
+    .sort()
+  const laterNames = later.map((file) => basename(file, '.sql'))
+  const unknown = applied.find((name) => name > lastMigration && !laterNames.includes(name))
+  if (!applied.includes(lastMigration) || unknown)
+    throw new Error(
+      `The database is of a pre-release version that cannot be converted (its last migration is '${[...applied].sort().at(-1)}'); first start the last pre-release version on it, whose last migration is '${laterNames.at(-1) ?? lastMigration}'.`,
+    )
+  await refuseWhileInUse(client)
+  await client.query('BEGIN')
+  try {
+    for (const file of later) if (!applied.includes(basename(file, '.sql'))) await client.query(read(file))
+    await client.query(read(conversion))
+    await client.query(functionsOf(baseline))
+    await client.query('DELETE FROM _prisma_migrations')
+    await recordMigration(client, baseline)
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw new Error(`The database could not be converted, and is unchanged: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** A running service would call functions that no longer exist. */
+async function refuseWhileInUse(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ connections: number }>(
+    `SELECT count(*)::int AS connections FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'assay%' AND application_name NOT IN ('assay start', 'assay migrate')`,
+  )
+  const { connections } = rows[0]!
+  if (connections > 0)
+    throw new Error(
+      `The service still uses the database (${connections} connection${connections === 1 ? '' : 's'}); stop every replica, then run '${conversionCommand}' again.`,
+    )
+}
+
+const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
+
+/** The baseline's section of functions, each of which replaces a function of the same name. */
+function functionsOf({ sql }: Migration): string {
+  const section = /^-- =+ Functions =+$(.*?)^-- =+ Triggers =+$/ms.exec(sql)?.[1]
+  if (section === undefined) throw new Error('The baseline has no section of functions.')
+  return section
+}

@@ -1,0 +1,22 @@
+import { outcomeUnknown } from '../errors/errors.js'
+import { sqlFault } from './sql-errors.js'
+
+/** For a statement that commits by itself. Throws `outcomeUnknown` if its connection was lost after the statement may have been sent. */
+export async function committed<T>(statement: Promise<T>): Promise<T> {
+  try {
+    return await statement
+  } catch (error) {
+    throw sqlFault(error) === 'unreachable' && !isConnectFailure(error) ? outcomeUnknown(error) : error
+  }
+}
+
+/** No connection was made, so nothing was sent. */
+function isConnectFailure(error: unknown): boolean {
+  const { code, syscall, message } = error as { code?: string; syscall?: string; message?: string }
+  return (
+    syscall === 'connect' ||
+    syscall === 'getaddrinfo' ||
+    code === '57P03' ||
+    /timeout exceeded when trying to connect|due to connection timeout/.test(message ?? '')
+  )
+}

@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { applyMigration, createMigrationTable } from './apply-migration.js'
+import { conversionCommand, convertPrerelease, isPrerelease } from './from-prerelease.js'
+import { type Migration, readMigrations } from './migrations.js'
+import { unreached } from './prove-database.js'
+
+const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
+
+// The one that `prisma migrate deploy` takes, so that neither runs beside the other.
+const lockKey = 72_707_369
+const lockPollMs = 200
+
+/**
+ * Brings the database to the newest migration; files and table are those of `prisma migrate deploy`. Of several replicas
+ * that start at once, one does it and the others wait. Killed anywhere, the next start goes on from there.
+ * Gives the names of the migrations that it applied.
+ */
+export async function migrate(url: string, folder = ours): Promise<string[]> {
+  const migrations = readMigrations(folder)
+  return withClient(url, async (client) => {
+    // Before the lock, so that an ordinary start waits for no other.
+    if ((await pending(client, migrations)).length === 0) return []
+    await lock(client)
+    await createMigrationTable(client)
+    const missing = await pending(client, migrations)
+    for (const migration of missing) await applyMigration(client, migration)
+    return missing.map(({ name }) => name)
+  })
+}
+
+/** Converts a database of the last pre-release version. Returns whether it was one: a converted database stays as it is. */
+export async function migrateFromPrerelease(url: string): Promise<boolean> {
+  return withClient(url, async (client) => {
+    await lock(client)
+    const applied = (await appliedMigrations(client)).filter(({ finished_at }) => finished_at).map((row) => row.migration_name)
+    if (!isPrerelease(applied)) return false
+    await convertPrerelease(client, applied, readMigrations(ours))
+    return true
+  })
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: 'assay migrate', connectionTimeoutMillis: 5000 })
+  client.on('error', () => {})
+  await client.connect().catch((error: Error) => {
+    throw unreached(error, url, 'DATABASE_URL')
+  })
+  try {
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+// Asked again and again: a session that waits inside pg_advisory_lock holds a snapshot, which CREATE INDEX CONCURRENTLY waits for.
+async function lock(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey])
+    if (rows[0]!.taken) return
+    await sleep(lockPollMs)
+  }
+}
+
+interface Known {
+  migration_name: string
+  checksum: string
+  finished_at: Date | null
+}
+
+async function appliedMigrations(client: pg.Client): Promise<Known[]> {
+  const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`)
+  if (!rows[0]?.exists) return []
+  const known = await client.query<Known>(
+    'SELECT migration_name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY migration_name',
+  )
+  return known.rows
+}
+
+/** The migrations that the database lacks. Throws where it is not a database for this version. */
+async function pending(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
+  const known = await appliedMigrations(client)
+  if (isPrerelease(known.map(({ migration_name }) => migration_name)))
+    throw new Error(
+      `The database is of a pre-release version of Assay; stop every replica, back it up and run '${conversionCommand}' once.`,
+    )
+  const names = new Set(migrations.map(({ name }) => name))
+  const newer = known.find(({ migration_name }) => !names.has(migration_name))
+  if (newer)
+    throw new Error(
+      `The database is of a newer version of Assay (migration '${newer.migration_name}', which this one does not have); start that version, or restore a backup from before it.`,
+    )
+  const finished = new Map(known.filter((row) => row.finished_at).map((row) => [row.migration_name, row.checksum]))
+  // Migrations only go forward: an edited one would leave this database different from every new one.
+  for (const { name, checksum } of migrations)
+    if (finished.has(name) && finished.get(name) !== checksum)
+      throw new Error(
+        `Migration '${name}' was changed after it had been applied to this database; restore it, and write what is new as another migration.`,
+      )
+  return migrations.filter(({ name }) => !finished.has(name))
+}

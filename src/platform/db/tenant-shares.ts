@@ -1,0 +1,68 @@
+import { overloaded } from '../errors/errors.js'
+
+const tenantIdForm = /^ten_[0-9a-z]{26}$/
+const mostWaiting = 1_000
+const mostWaitMs = 4_000
+// Lines that no statement stands in, kept: a Map that is emptied and filled with each statement makes its table anew.
+const mostIdle = 1_000
+
+interface Line {
+  running: number
+  waiting: (() => void)[]
+}
+
+/**
+ * Lets the statements of one tenant hold half of a pool's connections at most: whatever they wait for, the others have the rest. A
+ * statement's tenant is the first of its values that is a tenant's id.
+ */
+export class TenantShares {
+  readonly #most: number
+  readonly #lines = new Map<string, Line>()
+
+  constructor(poolSize: number) {
+    this.#most = Math.max(1, Math.floor(poolSize / 2))
+  }
+
+  /** Puts the limit in front of `query`. */
+  limit(pool: { query: unknown }): void {
+    const query = (pool.query as (...given: unknown[]) => Promise<unknown>).bind(pool)
+    pool.query = ((...given: unknown[]) => {
+      const [statement, values] = given as [{ values?: unknown[] } | string, unknown[] | undefined]
+      const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
+      return tenantId ? this.#run(tenantId, () => query(...given)) : query(...given)
+    }) as unknown
+  }
+
+  async #run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    const line = this.#lines.get(tenantId) ?? { running: 0, waiting: [] }
+    this.#lines.set(tenantId, line)
+    if (line.running < this.#most) line.running++
+    else await this.#wait(line)
+    try {
+      return await work()
+    } finally {
+      const next = line.waiting.shift()
+      if (next) next()
+      else if (--line.running === 0 && this.#lines.size > mostIdle) this.#lines.delete(tenantId)
+    }
+  }
+
+  /** Until a statement that ends hands its place on. */
+  #wait(line: Line): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const refuse = () => reject(overloaded('Too many reads of this tenant are under way; try again in a moment.'))
+      if (line.waiting.length >= mostWaiting) return refuse()
+      const enter = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        line.waiting.splice(line.waiting.indexOf(enter), 1)
+        refuse()
+      }, mostWaitMs)
+      line.waiting.push(enter)
+    })
+  }
+}
+
+const isTenantId = (value: unknown): value is string => typeof value === 'string' && tenantIdForm.test(value)

@@ -1,0 +1,49 @@
+import { type Config, secretSource } from '../config/config.js'
+import type { FirstRun } from './application.js'
+import type { Started } from './messages.js'
+
+/** The last output of a start. Generated secrets of the first start are printed here and nowhere else; the operator's own never. */
+export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
+  const { port, descriptions } = started
+  const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
+  // PORT=0 is known only now; PUBLIC_URL, where it is given, is how clients come.
+  const url = config.publicUrl.replace(/:0$/, `:${port}`)
+  const lines = [
+    '',
+    `Assay listens on ${config.host}:${port}${processes}`,
+    ...(config.dashboard ? [`  Dashboard ${url}/`] : []),
+    `  API       ${url}/api/v1   (documented at ${url}/docs)`,
+    `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (a page in a browser)' : ''}`,
+    `  Database  ${database}`,
+    `  Store     ${descriptions.storage}`,
+    ...descriptions.scanner.split('\n').map((line, place) => `  ${place === 0 ? 'Scanner ' : '        '}  ${line}`),
+    '',
+    ...(started.firstRun ? firstRun(started.firstRun, url, config.dashboard) : ['Try it:', `  curl -s ${url}/health/ready`]),
+    '',
+  ]
+  return lines.join('\n')
+}
+
+function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url: string, dashboard: boolean): string[] {
+  const shownOnce = [
+    `  API key   ${apiKey ?? `(the value of ${secretSource('BOOTSTRAP_API_KEY')})`}   (all scopes)`,
+    `  Sign-in   ${adminEmail}   ${adminPassword ?? `(the password of ${secretSource('BOOTSTRAP_ADMIN_PASSWORD')})`}`,
+  ]
+  return [
+    'The first key and the first dashboard user, shown this once:',
+    ...shownOnce,
+    ...(dashboard
+      ? ['', 'Open the dashboard (this link signs in once, within ten minutes):', `  ${url}/#welcome=${welcome}`]
+      : []),
+    '',
+    'Try it:',
+    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : ownKeyHeader()} ${url}/api/v1/contexts`,
+  ]
+}
+
+/** For a shell that has the variable. */
+function ownKeyHeader(): string {
+  const source = secretSource('BOOTSTRAP_API_KEY')
+  const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`
+  return `"Authorization: Bearer ${value}"`
+}

@@ -1,0 +1,38 @@
+import { badUserInput } from '../errors/errors.js'
+import type { Follow } from './content.js'
+import type { Spooled } from './intake.js'
+
+type Receive = (limit: () => number, follow?: Follow) => Promise<Spooled>
+
+export class IncomingFile {
+  readonly #name: string | Promise<string>
+  readonly #receive: Receive
+  #isReceived = false
+
+  /** `sizeBytes` is that of a file which has been received already. */
+  constructor(
+    name: string | Promise<string>,
+    receive: Receive,
+    readonly sizeBytes?: number,
+  ) {
+    this.#name = name
+    this.#receive = receive
+  }
+
+  /** What the client called it: not to be believed, see `cleanFilename`. */
+  async name(): Promise<string> {
+    return this.#name
+  }
+
+  /** Streams it in, up to `limit()` bytes. The caller disposes of the result. */
+  async receive(limit: () => number, follow?: Follow): Promise<Spooled> {
+    // What one field received it also disposed of.
+    if (this.#isReceived) throw badUserInput([{ field: 'file', message: 'must be used by one field; send it once for each' }])
+    this.#isReceived = true
+    return this.#receive(limit, follow)
+  }
+}
+
+/** Without its content where that is more than `limit`: what is known by then may be less than what was allowed to stream. */
+export const spooledWithin = (spooled: Spooled, limit: number): Spooled =>
+  spooled.content && spooled.sizeBytes <= limit ? spooled : { sizeBytes: spooled.sizeBytes, dispose: () => spooled.dispose() }

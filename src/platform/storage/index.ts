@@ -1,0 +1,55 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { SigningSecrets } from '../signing-keys.js'
+import type { BlobStorage } from './blob-storage.js'
+import { LocalStorage } from './local/local.js'
+import { DownloadUrls } from './signed-url.js'
+
+export interface OpenStorageOptions {
+  /** How clients reach the service: the only source of local download URLs' host. */
+  publicUrl: string
+  signingSecrets: SigningSecrets
+  emulatorHost?: string
+  /** A key that signs download URLs of a bucket without a call to IAM. */
+  hmac?: { accessId: string; secret: string } | undefined
+  /** How long a bucket may take over one call, with all its repetitions. */
+  deadlineMs?: number
+}
+
+/** The store that `url` names: `gs://bucket`, `gs://bucket/prefix` or `file:///directory`. */
+export async function openStorage(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol === 'gs:') return openBucket(url, options)
+  if (parsed?.protocol === 'file:')
+    return LocalStorage.open(directoryOf(parsed, url), new DownloadUrls(options.publicUrl, options.signingSecrets))
+  throw new Error(`STORAGE_URL '${url}' is neither gs://bucket nor file:///directory.`)
+}
+
+// https://cloud.google.com/storage/docs/buckets#naming; not read by URL, which would lower-case and decode it.
+async function openBucket(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
+  const parts = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url)
+  if (!parts?.[1])
+    throw new Error(
+      `STORAGE_URL '${url}' names no bucket; a bucket is gs://name or gs://name/prefix, its name in lower-case letters, digits, '-', '_' and '.'.`,
+    )
+  // Google's client is 11 MB of memory, of no use to a store on a disk.
+  const { GcsStorage } = await import('./gcs/gcs.js')
+  return new GcsStorage({
+    bucket: parts[1],
+    prefix: parts[2]?.replace(/^\/+|\/+$/g, ''),
+    emulatorHost: options.emulatorHost,
+    ...(options.hmac && { hmac: options.hmac }),
+    ...(options.deadlineMs && { limits: { callMs: options.deadlineMs } }),
+  })
+}
+
+function directoryOf(url: URL, shown: string): string {
+  if (url.host && url.host !== 'localhost')
+    throw new Error(
+      `STORAGE_URL '${shown}' names the host '${url.host}'; a directory of this machine is file:///directory, with three slashes.`,
+    )
+  const directory = resolve(fileURLToPath(`file://${url.pathname}`))
+  if (directory === '/')
+    throw new Error(`STORAGE_URL '${shown}' names no directory; give one of its own, such as file:///var/lib/assay.`)
+  return directory
+}

@@ -1,0 +1,33 @@
+import { AssayError, storageUnavailable } from '../../errors/errors.js'
+
+export const isFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
+
+/** For `catch`: the one code that is no fault. */
+export const ignoring =
+  (code: string) =>
+  (error: NodeJS.ErrnoException): undefined => {
+    if (error.code !== code) throw error
+  }
+
+/** What the system refuses is the store's outage; whatever else went wrong stays what it is. */
+export async function faults<T>(doing: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
+    throw storageUnavailable(`The file store cannot ${doing} at the moment (${reason(code)}).`, error)
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the disk is read-only',
+  EACCES: 'no permission',
+  ENOENT: 'its directory is not there',
+  EMFILE: 'too many open files',
+  EIO: 'the disk reports an error',
+}
+
+const reason = (code: string) => reasons[code] ?? code
