@@ -78,9 +78,12 @@ export class Transport {
   async exchange({ method, url, headers, body, signal }: Exchange): Promise<Response> {
     const { apiKey } = this.#options
     const sent = body ?? undefined
+    const credential = typeof apiKey === 'function' ? await apiKey() : apiKey
+    // If the signal is aborted already, fetch of Node.js 24 also causes an unhandled rejection, which ends the process.
+    signal?.throwIfAborted()
     return (this.#options.fetch ?? fetch)(url, {
       method,
-      headers: { Authorization: `Bearer ${typeof apiKey === 'function' ? await apiKey() : apiKey}`, ...headers },
+      headers: { Authorization: `Bearer ${credential}`, ...headers },
       redirect: 'error',
       ...(sent !== undefined && { body: sent }),
       ...(sent instanceof ReadableStream && ({ duplex: 'half' } as object)),
