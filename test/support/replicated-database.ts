@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -25,6 +25,8 @@ export class ReplicatedDatabase {
     await migrate(first.url)
     await first.stop()
     cpSync(join(one!, 'postgres'), join(other!, 'postgres'), { recursive: true })
+    // PostgreSQL requires this mode. cpSync of Node.js 24 does not copy the modes of folders.
+    chmodSync(join(other!, 'postgres'), 0o700)
     writeFileSync(join(other!, 'postgres', 'standby.signal'), '')
     const primary = await startServer({ folder: one! })
     return new ReplicatedDatabase(folder, primary, await startReplica(other!, primary))
