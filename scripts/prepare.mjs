@@ -91,7 +91,8 @@ const prismaSources = () => {
   const { dependencies } = JSON.parse(read(inRoot('package.json')))
   return `${digest([inRoot('prisma', 'schema.prisma'), prismaConfig])} ${dependencies.prisma}\n`
 }
-const hasPrismaClient = () => read(prismaMark) === prismaSources()
+// git deletes the files, but not the mark, when it leaves a commit that contains them.
+const hasPrismaClient = () => existsSync(join(prismaClient, 'client.ts')) && read(prismaMark) === prismaSources()
 
 async function generatePrismaClient(say) {
   say('Generating the Prisma client from prisma/schema.prisma…')
