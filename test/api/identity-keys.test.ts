@@ -137,7 +137,7 @@ describe('rotation', () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
-    const rotated = dataOf(await move(tenant, key, 'rotate', {}))
+    const rotated = dataOf(await move(tenant, key, 'rotate', {}), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
     expect(rotated).toMatchObject({ api_key_id: key.id, scopes: ['metadata'] })
     expect(rotated.api_key).not.toBe(key.credential)
@@ -150,7 +150,7 @@ describe('rotation', () => {
   test('with grace both live, as the same key, until the grace ends', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
-    const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }))
+    const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
     for (const caller of [key, world.as(secret)]) expect((await caller.get('/files')).status).toBe(200)
     expect((await calls(tenant, key)).map(({ api_key_id }: Record<string, string>) => api_key_id)).toEqual([key.id, key.id])
     await world.database.pool.query(
@@ -167,7 +167,7 @@ describe('rotation', () => {
   test('disabling it disables both secrets', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
-    const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }))
+    const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
     await move(tenant, key, 'disable')
     for (const caller of [key, world.as(secret)]) expect(refusal(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
   })

@@ -13,7 +13,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 test('a request that asks for it under several names is refused by its price', async () => {
   const { admin } = await world.tenant()
   const answer = await admin.graphql(`{ a: storageHealth ${fields} b: storageHealth ${fields} }`)
-  expect(answer.body.errors).toMatchObject([{ message: expect.stringContaining('50000 are the most') }])
+  expect(answer.body.errors).toMatchObject([{ message: expect.stringContaining('The limit is 50000.') }])
   expect((await admin.graphql(`{ storageHealth ${fields} }`)).body.data).toEqual({ storageHealth: healthy })
 })
 

@@ -105,6 +105,8 @@ describe('replicas', () => {
   beforeAll(async () => {
     database = await testDatabase()
     pool = new pg.Pool({ connectionString: database.url })
+    // Dropping the database ends connections that the pool has not closed yet.
+    pool.on('error', () => {})
   })
   afterAll(async () => {
     await pool.end()

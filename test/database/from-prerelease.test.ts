@@ -75,13 +75,15 @@ test('the conversion keeps every row and gives the schema of a new database; a s
   const names = await migrate(fresh.url)
   expect(await catalogOf(database.url)).toEqual(await catalogOf(fresh.url))
   await fresh.drop()
-  expect(await contents()).toEqual(before)
+  // Every row and every value is still there. Later migrations may have added columns.
+  expect(await contents()).toMatchObject(before)
   expect(await query('SELECT migration_name FROM _prisma_migrations ORDER BY 1')).toEqual(
     names.map((migration_name) => ({ migration_name })),
   )
+  const converted = await contents()
   const second = await convert()
   expect([second.status, JSON.parse(second.stdout)]).toEqual([0, { converted: false, applied: [] }])
-  expect(await contents()).toEqual(before)
+  expect(await contents()).toEqual(converted)
 })
 
 test('the service goes on with a converted database: files, counters, journal, uploads and deletions', async () => {

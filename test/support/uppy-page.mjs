@@ -7,7 +7,7 @@ window.send = ({ endpoint, credential, name, text, times, context }) =>
     const seen = {}
     const uppy = new Uppy({ autoProceed: true }).use(Tus, {
       endpoint,
-      headers: { Authorization: 'Bearer ' + credential },
+      headers: { Authorization: `Bearer ${credential}` },
       allowedMetaFields: ['name', 'context'],
       retryDelays: [0, 100, 200, 400, 800],
       onAfterResponse: (_request, response) => {

@@ -93,7 +93,7 @@ test('what PostgreSQL refuses is not written, and can be read and recorded by it
 
 test('where the connection is lost meanwhile it is in doubt, and not done again', async () => {
   const { lane, sent } = laneOver(new Error('Connection terminated unexpectedly'))
-  await expect(lane.read(entry, listed)).rejects.toThrow('look before you repeat it')
+  await expect(lane.read(entry, listed)).rejects.toThrow('it is not known whether the change was stored')
   expect(sent).toEqual(['recording-list-metadata-success'])
 })
 

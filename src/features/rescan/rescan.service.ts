@@ -107,11 +107,20 @@ export class RescanService {
     ])
     const { latest: newest } = rows[0]!
     // Files that failed with the signatures before get all their attempts again.
-    if (newest === current.signatures)
-      await this.#db.pool.query(
-        'UPDATE rescan_queue SET attempts = 0, failure = NULL WHERE attempts > 0 AND (token IS NULL OR leased_until <= now())',
-      )
+    if (newest === current.signatures) await this.#resetAttempts()
     return newest
+  }
+
+  async #resetAttempts(): Promise<void> {
+    const { rows } = await this.#db.pool.query<{ tenant_id: string }>(
+      'SELECT DISTINCT tenant_id FROM rescan_queue WHERE attempts > 0',
+    )
+    for (const { tenant_id: tenantId } of rows)
+      await this.#db.pool.query(
+        `UPDATE rescan_queue SET attempts = 0, failure = NULL
+         WHERE tenant_id = $1 AND attempts > 0 AND (token IS NULL OR leased_until <= now())`,
+        [tenantId],
+      )
   }
 
   /** Files of all tenants that failed in the current rescans, for readiness. Undefined if there are none. */
