@@ -8,7 +8,9 @@ const lastColumn = /^ +\w+ +BigInt +@default\(0\) +@map\("virus_detected"\)$/m
 
 const [reason, flag] = process.argv.slice(2)
 if (!/^[a-z]+(_[a-z]+)*$/.test(reason ?? '')) {
-  console.error('Usage: npm run migration:reason -- NAME [--write]; NAME as in src/platform/errors/block-reasons.ts, like encrypted_file.')
+  console.error(
+    'Usage: npm run migration:reason -- NAME [--write]; NAME as in src/platform/errors/block-reasons.ts, like encrypted_file.',
+  )
   process.exit(1)
 }
 

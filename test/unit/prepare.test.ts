@@ -55,7 +55,7 @@ test('a step runs only if its sources changed, and needs no network', async () =
     cpSync(join(root, path), join(folder, path), { recursive: true, filter: (file) => !file.endsWith('/generated') })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   // What git leaves when it switches from a commit that contains the generated code.
-  const mark = 'src/db/generated/.generated-from'
+  const mark = 'src/platform/db/generated/.generated-from'
   cpSync(join(root, mark), join(folder, mark))
   const unreachable = 'http://127.0.0.1:1'
   const env = { PATH: process.env.PATH, npm_config_registry: unreachable, HTTP_PROXY: unreachable, HTTPS_PROXY: unreachable }

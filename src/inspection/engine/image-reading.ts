@@ -10,7 +10,7 @@ interface DecoderModule {
 
 // Where tests have another decoder: the URL of a module with an export `decodeImage`.
 const module = new URL(import.meta.url).searchParams.get('decoder')
-const { decodeImage }: DecoderModule = await import(module ?? '../formats/image/libvips.js')
+const { decodeImage }: DecoderModule = await import(module ?? '../../formats/image/libvips.js')
 
 decodeImagesWith(async (source, task) => {
   const path = pathUnderTest()
