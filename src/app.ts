@@ -1,6 +1,6 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -59,7 +59,10 @@ export interface App {
 /** The composition root: what is made, in which order, and closed in reverse. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, logger } = parts
-  const spoolFolder = join(config.dataDir, 'spool')
+  const folder = join(config.dataDir, 'spool')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Workers in the sandbox see the spool under its real path only.
+  const spoolFolder = await realpath(folder)
   const workers = openWorkers(parts, spoolFolder)
   // Its worker starts, and its rules are compiled, while the database is asked.
   const scannerOpening = openConfiguredScanner(parts, workers)
@@ -212,7 +215,6 @@ function rescannerOf(
 
 async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
   try {
-    await mkdir(contents, { recursive: true, mode: 0o700 })
     return await openSandbox(contents)
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
