@@ -125,6 +125,53 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
+  test('is scanned although its context is not rescanned for new signatures', async () => {
+    await clamd.learn(world)
+    await rescanAll(world)
+    dataOf(await tenant.admin.patch('/contexts/notes/policy', { rescan: false }))
+    const file = await trashedFile('a note')
+    await clamd.learn(world)
+    await rescanAll(world)
+    await restored(file.fileId)
+    await expectQuarantined(file)
+    await rescanAll(world)
+    await expectServed(file)
+  })
+
+  test('stays quarantined until a replica with the new signatures scans it', async () => {
+    const older = await LearningClamd.start()
+    await clamd.learn(world)
+    await rescanAll(world)
+    const behind = await World.open({ SCANNER_URL: older.url }, world)
+    try {
+      const own = behind.as(tenant.admin.credential)
+      const fileId = (await own.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} a note`)).body.data.file_id
+      dataOf(await tenant.admin.delete(`/files/${fileId}`))
+      await restored(fileId)
+      await rescanAll(behind)
+      expect(refusal(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
+      await rescanAll(world)
+      expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(200)
+    } finally {
+      await behind.close()
+      await older.daemon.close()
+    }
+  })
+
+  test('is scanned again if a scan was in progress when it was deleted', async () => {
+    const file = await trashedFile('a note')
+    await world.database.pool.query(
+      `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token, attempts)
+       SELECT tenant_id, file_id, context_id, now() + interval '1 hour', 'req_before', 1 FROM trash WHERE tenant_id = $1 AND file_id = $2`,
+      [tenant.tenantId, file.fileId],
+    )
+    await clamd.learn(world)
+    await restored(file.fileId)
+    await expectQuarantined(file)
+    await rescanAll(world)
+    await expectServed(file)
+  })
+
   test('that no attempt could scan stays quarantined until an admin releases it', async () => {
     const file = await trashedFile('a note')
     await clamd.learn(world)

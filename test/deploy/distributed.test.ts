@@ -30,8 +30,7 @@ const acrossTenants: Record<string, RegExp> = {
   'answers to Idempotency-Keys are forgotten after a day': /^SELECT tenant_id, actor_id, key FROM idempotency_keys/,
   'resumable uploads that nobody went on with are forgotten':
     /^SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at/,
-  'files to scan again are looked for among those of all':
-    /^SELECT q\.tenant_id, q\.context_id, q\.attempts > 0 AS is_retry FROM rescan_queue q/,
+  'files to scan again are looked for among those of all': /^SELECT q\.tenant_id, q\.context_id, q\.attempts > 0 AS is_retry/,
   'new signatures find the tenants whose files could not be scanned':
     /^SELECT DISTINCT tenant_id FROM rescan_queue WHERE attempts/,
   'as are walks that are through': /^SELECT w\.tenant_id, w\.context_id FROM rescans w WHERE w\.walked/,

@@ -60,9 +60,9 @@ export class RescanQueue {
     this.#pool = pool
   }
 
-  /** Files that no other replica has; undefined if there are none. */
-  async take(signatures: string, token: string): Promise<Batch | undefined> {
-    return (await this.#takeDue(signatures, token)) ?? (await this.#takeNext(signatures, token))
+  /** Files that no other replica has; undefined if there are none. `isNewest`: no replica has seen newer signatures. */
+  async take({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
+    return (await this.#takeDue({ signatures, isNewest }, token)) ?? (await this.#takeNext(signatures, token))
   }
 
   /** Writes the results of files that are still the token's. Returns their number. */
@@ -158,13 +158,13 @@ export class RescanQueue {
 
   /**
    * Restored files, and files whose attempt failed or whose replica died. The latter are taken one at a time: a file that ends the
-   * service or the scanner then costs no other file an attempt.
+   * service or the scanner then costs no other file an attempt. A scanner with older signatures takes no file that waits for newer ones.
    */
-  async #takeDue(signatures: string, token: string): Promise<Batch | undefined> {
+  async #takeDue({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
-       WHERE q.leased_until <= now() AND coalesce(w.signatures, $1) = $1 ORDER BY q.leased_until LIMIT 1`,
-      [signatures],
+       WHERE q.leased_until <= now() AND ($2 OR (coalesce(w.signatures, $1) = $1 AND NOT ${waitsForOthers('q', '$1')})) ORDER BY q.leased_until LIMIT 1`,
+      [signatures, isNewest],
     )
     if (!rows[0]) return undefined
     const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
@@ -172,9 +172,10 @@ export class RescanQueue {
       `UPDATE rescan_queue q SET leased_until = now() + make_interval(secs => $4), token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.leased_until <= now() AND (d.attempts > 0) = $5
+           AND ($7 OR NOT ${waitsForOthers('d', '$6')})
          ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
        RETURNING q.file_id, q.attempts, q.failure`,
-      [tenantId, contextId, token, leaseSeconds, isRetry],
+      [tenantId, contextId, token, leaseSeconds, isRetry, signatures, isNewest],
     )
     return this.#batchOf({ tenantId, contextId, token }, signatures, taken)
   }
@@ -212,7 +213,7 @@ export class RescanQueue {
     return batch
   }
 
-  /** Until the next file of the context is scanned. */
+  /** Marks the rescan as paused until the next file of the context is scanned. */
   async #pause(tenantId: string, contextId: string): Promise<void> {
     await this.#pool.query(
       'UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL',
@@ -311,3 +312,8 @@ function isDone(signatures: string, parameter: string): string {
   return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}
     AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR ${isFinal}))`
 }
+
+/** SQL condition: the restored file of `queued` is quarantined until it is scanned with other signatures than `parameter`. */
+const waitsForOthers = (queued: string, parameter: string): string =>
+  `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${queued}.tenant_id AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
+     AND a.signatures NOT IN (${parameter}, 'unknown'))`

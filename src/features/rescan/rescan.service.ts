@@ -94,6 +94,11 @@ export class RescanService {
     return (await this.#newest(current)) ?? 'unknown'
   }
 
+  /** Whether no replica has seen newer signatures. */
+  async isNewest(signatures: string): Promise<boolean> {
+    return (await this.#newest(undefined)) === signatures
+  }
+
   async #newest(current: Signatures | undefined): Promise<string | undefined> {
     const known = await this.#db.pool.query<{ latest: string }>(`SELECT ${latest} AS latest FROM service_state WHERE key = $1`, [
       stateKey,
@@ -189,6 +194,8 @@ const latest = `value->-1->>'signatures'`
 const noticing = `
 INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
 ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = CASE
-  WHEN s.value @> jsonb_build_array(jsonb_build_object('signatures', $2::text)) OR (s.value->-1->>'made_at')::timestamptz > $4 THEN s.value
+  WHEN s.value @> jsonb_build_array(jsonb_build_object('signatures', $2::text)) THEN s.value
+  -- Dates tell which signatures are newer only within one engine: YARA rules may be older than ClamAV's, and replace them.
+  WHEN split_part(s.value->-1->>'signatures', ' ', 1) = split_part($2, ' ', 1) AND (s.value->-1->>'made_at')::timestamptz > $4 THEN s.value
   ELSE (CASE WHEN jsonb_array_length(s.value) >= $3 THEN s.value - 0 ELSE s.value END) || excluded.value END
 RETURNING ${latest} AS latest`

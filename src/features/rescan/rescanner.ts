@@ -83,12 +83,12 @@ export class Rescanner {
 
   /** Scans one batch. Returns false if there is nothing to do now. */
   async turn(): Promise<boolean> {
-    const { queue } = this.#parts
+    const { queue, rescans } = this.#parts
     const current = await this.#signatures()
     if (!current) return false
     await this.#notice(current)
     const { signatures } = current
-    const batch = await queue.take(signatures, newId('req'))
+    const batch = await queue.take({ signatures, isNewest: await rescans.isNewest(signatures) }, newId('req'))
     if (!batch) return false
     await this.#scanBatch(batch, signatures)
     await queue.finishOne(batch.tenantId, batch.contextId)

@@ -51,7 +51,8 @@ export async function restore(
 }
 
 // Its bytes never stopped counting. The deletion is taken back in the statistics too, so that what came less what went is what is held.
-// Without a virus in its row, a quarantined file waits for its scan only.
+// Without a virus in its row, a quarantined file waits for its scan only. A scan that began before the deletion loses its token: it may
+// have used older signatures.
 const statement = `
 WITH back AS (DELETE FROM trash WHERE tenant_id = $1 AND file_id = $2 RETURNING *),
 stale AS (SELECT b.file_id, b.context_id, now() AS since FROM back b JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = b.context_id AND c.scan_for_viruses
@@ -65,6 +66,7 @@ filed AS (INSERT INTO files (file_id, tenant_id, context_id, original_filename, 
     (SELECT report_traits(r.report) FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = $2 ORDER BY r.validated_at DESC LIMIT 1) FROM back),
 totals AS (UPDATE file_totals t SET files = t.files + 1 FROM back b WHERE t.tenant_id = $1 AND t.context_id = b.context_id),
 head AS (UPDATE tenant_heads SET files = files + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM back)),
-scan AS (INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until) SELECT tenant_id, file_id, context_id, now() FROM back ON CONFLICT DO NOTHING),
+scan AS (INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until) SELECT tenant_id, file_id, context_id, now() FROM back
+  ON CONFLICT (tenant_id, file_id) DO UPDATE SET leased_until = excluded.leased_until, token = NULL, attempts = 0, failure = NULL),
 usage AS (INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, files_deleted) SELECT $1, $3, context_id, date_trunc('hour', now(), 'UTC'), -1 FROM back)
 SELECT file_id FROM stale`
