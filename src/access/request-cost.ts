@@ -105,6 +105,7 @@ export class ConcurrentCosts {
       const timer = setTimeout(giveUp, maxWaitMs)
       clientLeft?.addEventListener('abort', giveUp)
       tenant.waiting.push(waiter)
+      if (clientLeft?.aborted) giveUp()
     })
   }
 }

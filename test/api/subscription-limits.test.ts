@@ -129,3 +129,11 @@ describe('after connection_ack', () => {
     socket.close()
   })
 })
+
+test('a close reason with characters of several bytes keeps its code', async () => {
+  const { closed, send } = await authenticate()
+  const message = { type: 'subscribe', id: '漢'.repeat(200), payload: { query: 'subscription { events { type } }' } }
+  send(message)
+  send(message)
+  expect(await closed).toBe(4409)
+})

@@ -26,8 +26,14 @@ const clientMessages: readonly string[] = [
   MessageType.Complete,
 ]
 
-/** Closes a connection. The reason of a close frame has at most 123 bytes. */
-export const end = (socket: WebSocket, code: number, reason: string): void => socket.close(code, reason.slice(0, 100))
+// RFC 6455, section 5.5: a control frame has at most 125 bytes, 2 of them for the code.
+const maxReasonBytes = 123
+
+/** Closes a connection. A reason that is too long is cut before the character that does not fit. */
+export function end(socket: WebSocket, code: number, reason: string): void {
+  const bytes = Buffer.from(reason).subarray(0, maxReasonBytes)
+  socket.close(code, new TextDecoder().decode(bytes, { stream: true }))
+}
 
 /** Resolves once the message is written. Ends the connection if too many bytes are unsent. */
 export function sendBounded(socket: WebSocket, text: string): Promise<void> {

@@ -173,7 +173,7 @@ export class ResumableUploadService {
   /** The quotas and what counts against them. */
   async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadRoom> {
     const { rows } = await this.#db.query<{ room: UploadRoom }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
-    return rows[0]!.room
+    return existing(rows[0]!.room, uploadId)
   }
 
   /**
@@ -189,7 +189,7 @@ export class ResumableUploadService {
       'SELECT reserve_upload_bytes($1, $2, $3, $4) AS room',
       [tenantId, uploadId, token, added],
     )
-    return rows[0]!.room
+    return existing(rows[0]!.room, uploadId)
   }
 
   /**
@@ -307,3 +307,9 @@ const partsOf = (uploads: string) =>
   `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`
 const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
 const freed = (uploads: string) => `${partsOf(uploads)} ${dueNow}`
+
+/** Throws 404 if the upload's tenant was deleted in the meantime. */
+function existing<Room extends UploadRoom>(room: Room, uploadId: string): Room {
+  if (!room.tenant) throw notFound('upload', uploadId)
+  return room
+}

@@ -2,7 +2,7 @@ import type { Actor } from '../../platform/actor.js'
 import { type AssayError, quotaExceeded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 
-/** Bytes: the quota, what files use of it, and the received bytes of all unfinished uploads. */
+/** Storage in bytes: the quota, the usage by files, and the received bytes of unfinished uploads. */
 interface Room {
   quota: number
   stored: number
