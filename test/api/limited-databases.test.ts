@@ -22,7 +22,7 @@ test('serves events, webhooks, checkpoints and receipts on a database that rejec
     const receipt = await admin.get(`/files/${body.data.file_id}/receipt`)
     expect([receipt.status, receipt.body.data]).toEqual([200, { receipt: expect.any(String) }])
     await receiver.until((received) => received.some((each) => each.body.type === 'file.accepted'))
-    expect(world.log.lines.join('\n')).toContain('The database does not report its log position.')
+    expect(world.log.lines.join('\n')).toContain('The database rejects the functions that report its WAL position.')
   } finally {
     await receiver.close()
     await world.close()

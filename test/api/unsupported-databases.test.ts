@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
+import { proveDatabase } from '../../src/platform/db/prove-database.js'
 import { emptyDatabase, type TestDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 
@@ -20,6 +21,16 @@ async function databaseOfVersion(version: string): Promise<TestDatabase> {
   await client.query(emulate).finally(() => client.end())
   return database
 }
+
+test.each([
+  'PostgreSQL 16.4, compiled by Visual C++ build 1940, 64-bit',
+  'PostgreSQL 17.5 (6bc9ef8) on aarch64-unknown-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit',
+  'PostgreSQL 15.12 on x86_64-pc-linux-gnu, compiled by Debian clang version 12.0.1, 64-bit',
+])('accepts PostgreSQL of another build: %s', async (version) => {
+  const database = await databaseOfVersion(version)
+  await expect(proveDatabase({ url: database.url, directUrl: database.url })).resolves.toBeUndefined()
+  await database.drop()
+})
 
 describe('refuses in one sentence, with status 1', () => {
   const versions = {
@@ -44,7 +55,7 @@ describe('refuses in one sentence, with status 1', () => {
     await database.drop()
   })
 
-  test('to migrate CockroachDB', async () => {
+  test('refuses to migrate a CockroachDB database', async () => {
     const database = await databaseOfVersion(versions.CockroachDB)
     const { status, stderr } = await runCommand(['migrate'], { DATABASE_URL: database.url })
     expect([status, stderr]).toEqual([1, expect.stringContaining(' is CockroachDB ')])

@@ -48,7 +48,7 @@ export class Durability {
       const { message } = error as Error
       this.#logger.warn(
         { reason: message },
-        'The database does not report its log position. Events and checkpoints wait for a commit of their own instead.',
+        'The database rejects the functions that report its WAL position. Each read of new events therefore waits for one extra commit.',
       )
       return unknown
     }

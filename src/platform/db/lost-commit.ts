@@ -12,7 +12,9 @@ export async function committed<T>(statement: Promise<T>): Promise<T> {
 
 /** No connection was made, so nothing was sent. */
 function isConnectFailure(error: unknown): boolean {
-  const { code, syscall, message } = error as { code?: string; syscall?: string; message?: string }
+  const { code, syscall, message, errors } = error as { code?: string; syscall?: string; message?: string; errors?: unknown[] }
+  // A host with several addresses: Node.js tries them all and reports an AggregateError without a syscall.
+  if (errors) return errors.every(isConnectFailure)
   return (
     syscall === 'connect' ||
     syscall === 'getaddrinfo' ||

@@ -83,7 +83,7 @@ async function pending(client: pg.Client, migrations: Migration[]): Promise<Migr
   const known = await appliedMigrations(client)
   if (isPrerelease(known.map(({ migration_name }) => migration_name)))
     throw new Error(
-      `The database is of a pre-release version of Assay; stop every replica, back it up and run '${conversionCommand}' once.`,
+      `A pre-release version of Assay created this database. Stop every replica, back up the database, then run '${conversionCommand}' once.`,
     )
   const names = new Set(migrations.map(({ name }) => name))
   const newer = known.find(({ migration_name }) => !names.has(migration_name))

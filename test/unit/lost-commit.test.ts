@@ -1,0 +1,28 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect, test } from '@jest/globals'
+import { committed } from '../../src/platform/db/lost-commit.js'
+import { freePort } from '../support/free-port.js'
+
+const addresses = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '127.0.0.2', family: 4 },
+]
+
+test('states no outcome if none of the addresses of the database could be reached', async () => {
+  const port = Number(await freePort())
+  const socket = connect({
+    host: 'database.test',
+    port,
+    autoSelectFamily: true,
+    lookup: (_host, _options, done) => done(null, addresses),
+  })
+  const [error] = await once(socket, 'error')
+  expect(error.name).toBe('AggregateError')
+  await expect(committed(Promise.reject(error))).rejects.toBe(error)
+})
+
+test('states that the outcome is unknown if an open connection is lost', async () => {
+  const lost = new Error('Connection terminated unexpectedly')
+  await expect(committed(Promise.reject(lost))).rejects.toMatchObject({ details: { outcome: 'unknown' } })
+})
