@@ -62,9 +62,9 @@ export class FileResolver {
     return this.#files.validation(attempt, fileId)
   }
 
-  @Requires('admin')
+  @Requires('metadata')
   @Query(() => ValidationReportPage, {
-    description: 'The reports on a file, the latest first: of its upload, and of each scan since.',
+    description: 'Validation reports of a file, newest first: one for its upload, and one for each later scan.',
   })
   fileValidations(
     @CurrentAttempt() attempt: Attempt,
