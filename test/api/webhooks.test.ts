@@ -73,7 +73,7 @@ describe('what a webhook is', () => {
     })
     expect(status).toBe(400)
     expect(body.error.details.fields).toEqual([
-      { field: 'url', message: 'must hold no credentials: the signature says who sends' },
+      { field: 'url', message: 'must not contain credentials. The signature authenticates the sender.' },
       { field: 'contexts', message: "there is no context 'nowhere'" },
     ])
     const odd = await tenant.admin.post('/webhooks', { url: '', types: ['file.exploded'], contexts: [] })

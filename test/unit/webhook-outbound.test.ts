@@ -91,21 +91,21 @@ describe('what may be saved', () => {
     ['https:', 'must be an https: URL of at most 2048 characters'],
     [`https://hooks.example.com/${'x'.repeat(2048)}`, 'must be an https: URL of at most 2048 characters'],
     ['file:///etc/passwd', 'must be an https: URL of at most 2048 characters'],
-    ['https://user@hooks.example.com/', 'must hold no credentials: the signature says who sends'],
-    ['https://:secret@hooks.example.com/', 'must hold no credentials: the signature says who sends'],
+    ['https://user@hooks.example.com/', 'must not contain credentials. The signature authenticates the sender.'],
+    ['https://:secret@hooks.example.com/', 'must not contain credentials. The signature authenticates the sender.'],
     ['https://hooks.example.com/#top', 'must have no fragment'],
-    ['https://127.0.0.1/', 'must lead to public addresses only'],
-    ['https://127.1/', 'must lead to public addresses only'],
-    ['https://0x7f000001/', 'must lead to public addresses only'],
-    ['https://2130706433/', 'must lead to public addresses only'],
-    ['https://0177.0.0.1/', 'must lead to public addresses only'],
-    ['https://[::1]/', 'must lead to public addresses only'],
-    ['https://[::ffff:10.0.0.1]/', 'must lead to public addresses only'],
-    ['https://[64:ff9b::a9fe:a9fe]/latest/meta-data', 'must lead to public addresses only'],
+    ['https://127.0.0.1/', 'must resolve to public addresses only'],
+    ['https://127.1/', 'must resolve to public addresses only'],
+    ['https://0x7f000001/', 'must resolve to public addresses only'],
+    ['https://2130706433/', 'must resolve to public addresses only'],
+    ['https://0177.0.0.1/', 'must resolve to public addresses only'],
+    ['https://[::1]/', 'must resolve to public addresses only'],
+    ['https://[::ffff:10.0.0.1]/', 'must resolve to public addresses only'],
+    ['https://[64:ff9b::a9fe:a9fe]/latest/meta-data', 'must resolve to public addresses only'],
   ])('%s is refused', async (url, fault) => expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }))
 
   test('a name that leads inside, or to both, is refused; one that leads nowhere is named', async () => {
-    const inside = { error: 'must lead to public addresses only' }
+    const inside = { error: 'must resolve to public addresses only' }
     expect(await outbound(['10.0.0.1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
     expect(await outbound(['8.8.8.8', '::1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
     const url = 'https://hooks.example.com/a?b=c'

@@ -5,8 +5,8 @@ import { now } from '../../platform/clock.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { UserRow } from './user-row.js'
 
-// One guess of six digits is right with a probability of 3 in a million: one step of skew either way. At these limits, 100 guesses
-// take three months and succeed with a probability of 0.03 %.
+// One guess of six digits is right with a probability of 3 in a million: one step of skew either way. At these limits,
+// 100 guesses take three months, and one of them succeeds with a probability of 0.03 %.
 const wrongCodesUntilLock = 10
 const wrongCodesUntilReset = 100
 const hourMs = 3_600_000
@@ -19,7 +19,7 @@ export function codeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError 
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(
       'forbidden',
-      `Codes of this user are rejected after ${wrongCodesUntilReset} wrong ones. Ask an admin to reset the second factor or the password.`,
+      `Second-factor codes of this user are locked after ${wrongCodesUntilReset} wrong codes. Ask an admin to reset the second factor or the password.`,
       { details: { second_factor: 'locked', locked_until: null } },
     )
   const waitMs = (codesLockedUntil?.getTime() ?? 0) - now()
@@ -28,7 +28,7 @@ export function codeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError 
   const retryAfter = Math.ceil(waitMs / 1000)
   return new AssayError(
     'rate_limited',
-    `Codes of this user are rejected until ${until} after ${wrongCodes} wrong ones. Wait, or ask an admin to reset the second factor or the password.`,
+    `Second-factor codes of this user are locked until ${until} after ${wrongCodes} wrong codes. Wait, or ask an admin to reset the second factor or the password.`,
     { retryAfter, details: { retry_after: retryAfter, second_factor: 'locked', locked_until: until } },
   )
 }

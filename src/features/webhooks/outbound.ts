@@ -49,7 +49,7 @@ export class Outbound {
       return {
         error: `must be ${this.#allowPrivate ? 'an https: or http:' : 'an https:'} URL of at most ${longestUrl} characters`,
       }
-    if (url.username || url.password) return { error: 'must hold no credentials: the signature says who sends' }
+    if (url.username || url.password) return { error: 'must not contain credentials. The signature authenticates the sender.' }
     if (url.hash) return { error: 'must have no fragment' }
     try {
       await this.#addressesOf(url.hostname)
@@ -58,7 +58,7 @@ export class Outbound {
       return {
         error:
           error instanceof PrivateAddress
-            ? 'must lead to public addresses only'
+            ? 'must resolve to public addresses only'
             : `must name a host that can be found ('${url.hostname}' cannot)`,
       }
     }
