@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { orFail, prepare } from './prepare.mjs'
 
 await orFail(() => prepare())
-const dist = fileURLToPath(new URL('../dist//', import.meta.url))
+const dist = fileURLToPath(new URL('../dist/', import.meta.url))
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-ways-'))
 const key = randomBytes(24).toString('base64url')
 Object.assign(process.env, {

@@ -56,7 +56,7 @@ const queries: Record<string, Row> = {
   filesConnection: { needs: 'metadata', theirs: 'empty', asks: `(uploadedBy: $key) ${edges}` },
   file: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { originalFilename }' },
   fileValidation: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { outcome }' },
-  fileValidations: { needs: 'admin', theirs: 'unknown', asks: `(fileId: $file) ${page}` },
+  fileValidations: { needs: 'metadata', theirs: 'unknown', asks: `(fileId: $file) ${page}` },
   trash: { needs: 'delete', theirs: 'empty', asks: `(context: $context) ${page}` },
   holds: { needs: 'admin', theirs: 'empty', asks: `(context: $context) ${page}` },
   callLogs: { needs: 'metadata', theirs: 'empty', asks: `(apiKeyId: $key) ${page}` },

@@ -9,7 +9,7 @@ import { transform } from '@swc/core'
 import { World } from '../support/world.js'
 
 const run = promisify(execFile)
-const root = new URL('../..//', import.meta.url)
+const root = new URL('../../', import.meta.url)
 const folder = mkdtempSync(join(tmpdir(), 'assay-tours-'))
 let world: World
 

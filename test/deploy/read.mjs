@@ -11,7 +11,7 @@ import * as policy from 'kubernetes-models/policy/v1'
 import * as core from 'kubernetes-models/v1'
 import { parseAllDocuments } from 'yaml'
 
-const root = new URL('../..//', import.meta.url)
+const root = new URL('../../', import.meta.url)
 const read = (path) => readFileSync(new URL(path, root), 'utf8')
 const faults = []
 

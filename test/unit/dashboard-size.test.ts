@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { bytes, dayOfFull } from '../../src/dashboard/browser/api/format.js'
 
-const built = new URL('../../dist/dashboard/public//', import.meta.url)
+const built = new URL('../../dist/dashboard/public/', import.meta.url)
 
 test('the dashboard’s scripts and styles are under 120 KB gzip in all', () => {
   const sizes = readdirSync(built)

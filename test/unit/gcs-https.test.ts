@@ -10,11 +10,11 @@ import { makeServiceAccount } from '../support/bucket/service-account.js'
 
 // To Google everything goes over TLS, by three ways (the library's requests, its sessions, and our own): here against a
 // certificate that a process of its own trusts because its environment says so, as an operator's private endpoint is trusted.
-const compiled = new URL('../../dist//', import.meta.url)
+const compiled = new URL('../../dist/', import.meta.url)
 const script = `
   import { createHash, randomBytes } from 'node:crypto'
-  const { GcsStorage } = await import('${new URL('storage/gcs/gcs.js', compiled).href}')
-  const { memoryContent } = await import('${new URL('body/spooled-content.js', compiled).href}')
+  const { GcsStorage } = await import('${new URL('platform/storage/gcs/gcs.js', compiled).href}')
+  const { memoryContent } = await import('${new URL('platform/spool/spooled-content.js', compiled).href}')
   const [emulatorHost, keyFile] = process.argv.slice(1)
   const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, pauseMs: 10 }
   const storage = new GcsStorage({ bucket: 'blobs', emulatorHost, keyFile, limits })

@@ -5,7 +5,7 @@ import { commands } from '../../src/cli/commands.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { secretVariables } from '../../src/platform/config/secret-files.js'
 
-const root = new URL('../..//', import.meta.url)
+const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 const pages = [
   'README.md',

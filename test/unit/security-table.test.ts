@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 
-const root = new URL('../..//', import.meta.url)
+const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
 test('every test that docs/security.md names is there, and every line of its tables says something', () => {
