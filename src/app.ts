@@ -1,7 +1,6 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
 import { mkdir, realpath } from 'node:fs/promises'
-import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { UploadSlots } from './access/upload-admission.js'
@@ -27,36 +26,22 @@ import { memoryLimit } from './inspection/workers/memory-limit.js'
 import { openSandbox, type Sandbox } from './inspection/workers/sandbox.js'
 import { WorkerPool } from './inspection/workers/worker-pool.js'
 import { ensurePartitions } from './ledger/partitions.js'
-import type { AppParts, FirstRun } from './platform/processes/application.js'
+import type { Application, AppParts } from './platform/processes/application.js'
 import { alone, shareOf } from './platform/processes/place.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
 import { openTracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
-/** The whole service, ready to listen. */
-export interface App {
-  httpServer: Server
-  metricsServer: Server | undefined
-  firstRun: FirstRun | undefined
-  descriptions: { storage: string; scanner: string }
+/** The application, with the components that tests use directly. */
+export interface App extends Application {
   services: Services
   slots: UploadSlots
   scanner: VirusScanner
   rescanner: Rescanner
-  /** Before it listens: the first GraphQL documents take ten times as long as later ones. Tests need not wait for it. */
-  warm(): Promise<void>
-  /** Begins what the service does by itself: sweeps, partitions, retention. Tests do each of them when they want it. */
-  startMaintenance(): void
-  /** Readiness says no, and everything else goes on. */
-  announceStop(): void
-  /** What would go on for ever ends: as the server begins to drain. */
-  endStreams(): void
-  /** After the server has drained. */
-  close(): Promise<void>
 }
 
-/** The composition root: what is made, in which order, and closed in reverse. */
+/** The composition root: builds every component in dependency order. `close` closes them in reverse. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, logger } = parts
   const folder = join(config.dataDir, 'spool')

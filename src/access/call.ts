@@ -28,7 +28,7 @@ export interface AdmissionControl {
     work: (actor: Actor) => Promise<T>,
   ): Promise<T>
   succeeded(attempt: Attempt): Promise<void>
-  failed(attempt: Attempt, endpoint: Endpoint, error: unknown, told?: PublicError): Promise<void>
+  failed(attempt: Attempt, endpoint: Endpoint, error: unknown, reported?: PublicError): Promise<void>
 }
 
 interface CallFacts {
@@ -162,7 +162,7 @@ export class Attempt {
     return { call: this.#row() }
   }
 
-  /** The row of a failure, likewise. */
+  /** The row of a failure, for a service that commits it together with its own rows. The attempt then writes no row of its own. */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.#settled = true
     const row = this.#row()
@@ -174,7 +174,7 @@ export class Attempt {
     this.#settled = false
   }
 
-  /** It is no call by itself, and is not logged. */
+  /** Marks an attempt that is not a call by itself. It is not logged. */
   leaveOut(): void {
     this.#settled = true
   }

@@ -1,24 +1,24 @@
 import type { Operation } from '../ledger/entry.js'
 import type { Scope } from '../platform/actor.js'
 
-/** Who may: a scope, any valid credential, or none at all. */
+/** Required credential: one with a scope, any valid one, or none. */
 export type Access = Scope | 'any' | 'public'
 
-/** What an endpoint asks of its caller: declared once, at its resolver. */
+/** Requirements of an endpoint, declared once, at its resolver. */
 export interface Endpoint {
   access: Access
-  /** It shows the whole tenant: not for a key that is restricted to some contexts. */
+  /** Returns data of the whole tenant. Keys that are restricted to contexts are rejected. */
   tenantWide?: boolean
-  /** Also for a user who must set up a second factor before anything else. */
+  /** Allowed for a user who must set up a second factor first. */
   beforeSecondFactor?: boolean
-  /** Without a credential its answer is null, and no refusal. */
+  /** Returns null, not an error, without a credential. */
   orNull?: boolean
-  /** It keeps nothing, so that it uses no quota and blocks nothing. */
+  /** Stores nothing: it uses no quota, and a rejection does not count as a blocked file. */
   dryRun?: boolean
   /** Not a call by itself: one of several requests that form one call, or a HEAD that only checks for a file. */
   step?: boolean
 }
 
-/** What the call log calls it; null where it is no call (contract §5). */
+/** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
 export const operationOf = ({ access, step }: Endpoint): Operation | null =>
   step || access === 'any' || access === 'public' || access === 'admin' ? null : access
