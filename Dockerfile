@@ -6,10 +6,16 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # Packages first: their layer lasts as long as the lock file does.
 COPY package.json package-lock.json ./
+COPY packages/formats/package.json packages/formats/
+COPY packages/proofs/package.json packages/proofs/
+COPY packages/client/package.json packages/client/
+COPY dashboard/package.json dashboard/
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY tsconfig*.json ./
 COPY scripts scripts
 COPY prisma prisma
+COPY packages packages
+COPY dashboard dashboard
 COPY src src
 RUN node scripts/prepare.mjs && node scripts/prune.mjs
 
@@ -22,6 +28,7 @@ RUN mkdir /data && chown 1000:1000 /data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/prisma prisma
+COPY --from=build /app/packages packages
 COPY --from=build /app/dist dist
 # A number: Kubernetes' runAsNonRoot cannot look names up.
 USER 1000:1000

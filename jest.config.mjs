@@ -8,17 +8,21 @@ export default {
   // Of what a worker keeps from file to file (kept-environment.cjs).
   workerIdleMemoryLimit: '800MB',
   testSequencer: '<rootDir>/test/support/slowest-first.mjs',
-  roots: ['<rootDir>/test'],
+  roots: ['<rootDir>/test', '<rootDir>/packages'],
   // The client generators' packages, which are not the suite's.
   modulePathIgnorePatterns: ['<rootDir>/test/clients/node_modules', '<rootDir>/test/deploy/node_modules'],
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/packages/*/test/**/*.test.ts'],
   testTimeout: 120_000,
   globalSetup: '<rootDir>/test/support/global-setup.mjs',
   globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],
   extensionsToTreatAsEsm: ['.ts'],
-  // Sources name each other by what they compile to.
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  // Sources name each other by what they compile to. Tests run the sources of the packages.
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^@assay/(\\w+)$': '<rootDir>/packages/$1/src/index.ts',
+    '^@assay/(\\w+)/(\\w+)$': '<rootDir>/packages/$1/src/$2/index.ts',
+  },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { buildSchema, introspectionFromSchema } from 'graphql'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const target = `${root}src/dashboard/browser/generated/schema.d.ts`
+const target = `${root}dashboard/generated/schema.d.ts`
 
 const schema = buildSchema(readFileSync(`${root}schema.graphql`, 'utf8'))
 const introspection = introspectionFromSchema(schema, { descriptions: false, directiveIsRepeatable: false })
@@ -18,7 +18,7 @@ writeFileSync(
   `export type introspection = ${JSON.stringify({ __schema: { ...introspection.__schema, types, directives: [] } })}\n`,
 )
 
-const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src/dashboard/browser/tsconfig.json'], {
+const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'dashboard/tsconfig.json'], {
   cwd: root,
   stdio: 'inherit',
 })

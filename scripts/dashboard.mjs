@@ -1,11 +1,11 @@
-// Builds the dashboard's page: src/dashboard/browser into files with hashed names, each also as brotli and gzip.
+// Builds the dashboard's page: dashboard/ into files with hashed names, each also as brotli and gzip.
 // esbuild and not tsc, which bundles nothing; what it makes is checked by `npm run types`.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
-const browser = fileURLToPath(new URL('../src/dashboard/browser/', import.meta.url))
+const browser = fileURLToPath(new URL('../dashboard/', import.meta.url))
 
 /** Writes index.html and all that it needs into `folder`. */
 export async function bundleDashboard(folder) {

@@ -1,26 +1,39 @@
-// npm run lines: lines of TypeScript for each folder of src/, as in docs/architecture.md.
+// npm run lines: lines of TypeScript for each folder of src/, each package and the dashboard, as in docs/architecture.md.
 // No package: it is a sum over a directory listing.
 import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const src = fileURLToPath(new URL('../src', import.meta.url))
+const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Lines by folder of src; its own files are `(root)`. What a tool generates counts for nothing. */
-export function linesByFolder() {
-  const lines = new Map()
-  for (const entry of readdirSync(src, { withFileTypes: true, recursive: true })) {
-    const path = relative(src, join(entry.parentPath ?? entry.path, entry.name))
-    if (!entry.isFile() || !path.endsWith('.ts') || path.includes(`generated${sep}`)) continue
-    const folder = path.includes(sep) ? path.slice(0, path.indexOf(sep)) : '(root)'
-    const count = readFileSync(join(src, path), 'utf8').split('\n').length - 1
-    lines.set(folder, (lines.get(folder) ?? 0) + count)
+/** Lines of the TypeScript files in a folder and below it, without generated code. */
+function linesIn(folder, { recursive = true } = {}) {
+  let lines = 0
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true, recursive })) {
+    const path = join(entry.parentPath ?? entry.path, entry.name)
+    if (!entry.isFile() || !/\.tsx?$/.test(path) || path.split(sep).includes('generated')) continue
+    lines += readFileSync(path, 'utf8').split('\n').length - 1
   }
   return lines
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const sorted = [...linesByFolder()].sort(([, a], [, b]) => b - a)
-  for (const [folder, count] of sorted) console.log(`${String(count).padStart(6)}  ${folder}`)
-  console.log(`${String(sorted.reduce((sum, [, count]) => sum + count, 0)).padStart(6)}  in all`)
+const foldersIn = (folder) =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+
+function print(parts) {
+  const sorted = Object.entries(parts).sort(([, a], [, b]) => b - a)
+  for (const [name, lines] of sorted) console.log(`${String(lines).padStart(6)}  ${name}`)
+  return sorted.reduce((sum, [, lines]) => sum + lines, 0)
 }
+
+const service = print({
+  ...Object.fromEntries(foldersIn('src').map((name) => [`src/${name}`, linesIn(`src/${name}`)])),
+  'src/main.ts, src/app.ts': linesIn('src', { recursive: false }),
+})
+console.log(`${String(service).padStart(6)}  src/ in all\n`)
+print({
+  ...Object.fromEntries(foldersIn('packages').map((name) => [`packages/${name}`, linesIn(`packages/${name}/src`)])),
+  dashboard: linesIn('dashboard'),
+})

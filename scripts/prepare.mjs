@@ -13,10 +13,13 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 const inRoot = (...path) => join(root, ...path)
 const prismaConfig = inRoot('prisma', 'prisma.config.ts')
 const prismaClient = inRoot('src', 'platform', 'db', 'generated')
-const openApiTypes = inRoot('src', 'client', 'generated', 'openapi.ts')
-/** The dashboard's page. It is bundled, not compiled. `npm run types` generates its types. */
-const browser = inRoot('src', 'dashboard', 'browser')
-const generatedFolders = [prismaClient, dirname(openApiTypes), join(browser, 'generated')].map((folder) => `${folder}/`)
+/** The workspaces in the order in which they are compiled. The service imports the first two. */
+const packages = ['formats', 'proofs']
+const client = inRoot('packages', 'client')
+const openApiTypes = join(client, 'src', 'generated', 'openapi.ts')
+/** The web page. It is bundled, not compiled. `npm run types` generates its types. */
+const dashboard = inRoot('dashboard')
+const generatedFolders = [prismaClient, dirname(openApiTypes), join(dashboard, 'generated')].map((folder) => `${folder}/`)
 
 /** A fault that is told in its one sentence, without a stack. */
 export class Fault extends Error {}
@@ -112,55 +115,73 @@ async function generatePrismaClient(say) {
 
 const dist = inRoot('dist')
 const buildMark = join(dist, '.built-from')
+const workspaces = [...packages.map((name) => inRoot('packages', name)), client]
 const codeSources = () => [
-  ...filesBelow(inRoot('src')).filter((path) => !generatedFolders.some((folder) => path.startsWith(folder))),
+  ...[inRoot('src'), ...workspaces.map((folder) => join(folder, 'src')), dashboard]
+    .flatMap(filesBelow)
+    .filter((path) => !generatedFolders.some((folder) => path.startsWith(folder))),
+  ...workspaces.flatMap((folder) => [join(folder, 'package.json'), join(folder, 'tsconfig.json')]),
   ...[
     prismaMark,
     inRoot('package-lock.json'),
     inRoot('scripts', 'bundle.mjs'),
     inRoot('scripts', 'dashboard.mjs'),
     inRoot('scripts', 'openapi-types.mjs'),
+    inRoot('tsconfig.base.json'),
     inRoot('tsconfig.json'),
-    inRoot('tsconfig.client.json'),
     fileURLToPath(import.meta.url),
   ],
 ]
-const isBuilt = () => existsSync(openApiTypes) && read(buildMark) === digest(codeSources())
+const isBuilt = () =>
+  existsSync(openApiTypes) &&
+  workspaces.every((folder) => existsSync(join(folder, 'dist'))) &&
+  read(buildMark) === digest(codeSources())
 
-/** Compiles into another folder and renames it, so that a running service never finds half a build. */
+/** Compiles the packages, then the service. */
 async function build(say) {
-  say('Compiling src/ into dist/…')
+  say('Compiling packages/ and src/…')
   const builtFrom = digest(codeSources())
-  const fresh = inRoot('dist.new')
-  const old = inRoot('dist.old')
+  await Promise.all(
+    packages.map((name) => replaceFolder(inRoot('packages', name, 'dist'), (fresh) => compile(inRoot('packages', name), fresh))),
+  )
+  await replaceFolder(dist, (fresh) => buildService(fresh, builtFrom))
+}
+
+/** Writes into another folder and renames it, so that a running service never finds half a build. */
+async function replaceFolder(folder, write) {
+  const [fresh, old] = [`${folder}.new`, `${folder}.old`]
   rmSync(fresh, { recursive: true, force: true })
   rmSync(old, { recursive: true, force: true })
-  await compile('tsconfig.json', fresh)
+  await write(fresh)
+  if (existsSync(folder)) renameSync(folder, old)
+  renameSync(fresh, folder)
+  rmSync(old, { recursive: true, force: true })
+}
+
+async function buildService(fresh, builtFrom) {
+  await compile(root, fresh)
   copyAssets(fresh)
   // The client's types come from the OpenAPI document, which the compiled service returns. In a process of its own: the
   // service's modules register their GraphQL types once per process, and the caller may become the service.
   const generator = inRoot('scripts', 'openapi-types.mjs')
   await run([process.execPath, generator, fresh, openApiTypes], { what: 'Generating the OpenAPI types' })
-  await compile('tsconfig.client.json', join(fresh, 'client'))
+  await replaceFolder(join(client, 'dist'), (folder) => compile(client, folder))
   const { bundleDashboard } = await import('./dashboard.mjs')
   await bundleDashboard(join(fresh, 'dashboard', 'public'))
   const { bundleService } = await import('./bundle.mjs')
   await bundleService(fresh)
   writeFileSync(join(fresh, '.built-from'), builtFrom)
-  if (existsSync(dist)) renameSync(dist, old)
-  renameSync(fresh, dist)
-  rmSync(old, { recursive: true, force: true })
 }
 
 function compile(project, target) {
   const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc')
-  return run([process.execPath, tsc, '-p', inRoot(project), '--outDir', target], { what: 'tsc' })
+  return run([process.execPath, tsc, '-p', project, '--outDir', target], { what: 'tsc' })
 }
 
 /** Copies the files that are not TypeScript, such as stored documents and rules. */
 function copyAssets(target) {
   for (const path of filesBelow(inRoot('src'))) {
-    if (path.startsWith(prismaClient) || path.startsWith(browser) || path.endsWith('.ts')) continue
+    if (path.startsWith(prismaClient) || path.endsWith('.ts')) continue
     const copy = join(target, relative(inRoot('src'), path))
     mkdirSync(dirname(copy), { recursive: true })
     cpSync(path, copy)

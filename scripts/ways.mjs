@@ -1,4 +1,4 @@
-// npm run ways: how many files of src/ a read and an upload pass through, as in docs/architecture.md.
+// npm run ways: how many files of src/ and packages/ a read and an upload pass through, as in docs/architecture.md.
 // No package: V8 itself counts the functions that ran, by its inspector; this asks it before and after one request.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { orFail, prepare } from './prepare.mjs'
 
 await orFail(() => prepare())
-const dist = fileURLToPath(new URL('../dist/', import.meta.url))
+const root = fileURLToPath(new URL('..', import.meta.url))
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-ways-'))
 const key = randomBytes(24).toString('base64url')
 Object.assign(process.env, {
@@ -52,7 +52,7 @@ for (const [name, way] of Object.entries({ read, upload })) {
 process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
 process.kill(process.pid, 'SIGTERM')
 
-/** Files of dist/ of which a function ran while `work` did; workers' own threads are not seen. */
+/** Source files of which a function ran while `work` did; workers' own threads are not seen. */
 async function filesOf(work) {
   await session.post('Profiler.takePreciseCoverage')
   await work()
@@ -63,8 +63,8 @@ async function filesOf(work) {
   )
   return new Set(
     ran
-      .map(({ url }) => relative(dist, fileURLToPath(url)))
-      .filter((path) => !path.startsWith('..') && !path.includes('generated')),
+      .map(({ url }) => relative(root, fileURLToPath(url)).replace(/(^|\/)dist\//, '$1src/'))
+      .filter((path) => /^(src|packages)\//.test(path) && !path.includes('generated')),
   )
 }
 

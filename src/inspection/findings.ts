@@ -1,6 +1,4 @@
-import type { Recognition } from '../formats/detect/detect.js'
-import type { FormatVerdict } from '../formats/format.js'
-import type { Ahead } from '../formats/random-access-source.js'
+import type { Ahead, FormatVerdict, Recognition } from '@assay/formats'
 import type { EngineSetup, Scanned } from './scanners/yara/scanning.js'
 import type { WorkerFailure } from './workers/work.js'
 

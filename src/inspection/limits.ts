@@ -1,4 +1,4 @@
-import type { ReaderLimits } from '../formats/format.js'
+import type { ReaderLimits } from '@assay/formats'
 import { megabyte } from '../platform/units.js'
 
 export function limitsFor(deadlineMs: number): ReaderLimits {

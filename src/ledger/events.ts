@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '@assay/proofs'
 import { newId } from '../platform/ids.js'
-import { canonicalJson } from '../transparency/canonical-json.js'
 import type { AuditRow, Entry, RejectedUpload } from './entry.js'
 import { type EventType, typeOfAudit } from './event-types.js'
 import { auditsOf } from './rows.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { createClient } from '../../src/client/index.js'
+import { createClient } from '../../packages/client/src/index.js'
 import { newId } from '../../src/platform/ids.js'
 import { dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'

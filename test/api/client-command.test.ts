@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type TestTenant, World } from '../support/world.js'
 
-const program = fileURLToPath(new URL('../../dist/client/command/main.js', import.meta.url))
+const program = fileURLToPath(new URL('../../packages/client/dist/command/main.js', import.meta.url))
 
 let world: World
 let tenant: TestTenant

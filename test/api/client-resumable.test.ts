@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { type AssayClient, AssayError, createClient } from '../../src/client/index.js'
+import { type AssayClient, AssayError, createClient } from '../../packages/client/src/index.js'
 import { BrokenWay } from '../support/broken-way.js'
 import { type TestTenant, World } from '../support/world.js'
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type AssayClient, AssayError, createClient, isAssayError } from '../../src/client/index.js'
+import { type AssayClient, AssayError, createClient, isAssayError } from '../../packages/client/src/index.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

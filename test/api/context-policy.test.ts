@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
+import { docx, packed } from '../../packages/formats/test/support/samples/office.js'
 import { dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
-import { encrypted7z } from '../support/samples/archive.js'
-import { docx, packed } from '../support/samples/office.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { seeded } from '../../packages/formats/test/support/samples/archive.js'
 import { dataOf } from '../support/answers.js'
 import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
-import { seeded } from '../support/samples/archive.js'
 import { countUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 

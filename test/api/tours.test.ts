@@ -46,7 +46,7 @@ test('the tour with the SDK is a program that prints what the page shows', async
   const program = steps
     .map(({ typed }) => typed)
     .join('')
-    .replace("'assay/client'", `'${new URL('dist/client/index.js', root)}'`)
+    .replace("'assay/client'", `'${new URL('packages/client/dist/index.js', root)}'`)
   const { code } = await transform(program, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   const path = join(folder, 'tour.mjs')
   writeFileSync(path, code)
@@ -64,7 +64,7 @@ test('the tour with the command line, typed as it stands, prints what the page s
   const typed = steps.map((step) =>
     step.typed.replace('http://localhost:8080', world.url).replace('assay_…', tenant.admin.credential!),
   )
-  const program = fileURLToPath(new URL('dist/client/command/main.js', root))
+  const program = fileURLToPath(new URL('packages/client/dist/command/main.js', root))
   const npx = `npx() { shift; '${process.execPath}' '${program}' "$@"; }`
   const script = [npx, ...typed.map((lines) => `${lines}printf '%s\\n' '${end}'`)].join('\n')
   const { stdout } = await run('sh', ['-c', script], { cwd: folder, env: { PATH: process.env.PATH, HOME: folder } })

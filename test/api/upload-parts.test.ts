@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { pdf, png } from '../../packages/formats/test/support/samples/basic.js'
 import { dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
 import { multipart, type Part } from '../support/multipart.js'
-import { pdf, png } from '../support/samples/basic.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { gif, pdf, png } from '../../packages/formats/test/support/samples/basic.js'
 import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
 import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { multipart, type Part } from '../support/multipart.js'
-import { gif, pdf, png } from '../support/samples/basic.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 const megabyte = 1_048_576

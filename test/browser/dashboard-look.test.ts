@@ -3,10 +3,10 @@ import { createRequire } from 'node:module'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
+import { png } from '../../packages/formats/test/support/samples/basic.js'
 import { choose, Dashboard } from '../support/dashboard.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { describeWith } from '../support/real-parts.js'
-import { png } from '../support/samples/basic.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
+import { gz, png, tar, wav } from '../../packages/formats/test/support/samples/basic.js'
+import { avif, gif, jpeg, tiff, webp } from '../../packages/formats/test/support/samples/image.js'
+import { docx, epub, openDocument, packed } from '../../packages/formats/test/support/samples/office.js'
+import { pdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { choose, Dashboard } from '../support/dashboard.js'
 import { eicar } from '../support/eicar.js'
 import { describeWith } from '../support/real-parts.js'
-import { gz, png, tar, wav } from '../support/samples/basic.js'
-import { avif, gif, jpeg, tiff, webp } from '../support/samples/image.js'
-import { docx, epub, openDocument, packed } from '../support/samples/office.js'
-import { pdf } from '../support/samples/pdf.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('the dashboard in a browser', () => {

@@ -71,7 +71,7 @@ describeWhere(existsSync(tools), 'their generators are not installed (npm ci --p
   })
 
   test('the types of our own client equal those of openapi-typescript', async () => {
-    const own = fileURLToPath(new URL('../../src/client/generated/openapi.ts', import.meta.url))
+    const own = fileURLToPath(new URL('../../packages/client/src/generated/openapi.ts', import.meta.url))
     await cp(own, join(folder, 'sessions/generated/own.ts'))
     const options = ['--noEmit', '--strict', '--skipLibCheck', '--types', 'node', 'sessions/own-types.ts']
     expect(await run(bin('tsc'), options, { cwd: folder })).toEqual({ status: 0, said: '' })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { leafHash, rootOf } from '../../packages/proofs/src/merkle.js'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
-import { leafHash, rootOf } from '../../src/transparency/merkle.js'
 import { Books } from '../support/accounting.js'
 import { treeHash } from '../support/transparency.js'
 

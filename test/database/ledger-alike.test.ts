@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
+import { seeded } from '../../packages/formats/test/support/samples/mutations.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import { movesJson } from '../../src/ledger/move.js'
 import { Books } from '../support/accounting.js'
-import { seeded } from '../support/samples/mutations.js'
 
 let books: Books
 let client: pg.Client

@@ -4,7 +4,7 @@ import { pbkdf2 } from 'node:crypto'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { decodeImage as decodeForReal } from '../../dist/formats/image/libvips.js'
+import { decodeImage as decodeForReal } from '../../packages/formats/dist/image/libvips.js'
 
 const crash = () => process.kill(process.pid, 'SIGSEGV')
 

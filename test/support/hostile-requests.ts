@@ -1,8 +1,8 @@
 import fc from 'fast-check'
+import { pdf, png, zip } from '../../packages/formats/test/support/samples/basic.js'
 import { routes } from '../../src/api/rest/routes.js'
 import type { RawRequest } from './byte-http.js'
 import { eicar } from './eicar.js'
-import { pdf, png, zip } from './samples/basic.js'
 
 /** Things that peers stumbled over. */
 const nasties = [

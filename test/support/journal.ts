@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { leafHash, rootOfComplete, storedHashesOf } from '../../src/transparency/merkle.js'
+import { leafHash, rootOfComplete, storedHashesOf } from '../../packages/proofs/src/merkle.js'
 
 /** Adds events to a tenant's journal until it has so many, without the calls that would make them. */
 export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { writeCheckpoint } from '../../src/transparency/checkpoint.js'
-import { leafHash, rootOf, rootOfComplete, siblingsOf, storedHashesOf } from '../../src/transparency/merkle.js'
-import { originOf, type Receipt, signReceipt } from '../../src/transparency/receipt.js'
-import { signNote } from '../../src/transparency/signed-note.js'
+import { writeCheckpoint } from '../../packages/proofs/src/checkpoint.js'
+import { leafHash, rootOf, rootOfComplete, siblingsOf, storedHashesOf } from '../../packages/proofs/src/merkle.js'
+import { originOf, type Receipt, signReceipt } from '../../packages/proofs/src/receipt.js'
+import { signNote } from '../../packages/proofs/src/signed-note.js'
 
 export interface SigningKey {
   id: string

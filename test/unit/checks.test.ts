@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from '@jest/globals'
+import * as basic from '../../packages/formats/test/support/samples/basic.js'
+import { pngClaiming } from '../../packages/formats/test/support/samples/image.js'
+import * as text from '../../packages/formats/test/support/samples/text.js'
 import type { ValidationRules } from '../../src/inspection/checks/check.js'
 import { createValidator } from '../../src/inspection/engine/validator.js'
 import { Beside } from '../../src/inspection/scanners/beside.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { blockReasons } from '../../src/platform/errors/block-reasons.js'
 import { scannerUnavailable } from '../../src/platform/errors/errors.js'
-import * as basic from '../support/samples/basic.js'
-import { pngClaiming } from '../support/samples/image.js'
-import * as text from '../support/samples/text.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
 const clean = new ScriptedScanner({ verdict: 'clean' })

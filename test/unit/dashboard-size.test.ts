@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { bytes, dayOfFull } from '../../src/dashboard/browser/api/format.js'
+import { bytes, dayOfFull } from '../../dashboard/api/format.js'
 
 const built = new URL('../../dist/dashboard/public/', import.meta.url)
 

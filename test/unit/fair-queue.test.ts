@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
+import { seeded } from '../../packages/formats/test/support/samples/mutations.js'
 import { background, FairQueue } from '../../src/inspection/workers/fair-queue.js'
-import { seeded } from '../support/samples/mutations.js'
 
 interface Queued {
   name: string

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
-import { readHeic } from '../../src/formats/image/heif.js'
-import { MemorySource } from '../../src/formats/random-access-source.js'
+import { readHeic } from '../../packages/formats/src/image/heif.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { heic, unit } from '../../packages/formats/test/support/samples/heic.js'
+import { mutationsOf } from '../../packages/formats/test/support/samples/mutations.js'
 import { limitsFor } from '../../src/inspection/limits.js'
-import { heic, unit } from '../support/samples/heic.js'
-import { mutationsOf } from '../support/samples/mutations.js'
 
 const read = (bytes: Buffer) => readHeic(new MemorySource(bytes, 'heic'), limitsFor(25_000))
 const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })

@@ -8,10 +8,10 @@ import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { tiff } from '../../packages/formats/test/support/samples/image.js'
 import type { ValidationReport } from '../../src/inspection/checks/check.js'
 import { createValidator, type ValidatorOptions } from '../../src/inspection/engine/validator.js'
 import { openSandbox } from '../../src/inspection/workers/sandbox.js'
-import { tiff } from '../support/samples/image.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
 // The processes are real and run the compiled engine; only what stands in for libvips goes wrong, and that for real.

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
-import { keepRuns } from '../../src/formats/archive/sevenzip/kept-runs.js'
-import { listMembers, type PackedMember, unpackMembers } from '../../src/formats/archive/sevenzip/members.js'
-import { MemorySource } from '../../src/formats/random-access-source.js'
+import { keepRuns } from '../../packages/formats/src/archive/sevenzip/kept-runs.js'
+import { listMembers, type PackedMember, unpackMembers } from '../../packages/formats/src/archive/sevenzip/members.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import { limitsFor } from '../../src/inspection/limits.js'
-import { sevenZip } from '../support/samples/archive.js'
 
 /** Counts how often it is read. */
 class CountedSource extends MemorySource {

@@ -7,9 +7,9 @@ import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import busboy from 'busboy'
+import { seeded } from '../../packages/formats/test/support/samples/mutations.js'
 import { type FilePart, Multipart } from '../../src/api/bodies/multipart.js'
 import { Spool } from '../../src/platform/spool/spool.js'
-import { seeded } from '../support/samples/mutations.js'
 
 let directory: string
 let spool: Spool

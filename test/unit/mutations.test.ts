@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from '@jest/globals'
 import sharp from 'sharp'
+import * as basic from '../../packages/formats/test/support/samples/basic.js'
+import { heic } from '../../packages/formats/test/support/samples/heic.js'
+import { webp } from '../../packages/formats/test/support/samples/image.js'
+import * as text from '../../packages/formats/test/support/samples/text.js'
 import { createValidator } from '../../src/inspection/engine/validator.js'
-import * as basic from '../support/samples/basic.js'
-import { heic } from '../support/samples/heic.js'
-import { webp } from '../support/samples/image.js'
-import * as text from '../support/samples/text.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
 const engine = createValidator({

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
-import { MemorySource } from '../../src/formats/random-access-source.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { damaged } from '../../packages/formats/test/support/format-reading.js'
+import { noise, sevenZip, tarOf } from '../../packages/formats/test/support/samples/archive.js'
+import { cab, rar4, rar5 } from '../../packages/formats/test/support/samples/containers.js'
 import { examine } from '../../src/inspection/engine/examine.js'
-import { damaged } from '../support/format-reading.js'
-import { noise, sevenZip, tarOf } from '../support/samples/archive.js'
-import { cab, rar4, rar5 } from '../support/samples/containers.js'
 
 async function verdictOn(extension: string, bytes: Buffer) {
   const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }

@@ -51,8 +51,18 @@ test.each([
 test('a step runs only if its sources changed, and needs no network', async () => {
   const folder = join(clone, 'build')
   mkdirSync(folder)
-  for (const path of ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.client.json', 'scripts', 'prisma', 'src'])
-    cpSync(join(root, path), join(folder, path), { recursive: true, filter: (file) => !file.endsWith('/generated') })
+  for (const path of [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.base.json',
+    'tsconfig.json',
+    'scripts',
+    'prisma',
+    'packages',
+    'dashboard',
+    'src',
+  ])
+    cpSync(join(root, path), join(folder, path), { recursive: true, filter: (file) => !/\/(generated|dist)$/.test(file) })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   // What git leaves when it switches from a commit that contains the generated code.
   const mark = 'src/platform/db/generated/.generated-from'
@@ -65,10 +75,12 @@ test('a step runs only if its sources changed, and needs no network', async () =
         resolve({ failed: error !== null, steps: stdout.split('\n').filter(Boolean), errors }),
       )
     })
-  const generated = ['src/platform/db/generated/client.ts', 'src/client/generated/openapi.ts'].map((name) => join(folder, name))
+  const generated = ['src/platform/db/generated/client.ts', 'packages/client/src/generated/openapi.ts'].map((name) =>
+    join(folder, name),
+  )
   const times = () => generated.map((name) => statSync(name).mtimeMs)
   const generating = 'Generating the Prisma client from prisma/schema.prisma…'
-  const compiling = 'Compiling src/ into dist/…'
+  const compiling = 'Compiling packages/ and src/…'
 
   expect(await prepare()).toMatchObject({ failed: false, steps: [generating, compiling] })
   const first = times()

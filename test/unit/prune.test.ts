@@ -21,7 +21,8 @@ test('prisma generate needs only the files that the installation keeps, and no n
     isUnusedFile(path: string): boolean
   }>('prune.mjs')
   const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as { packages: object }
-  const prismaOnly = { ...packages, '': { dependencies: { prisma: '*' } } }
+  const installed = Object.entries(packages).filter(([path]) => path.startsWith('node_modules/'))
+  const prismaOnly = { ...Object.fromEntries(installed), '': { dependencies: { prisma: '*' } } }
   for (const path of neededPackages(prismaOnly, isUnusedDependency)) {
     if (path === '') continue
     const from = join(root, path)

@@ -82,7 +82,7 @@ test('every folder of src has its place in the picture, and every file that is n
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
   const below = (folder: string) => readdirSync(new URL(folder, root), { recursive: true }).map((path) => `/${folder}${path}`)
-  const files = [...below('src/'), ...below('test/'), '/schema.graphql']
+  const files = [...['src/', 'packages/', 'dashboard/', 'test/'].flatMap(below), '/schema.graphql']
   const named = [...everything.matchAll(/(?<![*./\w-])(?:[a-z-]+\/)*[a-z-]+(?:\.[a-z]+)*\.(?:ts|graphql)\b/g)].map(
     ([path]) => path,
   )

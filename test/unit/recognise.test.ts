@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
-import { recognise } from '../../src/formats/detect/detect.js'
-import { mimeOf, mimeOfExtension, standsFor } from '../../src/formats/extensions.js'
-import { MemorySource } from '../../src/formats/random-access-source.js'
+import { recognise } from '../../packages/formats/src/detect/detect.js'
+import { mimeOf, mimeOfExtension, standsFor } from '../../packages/formats/src/extensions.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import * as basic from '../../packages/formats/test/support/samples/basic.js'
+import * as text from '../../packages/formats/test/support/samples/text.js'
 import { limitsFor } from '../../src/inspection/limits.js'
-import * as basic from '../support/samples/basic.js'
-import * as text from '../support/samples/text.js'
 
 const typeOf = async (bytes: Buffer): Promise<string> => {
   const found = await recognise(new MemorySource(bytes, ''), limitsFor(5000))

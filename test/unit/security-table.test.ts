@@ -10,9 +10,9 @@ test('every test that docs/security.md names is there, and every line of its tab
   expect(rows.length).toBeGreaterThan(60)
   for (const row of rows) {
     expect([row, row.split('|').at(-2)!.trim().length > 3]).toEqual([row, true])
-    for (const [, path] of row.matchAll(/`(test\/[\w/.-]+)`/g))
+    for (const [, path] of row.matchAll(/`((?:packages\/\w+\/)?test\/[\w/.-]+)`/g))
       expect([path, existsSync(new URL(path!, root))]).toEqual([path, true])
-    for (const [, path, named] of row.matchAll(/`(test\/[\w/.-]+)` › ([^;|]+?)(?=;| \||\. [A-Z]|\)|$)/g))
+    for (const [, path, named] of row.matchAll(/`((?:packages\/\w+\/)?test\/[\w/.-]+)` › ([^;|]+?)(?=;| \||\. [A-Z]|\)|$)/g))
       expect([named, plain(read(path!)).includes(plain(named!))]).toEqual([named, true])
   }
 })

@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
-import { pixelFlood } from '../../src/formats/image/pixels.js'
-import { MemorySource } from '../../src/formats/random-access-source.js'
+import { pixelFlood } from '../../packages/formats/src/image/pixels.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { noise } from '../../packages/formats/test/support/samples/archive.js'
+import * as basic from '../../packages/formats/test/support/samples/basic.js'
+import { box, fragmentedMp4, mp4 } from '../../packages/formats/test/support/samples/films.js'
+import { jpeg } from '../../packages/formats/test/support/samples/image.js'
+import * as media from '../../packages/formats/test/support/samples/media.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { limitsFor } from '../../src/inspection/limits.js'
-import { noise } from '../support/samples/archive.js'
-import * as basic from '../support/samples/basic.js'
-import { box, fragmentedMp4, mp4 } from '../support/samples/films.js'
-import { jpeg } from '../support/samples/image.js'
-import * as media from '../support/samples/media.js'
 
 /** 'sound', or why it is refused. */
 async function verdictOf(extension: string, bytes: Buffer): Promise<string> {

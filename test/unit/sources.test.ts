@@ -3,17 +3,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { FileSource, MemorySource, type RandomAccessSource, WindowSource } from '../../src/formats/random-access-source.js'
+import {
+  FileSource,
+  MemorySource,
+  type RandomAccessSource,
+  WindowSource,
+} from '../../packages/formats/src/random-access-source.js'
+import { noise, sevenZip, zip } from '../../packages/formats/test/support/samples/archive.js'
+import * as basic from '../../packages/formats/test/support/samples/basic.js'
+import * as film from '../../packages/formats/test/support/samples/films.js'
+import * as image from '../../packages/formats/test/support/samples/image.js'
+import * as media from '../../packages/formats/test/support/samples/media.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { unpackLimits } from '../../src/inspection/scanners/yara/limits.js'
 import { scanSource } from '../../src/inspection/scanners/yara/scanning.js'
 import { eicar } from '../support/eicar.js'
-import { noise, sevenZip, zip } from '../support/samples/archive.js'
-import * as basic from '../support/samples/basic.js'
-import * as film from '../support/samples/films.js'
-import * as image from '../support/samples/image.js'
-import * as media from '../support/samples/media.js'
 
 const mebibyte = 1024 * 1024
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals'
-import type { FormatReader } from '../../src/formats/format.js'
-import { MemorySource } from '../../src/formats/random-access-source.js'
-import { readJson, readJsonLines } from '../../src/formats/text/json.js'
-import { JsonScanner } from '../../src/formats/text/json-scanner.js'
-import { readText, textSign } from '../../src/formats/text/text.js'
-import { readSvg, readXml } from '../../src/formats/text/xml.js'
+import type { FormatReader } from '../../packages/formats/src/format.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { readJson, readJsonLines } from '../../packages/formats/src/text/json.js'
+import { JsonScanner } from '../../packages/formats/src/text/json-scanner.js'
+import { readText, textSign } from '../../packages/formats/src/text/text.js'
+import { readSvg, readXml } from '../../packages/formats/src/text/xml.js'
+import * as sample from '../../packages/formats/test/support/samples/text.js'
 import { isBlank } from '../../src/inspection/engine/blankness.js'
 import { limitsFor } from '../../src/inspection/limits.js'
-import * as sample from '../support/samples/text.js'
 
 const read = (reader: FormatReader, content: Buffer | string) => {
   const bytes = Buffer.from(content as string)

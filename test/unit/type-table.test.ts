@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { readerOf } from '../../src/formats/index.js'
-import { textTypes, types } from '../../src/formats/types.js'
+import { readerOf } from '../../packages/formats/src/readers.js'
+import { textTypes, types } from '../../packages/formats/src/types.js'
 import { typeTable } from '../../src/inspection/scanners/type-table.js'
 
 test('docs/types.md is what the code says; where it is stale, npm run types:table writes it', () => {

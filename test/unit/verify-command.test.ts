@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
-import { verifyCommand } from '../../src/cli/verify-command.js'
-import { writeCheckpoint } from '../../src/transparency/checkpoint.js'
-import { signNote } from '../../src/transparency/signed-note.js'
+import { writeCheckpoint } from '../../packages/proofs/src/checkpoint.js'
+import { verifyCommand } from '../../packages/proofs/src/command/verify-command.js'
+import { signNote } from '../../packages/proofs/src/signed-note.js'
 import { keySetOf, MemoryLog, newSigningKey, receiptOf } from '../support/memory-log.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-verify-'))

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
-import { MemorySource } from '../../src/formats/random-access-source.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { noise } from '../../packages/formats/test/support/samples/archive.js'
+import { iso } from '../../packages/formats/test/support/samples/containers.js'
+import { attachingPdf } from '../../packages/formats/test/support/samples/pdf.js'
+import { utf16le } from '../../packages/formats/test/support/samples/text.js'
 import { examine } from '../../src/inspection/engine/examine.js'
-import { noise } from '../support/samples/archive.js'
-import { iso } from '../support/samples/containers.js'
-import { attachingPdf } from '../support/samples/pdf.js'
-import { utf16le } from '../support/samples/text.js'
 
 const latin = (text: string) => Buffer.from(text, 'latin1')
 

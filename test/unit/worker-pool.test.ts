@@ -6,11 +6,11 @@ import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
+import { gif, pdf, png, wav } from '../../packages/formats/test/support/samples/basic.js'
 import type { FileUnderTest, ValidationReport } from '../../src/inspection/checks/check.js'
 import { corrupt } from '../../src/inspection/checks/corrupt.js'
 import { createValidator, type ValidatorOptions } from '../../src/inspection/engine/validator.js'
 import { zipOf } from '../support/eicar.js'
-import { gif, pdf, png, wav } from '../support/samples/basic.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
 // Workers are real threads that run the compiled engine; only their readers go wrong.

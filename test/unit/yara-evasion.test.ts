@@ -1,11 +1,11 @@
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
-import { unknownOffsets } from '../../src/formats/archive/zip/hidden.js'
-import { MemorySource } from '../../src/formats/random-access-source.js'
+import { unknownOffsets } from '../../packages/formats/src/archive/zip/hidden.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { gif } from '../../packages/formats/test/support/samples/basic.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
-import { gif } from '../support/samples/basic.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, eicar, inMemory, zipOf } from '../support/eicar.js'
 import { describeWhere } from '../support/real-parts.js'
-import { noise } from '../support/samples/archive.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')

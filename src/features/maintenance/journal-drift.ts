@@ -1,6 +1,5 @@
+import { canonicalJson, leafHash, rootOf, rootOfComplete, storedHashesOf } from '@assay/proofs'
 import type { ClientBase } from 'pg'
-import { canonicalJson } from '../../transparency/canonical-json.js'
-import { leafHash, rootOf, rootOfComplete, storedHashesOf } from '../../transparency/merkle.js'
 
 interface Head {
   tenantId: string

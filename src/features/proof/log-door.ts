@@ -1,3 +1,4 @@
+import { readTilePath } from '@assay/proofs'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Admission } from '../../access/admission.js'
 import { suspendedTenant } from '../../access/authenticate.js'
@@ -5,7 +6,6 @@ import { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { type Known, targetOf } from '../../api/http/caller.js'
 import { forbidden, notFound, refuseMethod, unauthenticated } from '../../platform/errors/errors.js'
-import { readTilePath } from '../../transparency/tiles.js'
 import type { LogService } from './log.service.js'
 import type { LogShareService } from './log-share.service.js'
 

@@ -1,12 +1,26 @@
+import {
+  type Checkpoint,
+  entryBundle,
+  isSignedBy,
+  originOf,
+  type Range,
+  readCheckpoint,
+  readNote,
+  rootOf,
+  rootOfComplete,
+  type StoredHashes,
+  siblingsOf,
+  signNote,
+  storedHashesOf,
+  type TilePath,
+  tileWidth,
+  verifierKey,
+  writeCheckpoint,
+} from '@assay/proofs'
 import { keyPairOf } from '../../access/ed25519.js'
 import type { Identity } from '../../access/identity.js'
 import type { Database } from '../../platform/db/client.js'
 import { shown } from '../../platform/errors/errors.js'
-import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../../transparency/checkpoint.js'
-import { type Range, rootOf, rootOfComplete, type StoredHashes, siblingsOf, storedHashesOf } from '../../transparency/merkle.js'
-import { originOf } from '../../transparency/receipt.js'
-import { isSignedBy, readNote, signNote, verifierKey } from '../../transparency/signed-note.js'
-import { entryBundle, type TilePath, tileWidth } from '../../transparency/tiles.js'
 
 /** A checkpoint, and the note that it stands in. */
 export interface SignedCheckpoint extends Checkpoint {

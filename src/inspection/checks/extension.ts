@@ -1,4 +1,4 @@
-import { types } from '../../formats/extensions.js'
+import { types } from '@assay/formats'
 import { shown } from '../../platform/errors/errors.js'
 import type { Check, CheckVerdict } from './check.js'
 

@@ -1,5 +1,5 @@
-import { checkDeadline, type ReaderLimits } from '../../formats/format.js'
-import type { RandomAccessSource } from '../../formats/random-access-source.js'
+import type { RandomAccessSource } from '@assay/formats'
+import { checkDeadline, type ReaderLimits } from '@assay/formats'
 
 const blankByte = new Uint8Array(256)
 for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1

@@ -1,18 +1,27 @@
-import { activeContent, isPage } from '../../formats/active-content.js'
-import { type Recognition, recognise } from '../../formats/detect/detect.js'
-import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from '../../formats/extensions.js'
 import {
+  activeContent,
+  binaryTypeFor,
   broken,
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
+  isPage,
+  loadReader,
+  mimeOf,
+  mimeOfExtension,
+  polyglot,
+  type RandomAccessSource,
   type ReaderLimits,
+  type Recognition,
+  readerName,
+  readerOf,
+  recognise,
   sound,
+  standsFor,
+  TooLarge,
+  textTypeFor,
   trapped,
-} from '../../formats/format.js'
-import { loadReader, readerName, readerOf } from '../../formats/index.js'
-import { polyglot } from '../../formats/polyglot.js'
-import { type RandomAccessSource, TooLarge } from '../../formats/random-access-source.js'
+} from '@assay/formats'
 import type { Findings, Job, SoundnessFinding } from '../findings.js'
 import { limitsFor } from '../limits.js'
 import { isBlank } from './blankness.js'

@@ -1,4 +1,4 @@
-import type { Ahead } from '../../formats/random-access-source.js'
+import type { Ahead } from '@assay/formats'
 import { compiled } from '../../platform/compiled.js'
 import type { Follower } from '../../platform/spool/content.js'
 import type { VisitScan } from '../scanners/virus-scanner.js'

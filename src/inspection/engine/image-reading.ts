@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type Decoded, type DecodeTask, decodeImagesWith } from '../../formats/image/vips.js'
+import { type Decoded, type DecodeTask, decodeImagesWith } from '@assay/formats/image'
 import { pathUnderTest } from './reading.js'
 
 export { read } from './reading.js'
@@ -10,7 +10,7 @@ interface DecoderModule {
 
 // Where tests have another decoder: the URL of a module with an export `decodeImage`.
 const module = new URL(import.meta.url).searchParams.get('decoder')
-const { decodeImage }: DecoderModule = await import(module ?? '../../formats/image/libvips.js')
+const { decodeImage }: DecoderModule = await import(module ?? '@assay/formats/image/libvips')
 
 decodeImagesWith(async (source, task) => {
   const path = pathUnderTest()

@@ -1,7 +1,13 @@
-import { isSmallArchive, smallLimits } from '../../formats/archive/small.js'
-import { binaryTypeFor, textTypeFor } from '../../formats/extensions.js'
-import { countedDeadline, DeadlineExceeded, type ReaderLimits } from '../../formats/format.js'
-import { MemorySource, type RandomAccessSource } from '../../formats/random-access-source.js'
+import {
+  binaryTypeFor,
+  countedDeadline,
+  DeadlineExceeded,
+  MemorySource,
+  type RandomAccessSource,
+  type ReaderLimits,
+  textTypeFor,
+} from '@assay/formats'
+import { isSmallArchive, smallLimits } from '@assay/formats/archive'
 import type { ValidationRules } from '../checks/check.js'
 import type { Findings, Job } from '../findings.js'
 import { limitsFor } from '../limits.js'

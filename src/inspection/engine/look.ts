@@ -1,6 +1,5 @@
-import { binaryTypeFor } from '../../formats/extensions.js'
-import { isProgressive } from '../../formats/image/jpeg.js'
-import { MemorySource } from '../../formats/random-access-source.js'
+import { binaryTypeFor, MemorySource } from '@assay/formats'
+import { isProgressive } from '@assay/formats/image'
 import { compiled } from '../../platform/compiled.js'
 import { overloaded } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'

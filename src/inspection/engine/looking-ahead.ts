@@ -1,5 +1,5 @@
-import { type Ahead, FileSource } from '../../formats/random-access-source.js'
-import { plainBytes } from '../../formats/text/text.js'
+import { type Ahead, FileSource } from '@assay/formats'
+import { plainBytes } from '@assay/formats/text'
 import { overlapBytes, windowBytes } from '../scanners/yara/limits.js'
 import { type EngineSetup, engineFor } from '../scanners/yara/scanning.js'
 import { Seen } from '../scanners/yara/script-search.js'

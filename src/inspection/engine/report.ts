@@ -1,4 +1,4 @@
-import { mimeOfExtension } from '../../formats/extensions.js'
+import { mimeOfExtension } from '@assay/formats'
 import type { CheckReport, Refused, Submission, ValidationReport } from '../checks/check.js'
 import type { EngineIdentity, VirusScanner } from '../scanners/virus-scanner.js'
 import type { OpenFile } from './file-under-test.js'

@@ -1,4 +1,4 @@
-import type { Container } from '../../formats/archive/containers.js'
+import type { Container } from '@assay/formats/archive'
 
 /** Who brings what is in a container before the engine: a reader of ours, the engine itself, or no one. */
 export type Unpacker = 'reader' | 'engine' | 'no one'

@@ -1,5 +1,4 @@
-import { readerOf } from '../../formats/index.js'
-import { textTypes, types } from '../../formats/types.js'
+import { readerOf, textTypes, types } from '@assay/formats'
 import { containers } from './containers.js'
 
 export function typeTable(): string {

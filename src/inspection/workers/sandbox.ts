@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { compiled } from '../../platform/compiled.js'
 import { isOfDeadRun, runName } from '../../platform/run-names.js'
 
 export interface Sandbox {
@@ -67,7 +66,7 @@ export async function openSandbox(contents: string): Promise<Sandbox> {
   const [root, temporary] = [join(box, 'root'), join(box, 'tmp')]
   mkdirSync(root)
   mkdirSync(temporary)
-  const visible = [process.execPath, join(home, 'package.json'), join(home, 'dist'), join(home, 'node_modules')]
+  const visible = [process.execPath, ...['package.json', 'dist', 'packages', 'node_modules'].map((name) => join(home, name))]
   const sandbox: Sandbox = {
     execPath: '/usr/bin/unshare',
     execArgv: (flags) => [
@@ -78,7 +77,7 @@ export async function openSandbox(contents: string): Promise<Sandbox> {
   }
   try {
     // What it is for: native code, loaded from where it lies.
-    const decoder = fileURLToPath(compiled('formats/image/libvips'))
+    const decoder = join(home, 'packages', 'formats', 'dist', 'image', 'libvips.js')
     await promisify(execFile)(sandbox.execPath, [...sandbox.execArgv(['--no-warnings']), decoder], { env: {}, timeout: 20_000 })
     return sandbox
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Ahead } from '../../formats/random-access-source.js'
+import type { Ahead } from '@assay/formats'
 
 /**
  * The bytes of one upload, whole and measured, which can be opened again as often as need be: in memory while small,

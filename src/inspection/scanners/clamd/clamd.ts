@@ -1,4 +1,4 @@
-import type { Container } from '../../../formats/archive/containers.js'
+import type { Container } from '@assay/formats/archive'
 import { AssayError, scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { background } from '../../workers/fair-queue.js'

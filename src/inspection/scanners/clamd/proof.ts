@@ -1,4 +1,4 @@
-import type { Container } from '../../../formats/archive/containers.js'
+import type { Container } from '@assay/formats/archive'
 import { eicar } from '../eicar.js'
 import { memoryContent } from '../memory-content.js'
 import { readAnswer, readVersion } from './answer.js'

@@ -1,4 +1,4 @@
-import type { Container } from '../../../formats/archive/containers.js'
+import type { Container } from '@assay/formats/archive'
 
 /**
  * What ClamAV unpacks only where a library is installed beside it, which Debian leaves out: an archive of each, whose one member is the

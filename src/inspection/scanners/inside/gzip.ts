@@ -1,4 +1,4 @@
-import { gunzipped } from '../../../formats/archive/gzip.js'
+import { gunzipped } from '@assay/formats/archive'
 import type { Inside } from './looker.js'
 
 /** All members of a gzip file are one content; what else is wrong with it is told after that was looked at. */

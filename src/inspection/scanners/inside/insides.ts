@@ -1,4 +1,4 @@
-import { type Container } from '../../../formats/archive/containers.js'
+import { type Container } from '@assay/formats/archive'
 import { containers } from '../containers.js'
 import { insideGzip } from './gzip.js'
 import type { Inside } from './looker.js'

@@ -1,6 +1,5 @@
-import type { PartSink } from '../../../formats/archive/zip/member.js'
-import type { ReaderLimits } from '../../../formats/format.js'
-import type { RandomAccessSource } from '../../../formats/random-access-source.js'
+import type { RandomAccessSource, ReaderLimits } from '@assay/formats'
+import type { PartSink } from '@assay/formats/archive'
 import type { UnpackLimits } from '../yara/limits.js'
 
 /** Looks at what is found in a container. Every method may throw what ends the look at all of the upload. */

@@ -1,5 +1,5 @@
+import { MemorySource } from '@assay/formats'
 import PostalMime from 'postal-mime'
-import { MemorySource } from '../../../formats/random-access-source.js'
 import { shown } from '../../../platform/errors/errors.js'
 import type { Inside } from './looker.js'
 

@@ -1,6 +1,5 @@
-import { OleContainer } from '../../../formats/office/ole/container.js'
-import { oleEncryption } from '../../../formats/office/ole/encryption.js'
-import type { OleStream } from '../../../formats/office/ole/stream.js'
+import type { OleStream } from '@assay/formats/office'
+import { OleContainer, oleEncryption } from '@assay/formats/office'
 import { endsAll } from '../yara/stopped.js'
 import type { Inside } from './looker.js'
 

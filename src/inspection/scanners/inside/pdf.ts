@@ -1,10 +1,15 @@
-import { headLength, recognise, recogniseTail, tailLength } from '../../../formats/archive/containers.js'
-import { atOnce, inflated, inflatedAtOnce } from '../../../formats/archive/inflate.js'
-import { type PdfEncryption, readEncryption } from '../../../formats/pdf/encryption.js'
-import { filters, flateFilters, mostDecoded } from '../../../formats/pdf/filters.js'
-import { type PdfStream, streamsOf } from '../../../formats/pdf/streams.js'
-import type { RandomAccessSource } from '../../../formats/random-access-source.js'
-import { WindowSource } from '../../../formats/random-access-source.js'
+import type { RandomAccessSource } from '@assay/formats'
+import { WindowSource } from '@assay/formats'
+import { atOnce, headLength, inflated, inflatedAtOnce, recognise, recogniseTail, tailLength } from '@assay/formats/archive'
+import {
+  filters,
+  flateFilters,
+  mostDecoded,
+  type PdfEncryption,
+  type PdfStream,
+  readEncryption,
+  streamsOf,
+} from '@assay/formats/pdf'
 import { Enough, endsAll } from '../yara/stopped.js'
 import type { Inside, Looker } from './looker.js'
 import { SmallParts } from './small-parts.js'

@@ -1,4 +1,4 @@
-import { MemorySource } from '../../../formats/random-access-source.js'
+import { MemorySource } from '@assay/formats'
 import type { Inside } from './looker.js'
 
 const mostBytes = 64 * 1024 * 1024

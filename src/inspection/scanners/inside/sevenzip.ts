@@ -1,8 +1,17 @@
-import { headLength } from '../../../formats/archive/containers.js'
-import type { SevenZipRun } from '../../../formats/archive/sevenzip/engine.js'
-import { listMembers, type PackedMember, unpackMembers, unsized } from '../../../formats/archive/sevenzip/members.js'
-import { endsBefore, isHiddenSevenZip, outOfMemory, reason, unsupported } from '../../../formats/archive/sevenzip/sevenzip.js'
-import type { RandomAccessSource } from '../../../formats/random-access-source.js'
+import type { RandomAccessSource } from '@assay/formats'
+import type { SevenZipRun } from '@assay/formats/archive'
+import {
+  endsBefore,
+  headLength,
+  isHiddenSevenZip,
+  listMembers,
+  outOfMemory,
+  type PackedMember,
+  reason,
+  unpackMembers,
+  unsized,
+  unsupported,
+} from '@assay/formats/archive'
 import type { Inside, Looker } from './looker.js'
 
 /** 7-Zip in WebAssembly unpacks some 40 MB/s: beyond this a scan would take a minute and more. */

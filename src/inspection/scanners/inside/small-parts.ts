@@ -1,5 +1,5 @@
-import { mayHold } from '../../../formats/archive/containers.js'
-import { MemorySource } from '../../../formats/random-access-source.js'
+import { MemorySource } from '@assay/formats'
+import { mayHold } from '@assay/formats/archive'
 import type { Looker } from './looker.js'
 
 const togetherBytes = 1024 * 1024

@@ -1,4 +1,4 @@
-import { inflated } from '../../../formats/archive/inflate.js'
+import { inflated } from '@assay/formats/archive'
 import type { Inside } from './looker.js'
 
 const headBytes = 8

@@ -1,5 +1,4 @@
-import { type ByteStream, SourceStream } from '../../../formats/archive/stream.js'
-import { walkTar } from '../../../formats/archive/tar/walk.js'
+import { type ByteStream, SourceStream, walkTar } from '@assay/formats/archive'
 import type { Inside, Looker } from './looker.js'
 
 export async function insideTarStream(stream: ByteStream, look: Looker): Promise<void> {

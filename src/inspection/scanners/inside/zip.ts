@@ -1,12 +1,20 @@
-import { atOnce, inflated, inflatedAtOnce } from '../../../formats/archive/inflate.js'
-import type { PackedMember } from '../../../formats/archive/sevenzip/members.js'
-import { readZipDirectory, type ZipEntry } from '../../../formats/archive/zip/directory.js'
-import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../../../formats/archive/zip/hidden.js'
-import { hidesZipDirectory } from '../../../formats/archive/zip/hidden-directory.js'
-import { keptMember } from '../../../formats/archive/zip/kept-members.js'
-import { knownToSevenZip } from '../../../formats/archive/zip/other-methods.js'
-import type { RandomAccessSource } from '../../../formats/random-access-source.js'
-import { MemorySource, WindowSource } from '../../../formats/random-access-source.js'
+import type { RandomAccessSource } from '@assay/formats'
+import { MemorySource, WindowSource } from '@assay/formats'
+import type { PackedMember } from '@assay/formats/archive'
+import {
+  agrees,
+  atOnce,
+  hidesZipDirectory,
+  inflated,
+  inflatedAtOnce,
+  keptMember,
+  knownToSevenZip,
+  type LocalMember,
+  readLocalMember,
+  readZipDirectory,
+  unknownOffsets,
+  type ZipEntry,
+} from '@assay/formats/archive'
 import { shown } from '../../../platform/errors/errors.js'
 import { Enough, endsAll } from '../yara/stopped.js'
 import type { Inside, Looker } from './looker.js'

@@ -1,4 +1,4 @@
-import { type Ahead, FileSource, MemorySource, type RandomAccessSource } from '../../../formats/random-access-source.js'
+import { type Ahead, FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
 import type { WorkerCall } from '../../workers/work.js'
 import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../verdict.js'

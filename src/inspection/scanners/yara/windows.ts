@@ -1,4 +1,4 @@
-import type { RandomAccessSource } from '../../../formats/random-access-source.js'
+import type { RandomAccessSource } from '@assay/formats'
 import type { Find } from './engine.js'
 import { overlapBytes, windowBytes } from './limits.js'
 import type { Seen } from './script-search.js'

@@ -1,0 +1,2 @@
+export { isProgressive } from './jpeg.js'
+export { type Decoded, type DecodeTask, decodeImagesWith } from './vips.js'

@@ -1,0 +1,19 @@
+export { activeContent, isPage } from './active-content.js'
+export { type Recognition, recognise } from './detect/detect.js'
+export { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor, types } from './extensions.js'
+export {
+  broken,
+  checkDeadline,
+  countedDeadline,
+  DeadlineExceeded,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+  sound,
+  trapped,
+} from './format.js'
+export { polyglot } from './polyglot.js'
+export { type Ahead, FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
+export { loadReader, readerName, readerOf } from './readers.js'
+export { Refusal } from './refusal.js'
+export { textTypes } from './types.js'

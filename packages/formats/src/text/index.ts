@@ -1,0 +1,1 @@
+export { plainBytes } from './text.js'

@@ -1,0 +1,334 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from '@jest/globals'
+import { readGzip, readSevenZip, readTar, readZip } from '../src/archive/archive.js'
+import { listZipEntries } from '../src/archive/zip/directory.js'
+import { zipType } from '../src/detect/zip.js'
+import { DeadlineExceeded, type FormatReader } from '../src/format.js'
+import {
+  encrypted7z,
+  hidden7z,
+  hiddenZip,
+  limits,
+  mutations,
+  noise,
+  type SampleMember,
+  sevenZip,
+  sourceOf,
+  tarOf,
+  zip,
+} from './support/samples/archive.js'
+
+const text = 'a line of text that packs well\n'.repeat(40)
+const plain: SampleMember[] = [
+  { name: 'folder/' },
+  { name: 'folder/packed.txt', data: text },
+  { name: 'stored.bin', data: noise(3000), stored: true },
+  { name: 'streamed.txt', data: text, descriptor: true },
+]
+const judge = async (reader: FormatReader, bytes: Buffer, changes = {}, extension = '') =>
+  reader(sourceOf(bytes, extension), limits(changes))
+const zeros = (size: number) => Buffer.alloc(size)
+
+const emptyZip = Buffer.from(`504b0506${'00'.repeat(18)}`, 'hex')
+
+function withComment(archive: Buffer, comment: Buffer): Buffer {
+  const bytes = Buffer.concat([archive, comment])
+  bytes.writeUInt16LE(comment.length, archive.length - 2)
+  return bytes
+}
+
+describe('zip', () => {
+  test('empty it is sound', async () => {
+    expect(await judge(readZip, emptyZip)).toMatchObject({ sound: true })
+  })
+
+  test.each<[string, Buffer]>([
+    ['stored, deflated and streamed members', zip(plain)],
+    ['no members', zip([])],
+    ['a comment', zip(plain, { comment: 'made by hand' })],
+    ['a program in front', zip(plain, { prefix: noise(500) })],
+    ['zip64 records', zip(plain, { zip64: true })],
+    ['a large member', zip([{ name: 'large', data: noise(2_000_000) }])],
+    [
+      'a link that stays inside',
+      zip([
+        { name: 'a/b', data: 'x' },
+        { name: 'a/link', data: '../a/b', symlink: true },
+      ]),
+    ],
+    ['a Windows separator', zip([{ name: 'folder\\file.txt', data: 'x' }])],
+    ['a zip in it', zip([{ name: 'inner.zip', data: zip(plain) }])],
+    ['a broken zip in it', zip([{ name: 'inner.zip', data: zip(plain).subarray(0, 900) }])],
+    ['bytes behind it', Buffer.concat([zip(plain), noise(100)])],
+  ])('with %s is sound', async (_, bytes) => {
+    expect(await judge(readZip, bytes)).toMatchObject({ sound: true })
+  })
+
+  test('whose directory is encrypted too is sound, as far as its records show; cut off it is broken', async () => {
+    const archive = hiddenZip()
+    expect(await judge(readZip, archive)).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/its directory too/)],
+      evidence: { encrypted: true },
+    })
+    expect(zipType(sourceOf(archive), limits())).toBe('zip')
+    for (const broken of [
+      archive.subarray(0, -30),
+      Buffer.concat([archive.subarray(0, 6), Buffer.alloc(2), archive.subarray(8)]),
+    ])
+      expect(await judge(readZip, broken)).toMatchObject({ sound: false })
+  })
+
+  test('what was not looked at is noted', async () => {
+    const notes = async (bytes: Buffer) => ((await judge(readZip, bytes)) as { notes: string[] }).notes.join()
+    expect(await notes(zip([{ name: 'secret', data: noise(50), stored: true, encrypted: true }]))).toMatch(
+      /1 of 1 members are encrypted/,
+    )
+    expect(await notes(zip([{ name: 'odd', data: noise(50), stored: true, method: 97 }]))).toMatch(/method 97/)
+    expect(
+      await notes(
+        zip([
+          { name: 'twin', data: 'a' },
+          { name: 'twin', data: 'b' },
+        ]),
+      ),
+    ).toMatch(/two members/)
+    expect(await notes(zip([{ name: 'inner.zip', data: zip(plain).subarray(0, 900) }]))).toMatch(/does not open/)
+  })
+
+  test.each<[string, Buffer, RegExp]>([
+    ['a wrong checksum', zip([{ name: 'a', data: text, crc: 1 }]), /wrong checksum/],
+    ['a wrong checksum of a stored member', zip([{ name: 'a', data: text, stored: true, crc: 1 }]), /wrong checksum/],
+    ['fewer bytes than announced', zip([{ name: 'a', data: text, size: 5000 }]), /unpacks to 1240 bytes, not 5000/],
+    ['more bytes than announced', zip([{ name: 'a', data: zeros(100_000_000), size: 100 }]), /more than its header says/],
+    ['two names', zip([{ name: 'a.txt', localName: 'b.txt', data: text }]), /another name/],
+    ['no deflate data', zip([{ name: 'a', data: noise(100), stored: true, method: 8 }]), /does not unpack/],
+    ['a wrong count', zip(plain, { count: 3 }), /holds 4 members and announces 3/],
+    ['its end cut off', zip(plain).subarray(0, -1), /no zip directory/],
+    ['its start cut off', zip(plain).subarray(10), /bytes are missing/],
+  ])('with %s is broken', async (_, bytes, problem) => {
+    const verdict = await judge(readZip, bytes)
+    expect(verdict).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
+    expect(verdict).not.toHaveProperty('trap')
+  })
+
+  test.each<[string, Buffer, string]>([
+    ['much from little', zip([{ name: 'a', data: zeros(20_000_000) }]), 'archive_ratio'],
+    [
+      'more than is allowed',
+      zip(Array.from({ length: 9 }, (_, index) => ({ name: `${index}`, data: 'x', size: 30 * 1024 * 1024 }))),
+      'archive_size',
+    ],
+    ['too many members', zip(Array.from({ length: 1001 }, (_, index) => ({ name: `${index}` }))), 'archive_entries'],
+    ['members that share bytes', zip([{ name: 'kernel', data: text }], { listed: 3 }), 'overlapping_members'],
+    ['a name that climbs', zip([{ name: 'a/../../etc/passwd', data: 'x' }]), 'archive_path'],
+    ['a name that climbs the Windows way', zip([{ name: '..\\evil.dll', data: 'x' }]), 'archive_path'],
+    ['an absolute name', zip([{ name: '/etc/passwd', data: 'x' }]), 'archive_path'],
+    ['a drive', zip([{ name: 'C:\\Windows\\evil.dll', data: 'x' }]), 'archive_path'],
+    ['a NUL in a name', zip([{ name: 'a.txt\0.exe', data: 'x' }]), 'archive_name'],
+    ['a link to an absolute place', zip([{ name: 'link', data: '/etc/passwd', symlink: true }]), 'archive_link'],
+    ['a link that climbs', zip([{ name: 'a/link', data: '../../x', symlink: true }]), 'archive_link'],
+    [
+      'a link through a link',
+      zip([
+        { name: 'a/here', data: '.', symlink: true },
+        { name: 'out', data: 'a/here/../../x', symlink: true },
+      ]),
+      'archive_link',
+    ],
+    ['a bomb inside', zip([{ name: 'inner.zip', data: zip([{ name: 'a', data: zeros(20_000_000) }]) }]), 'archive_ratio'],
+    ['a bomb in a stored gzip', zip([{ name: 'inner.gz', data: gzipSync(zeros(20_000_000)), stored: true }]), 'archive_ratio'],
+    [
+      'four archives inside each other',
+      [1, 2, 3, 4].reduce((inner) => zip([{ name: 'inner.zip', data: inner }]), zip(plain)),
+      'nesting',
+    ],
+    ['an empty directory behind members', Buffer.concat([zip(plain), emptyZip]), 'hidden_members'],
+    ['an empty directory before members', withComment(emptyZip, zip(plain).subarray(0, 3_000)), 'hidden_members'],
+  ])('with %s is a trap', async (_, bytes, trap) => {
+    expect(await judge(readZip, bytes)).toMatchObject({ sound: false, trap })
+  })
+
+  test('a nested archive that is too large for memory is looked into', async () => {
+    const inner = zip([
+      { name: 'ballast', data: noise(9_000_000), stored: true },
+      { name: '../evil', data: 'x' },
+    ])
+    expect(await judge(readZip, zip([{ name: 'inner.zip', data: inner }]))).toMatchObject({ sound: false, trap: 'archive_path' })
+  })
+
+  test('members packed by other methods are tested by 7-Zip', async () => {
+    const bytes = await sevenZip({ 'a.txt': text }, ['-mm=bzip2'], 'zip')
+    expect(await judge(readZip, bytes)).toMatchObject({ sound: true, notes: [] })
+    const damaged = Buffer.from(bytes)
+    damaged[60]! ^= 0xff
+    expect(await judge(readZip, damaged)).toMatchObject({ sound: false })
+  })
+
+  test('its directory is listed without being believed', () => {
+    const entries = listZipEntries(sourceOf(zip([{ name: 'a', data: text, crc: 1 }])), limits())
+    expect(entries).toMatchObject([{ name: 'a', method: 8, uncompressedSize: 1240, encrypted: false }])
+    expect(listZipEntries(sourceOf(zip(plain)), limits({ maxEntries: 2 }))).toHaveLength(2)
+    expect(listZipEntries(sourceOf(noise(1000)), limits())).toBeNull()
+  })
+
+  test('every truncation is broken', async () => {
+    const bytes = zip(plain)
+    for (let length = 0; length < bytes.length; length += 7) {
+      expect(await judge(readZip, bytes.subarray(0, length))).toMatchObject({ sound: false })
+    }
+  })
+
+  test('a deadline ends the reading', async () => {
+    await expect(judge(readZip, zip(plain), { deadline: 1 })).rejects.toThrow(DeadlineExceeded)
+  })
+})
+
+describe('gzip', () => {
+  const bytes = gzipSync(text)
+
+  test('whole, concatenated, padded or holding a tar it is sound', async () => {
+    expect(await judge(readGzip, bytes)).toMatchObject({ sound: true, evidence: { members: 1, unpacked_bytes: 1240 } })
+    expect(await judge(readGzip, Buffer.concat([bytes, bytes, zeros(700)]))).toMatchObject({
+      sound: true,
+      evidence: { members: 2 },
+    })
+    expect(await judge(readGzip, gzipSync(await tarOf([{ name: 'a', data: text }])), { maxNesting: 1 })).toMatchObject({
+      sound: true,
+    })
+  })
+
+  test('with damaged data, checksum, length or rest it is broken', async () => {
+    for (const at of [2, 3, 30, bytes.length - 8, bytes.length - 1]) {
+      const copy = Buffer.from(bytes)
+      copy[at]! ^= 0xff
+      expect(await judge(readGzip, copy)).toMatchObject({ sound: false })
+    }
+    expect(await judge(readGzip, Buffer.concat([bytes, noise(20)]))).toMatchObject({ sound: false })
+    for (let length = 0; length < bytes.length; length++) {
+      expect(await judge(readGzip, bytes.subarray(0, length))).toMatchObject({ sound: false })
+    }
+  })
+
+  test('damage is not mistaken for damage of the archive inside', async () => {
+    const copy = gzipSync(await tarOf([{ name: 'a', data: noise(50_000) }]))
+    expect(await judge(readGzip, copy.subarray(0, 30_000))).toMatchObject({ sound: false })
+  })
+
+  test('a tgz must hold a tar', async () => {
+    expect(await judge(readGzip, bytes, {}, 'tgz')).toMatchObject({ sound: false })
+    expect(await judge(readGzip, bytes, {}, 'gz')).toMatchObject({ sound: true })
+  })
+
+  test('bombs and what is inside are traps', async () => {
+    expect(await judge(readGzip, gzipSync(zeros(20_000_000)))).toMatchObject({ trap: 'archive_ratio' })
+    expect(await judge(readGzip, gzipSync(noise(3_000_000)), { maxUnpackedBytes: 1_000_000 })).toMatchObject({
+      trap: 'archive_size',
+    })
+    expect(await judge(readGzip, gzipSync(await tarOf([{ name: '../x', data: 'x' }])))).toMatchObject({ trap: 'archive_path' })
+    const nested = [1, 2, 3, 4].reduce((inner) => gzipSync(inner), bytes)
+    expect(await judge(readGzip, nested)).toMatchObject({ trap: 'nesting' })
+  })
+})
+
+describe('tar', () => {
+  const sample = () =>
+    tarOf([
+      { name: 'folder/', type: 'directory' },
+      { name: 'folder/a.txt', data: text },
+      { name: `folder/${'long'.repeat(60)}`, data: 'x', pax: { path: `folder/${'long'.repeat(60)}` } },
+      { name: 'folder/link', type: 'symlink', linkname: '../folder/a.txt' },
+      { name: 'folder/hard', type: 'link', linkname: 'folder/a.txt' },
+    ])
+
+  test('with long names and links that stay inside it is sound', async () => {
+    const bytes = await sample()
+    expect(await judge(readTar, bytes)).toMatchObject({ sound: true, evidence: { entries: 5, content_bytes: 1241 } })
+    expect(await judge(readTar, bytes.subarray(0, -1024))).toMatchObject({ sound: true })
+    expect(await judge(readTar, Buffer.concat([bytes, zeros(5000)]))).toMatchObject({ sound: true })
+  })
+
+  test('cut off, with a wrong checksum or a size beyond its end it is broken', async () => {
+    const bytes = await sample()
+    for (const length of [0, 100, 511, 1025, 1536, 2047])
+      expect(await judge(readTar, bytes.subarray(0, length))).toMatchObject({ sound: false })
+    const copy = Buffer.from(bytes)
+    copy[0]! ^= 1
+    expect(await judge(readTar, copy)).toMatchObject({
+      sound: false,
+      problem: expect.stringMatching(/does not start with a header/),
+    })
+  })
+
+  test.each<[string, Parameters<typeof tarOf>[0], string]>([
+    ['a name that climbs', [{ name: 'a/../../x', data: 'x' }], 'archive_path'],
+    ['an absolute name', [{ name: '/etc/cron.d/x', data: 'x' }], 'archive_path'],
+    ['a link that climbs', [{ name: 'link', type: 'symlink', linkname: '../x' }], 'archive_link'],
+    ['a hard link to an absolute place', [{ name: 'link', type: 'link', linkname: '/etc/passwd' }], 'archive_link'],
+    ['a long name that climbs', [{ name: 'a', data: 'x', pax: { path: '../x' } }], 'archive_path'],
+    ['a sparse file of a terabyte', [{ name: 'a', data: 'x', pax: { 'GNU.sparse.realsize': '1099511627776' } }], 'archive_size'],
+    ['a bomb inside', [{ name: 'a.zip', data: zip([{ name: 'a', data: zeros(20_000_000) }]) }], 'archive_ratio'],
+    ['a character device', [{ name: 'zero', type: 'character-device' }], 'archive_device'],
+    ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
+    ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],
+  ])('with %s it is a trap', async (_, members, trap) => {
+    expect(await judge(readTar, await tarOf(members))).toMatchObject({ sound: false, trap })
+  })
+})
+
+describe('7z', () => {
+  test('is tested by 7-Zip, member by member', async () => {
+    const bytes = await sevenZip({ 'a.txt': text, 'b.bin': noise(5000) })
+    expect(await judge(readSevenZip, bytes)).toMatchObject({
+      sound: true,
+      notes: [],
+      evidence: { entries: 2, unpacked_bytes: 6240 },
+    })
+    for (const at of [8, 40, 3000, bytes.length - 5]) {
+      const copy = Buffer.from(bytes)
+      copy[at]! ^= 0x10
+      expect(await judge(readSevenZip, copy)).toMatchObject({ sound: false })
+    }
+    expect(await judge(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
+  })
+
+  test('behind a password it is sound and noted, its directory hidden or not', async () => {
+    expect(await judge(readSevenZip, encrypted7z)).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/1 of 1 members are encrypted/)],
+    })
+    expect(await judge(readSevenZip, hidden7z)).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/its directory too/)],
+    })
+  })
+
+  test('a bomb is refused from its headers', async () => {
+    expect(await judge(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
+      sound: false,
+      trap: 'archive_ratio',
+    })
+  })
+})
+
+test('no mutation makes a reader throw or hang', async () => {
+  const samples: [FormatReader, Buffer, number][] = [
+    [readZip, zip([...plain, { name: 'inner.zip', data: zip(plain) }, { name: 'link', data: 'folder', symlink: true }]), 400],
+    [readZip, zip(plain, { zip64: true, comment: 'hello' }), 300],
+    [readGzip, Buffer.concat([gzipSync(await tarOf([{ name: 'a.zip', data: zip(plain) }])), gzipSync(text)]), 300],
+    [
+      readTar,
+      await tarOf([
+        { name: 'a.gz', data: gzipSync(text) },
+        { name: 'b', data: text, pax: { path: 'c' } },
+      ]),
+      400,
+    ],
+    [readSevenZip, await sevenZip({ 'a.txt': text, 'b.bin': noise(500) }), 60],
+  ]
+  for (const [index, [reader, bytes, count]] of samples.entries()) {
+    expect(await judge(reader, bytes)).toMatchObject({ sound: true })
+    for (const mutation of mutations(bytes, count, index + 1))
+      expect(typeof (await judge(reader, mutation)).sound).toBe('boolean')
+  }
+})

@@ -1,0 +1,61 @@
+import { beforeAll, describe, expect, test } from '@jest/globals'
+import { readAvif } from '../src/image/heif.js'
+import { decodeImage } from '../src/image/libvips.js'
+import { decodeImagesWith } from '../src/image/vips.js'
+import { broken, read, sound } from './support/format-reading.js'
+import { avifGrid } from './support/samples/avif.js'
+import { avif } from './support/samples/image.js'
+import { mutationsOf } from './support/samples/mutations.js'
+
+decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
+
+let picture: Buffer
+beforeAll(async () => {
+  picture = await avif()
+})
+
+const noise = (bytes: Buffer) => {
+  for (let at = bytes.length >> 2; at < bytes.length; at++) bytes[at] = (at * 89) & 255
+}
+const withBrand = (bytes: Buffer, brand: string) => {
+  const copy = Buffer.from(bytes)
+  copy.write(brand, 8, 'latin1')
+  return copy
+}
+
+describe('avif, where libheif looks away', () => {
+  test('a tile of a grid that cannot be decoded breaks the picture', async () => {
+    expect(await read(readAvif, avifGrid(picture, 64, 48))).toEqual({
+      sound: true,
+      notes: [],
+      evidence: { width: 128, height: 48 },
+    })
+    expect(await read(readAvif, avifGrid(picture, 64, 48, noise))).toMatchObject(broken(/item 3\) cannot be decoded/))
+  })
+
+  test('the picture of an image sequence is decoded like all others', async () => {
+    expect(await read(readAvif, withBrand(picture, 'avis'))).toMatchObject({ ...sound, notes: [] })
+    const bytes = withBrand(picture, 'avis')
+    noise(bytes.subarray(bytes.indexOf('mdat', 0, 'latin1') + 4))
+    expect(await read(readAvif, bytes)).toMatchObject(broken(/cannot be decoded/))
+  })
+
+  test('what libaom calls unsupported is damage', async () => {
+    const bytes = Buffer.from(picture)
+    // The profile in the head of its sequence; there are three.
+    const sequence = bytes.indexOf('mdat', 0, 'latin1') + 4 + (bytes[bytes.indexOf('mdat', 0, 'latin1') + 4] === 0x12 ? 4 : 2)
+    bytes[sequence] = 0xff
+    expect(await read(readAvif, bytes)).toMatchObject(broken(/not supported by this decoder/))
+  })
+
+  test('a property of the picture must be possible', async () => {
+    const bytes = Buffer.from(picture)
+    bytes[bytes.indexOf('pixi', 0, 'latin1') + 8] = 200
+    expect(await read(readAvif, bytes)).toMatchObject(broken(/pixi/))
+  })
+
+  test('whatever is done to a grid, there is a verdict', async () => {
+    const grid = avifGrid(picture, 64, 48)
+    for (const mutation of mutationsOf(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
+  })
+})

@@ -1,0 +1,180 @@
+import { constants, deflateRawSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from '@jest/globals'
+import { readGzip, readZip } from '../src/archive/archive.js'
+import { recognise } from '../src/detect/detect.js'
+import type { FormatReader, FormatVerdict } from '../src/format.js'
+import { readOle } from '../src/office/ole/ole.js'
+import { readOoxml } from '../src/office/ooxml.js'
+import { readEpub, readOpenDocument } from '../src/office/opendocument.js'
+import { readPdf } from '../src/pdf/pdf.js'
+import { polyglot } from '../src/polyglot.js'
+import { readXml } from '../src/text/xml.js'
+import { limits, sourceOf, zip } from './support/samples/archive.js'
+import * as office from './support/samples/office.js'
+import { pdf, pdfOf } from './support/samples/pdf.js'
+import { billionLaughs } from './support/samples/text.js'
+
+const judge = async (reader: FormatReader, bytes: Buffer, changes = {}): Promise<FormatVerdict> =>
+  reader(sourceOf(bytes), limits({ maxDepth: 1000, ...changes }))
+const trapOf = async (reader: FormatReader, bytes: Buffer) => {
+  const verdict = await judge(reader, bytes)
+  return verdict.sound ? 'none' : (verdict.trap ?? verdict.problem)
+}
+
+describe('entities that explode', () => {
+  const laughs = billionLaughs()
+  test.each<[string, FormatReader, office.Parts]>([
+    ['a part that Office parses but we do not', readOoxml('docx'), { ...office.docx(), 'docProps/custom.xml': laughs }],
+    [
+      'the same in UTF-16',
+      readOoxml('docx'),
+      { ...office.docx(), 'customXml/item1.xml': Buffer.from(`\ufeff${laughs}`, 'utf16le') },
+    ],
+    [
+      'a sub-document of an OpenDocument text',
+      readOpenDocument('odt'),
+      { ...office.openDocument('odt'), 'Object 1/content.xml': laughs },
+    ],
+    ['a chapter of a book', readEpub, { ...office.epub(), 'OEBPS/chapter.xhtml': laughs }],
+  ])('are a trap in %s', async (_, reader, parts) => {
+    expect(await trapOf(reader, office.packed(parts))).toBe('xml_entities')
+  })
+
+  test('a page of a book with the entities that pages have is none', async () => {
+    const page = '<!DOCTYPE html [<!ENTITY nbsp "&#160;">]><html xmlns="http://www.w3.org/1999/xhtml">&nbsp;</html>'
+    expect(await judge(readEpub, office.packed({ ...office.epub(), 'OEBPS/a.xhtml': page }))).toMatchObject({ sound: true })
+  })
+})
+
+describe('XML that is made to fill memory', () => {
+  test.each([
+    ['a document type declaration of megabytes', `<!DOCTYPE a [${'<'.repeat(2_500_000)}]><a/>`, 'xml_prologue'],
+    ['declarations by the hundred thousand', `<!DOCTYPE a [${'<!ENTITY e "x">'.repeat(200_000)}]><a/>`, 'xml_prologue'],
+    ['attributes without number', `<a ${Array.from({ length: 10_001 }, (_, at) => `a${at}=""`).join(' ')}/>`, 'xml_attributes'],
+  ])('%s', async (_, text, trap) => {
+    expect(await trapOf(readXml, Buffer.from(text))).toBe(trap)
+  })
+})
+
+describe('PDF', () => {
+  test('a content stream that inflates beyond all measure is a trap', async () => {
+    const bomb = gzipBomb()
+    const stream = `<< /Length ${bomb.length} /Filter /FlateDecode >>\nstream\n${bomb.toString('latin1')}\nendstream`
+    const page = '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R >>'
+    const bytes = pdfOf([
+      [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+      [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+      [3, page],
+      [4, stream],
+    ])
+    expect(await trapOf(readPdf, bytes)).toBe('pdf_memory')
+    expect(await judge(readPdf, pdf())).toMatchObject({ sound: true })
+  })
+
+  test.each<[string, (document: Buffer) => Buffer, boolean]>([
+    [
+      'behind which a zip stands, and junk behind that',
+      (document) => Buffer.concat([document, archive(), Buffer.from('junk')]),
+      true,
+    ],
+    ['with junk behind it', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
+    ['whose header hides in a picture', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
+  ])('a document %s', async (_, make, isTrap) => {
+    const source = sourceOf(make(pdf()))
+    expect(polyglot(source, await recognise(source, limits()), limits())?.trap).toBe(isTrap ? 'polyglot' : undefined)
+  })
+
+  test('a picture that merely speaks of PDF is a picture', async () => {
+    const source = sourceOf(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
+    expect(polyglot(source, await recognise(source, limits()), limits())).toBeUndefined()
+  })
+})
+
+const archive = () => zip([{ name: 'a', data: 'a' }])
+/** One black pixel and a comment. */
+const gif = (comment: string) =>
+  Buffer.concat([
+    Buffer.from('47494638396101000100800000000000ffffff21fe', 'hex'),
+    Buffer.from([comment.length]),
+    Buffer.from(comment),
+    Buffer.from('002c00000000010001000002024401003b', 'hex'),
+  ])
+
+/** 1.5 GiB of spaces in zlib's format: a deflate stream that repeats the blocks of a smaller one. */
+function gzipBomb(): Buffer {
+  const block = 32 * 1024 * 1024
+  const flushed = deflateRawSync(Buffer.alloc(block, 0x20), { finishFlush: constants.Z_FULL_FLUSH, level: 9 })
+  return Buffer.concat([
+    Buffer.from('78da', 'hex'),
+    ...Array<Buffer>(48).fill(flushed),
+    Buffer.from('0300', 'hex'),
+    Buffer.alloc(4),
+  ])
+}
+
+describe('archives of many small things', () => {
+  test('gzip members beyond the limit are refused, and those within it pass', async () => {
+    const member = gzipSync('x')
+    expect(await trapOf(readGzip, Buffer.concat(Array<Buffer>(1001).fill(member)))).toBe('archive_entries')
+    expect(await judge(readGzip, Buffer.concat(Array<Buffer>(1000).fill(member)))).toMatchObject({
+      sound: true,
+      evidence: { members: 1000, unpacked_bytes: 1000 },
+    })
+  })
+
+  test('a large member between small ones is checked like them', async () => {
+    const large = gzipSync(Buffer.alloc(900_000, 'line of text\n'), { level: 1 })
+    const damaged = Buffer.from(large)
+    damaged[damaged.length - 6]! ^= 1
+    const around = (middle: Buffer) => Buffer.concat([gzipSync('a'), middle, gzipSync('')])
+    expect(await judge(readGzip, around(large))).toMatchObject({ sound: true, evidence: { members: 3, unpacked_bytes: 900_001 } })
+    expect(await judge(readGzip, around(damaged))).toMatchObject({ sound: false, problem: expect.stringMatching(/checksum/) })
+  })
+
+  test('a zip of 65,535 empty members passes', async () => {
+    const bytes = zip(Array.from({ length: 65_535 }, (_, at) => ({ name: `${at}`, stored: true })))
+    expect(await judge(readZip, bytes, { maxEntries: 200_000 })).toMatchObject({ sound: true, evidence: { entries: 65_535 } })
+  })
+})
+
+describe('parts without which no program opens a document', () => {
+  const without = (parts: office.Parts, name: string) =>
+    Object.fromEntries(Object.entries(parts).filter(([each]) => each !== name))
+  const manifest = (entries: string) =>
+    `<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">${entries}</manifest:manifest>`
+  const styles = '<office:document-styles xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"/>'
+
+  test('relationships that are another document', async () => {
+    const parts = { ...office.docx(), 'word/_rels/document.xml.rels': '<x/>' }
+    expect(await trapOf(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not a <Relationships>/)
+  })
+
+  test('the content of an OpenDocument file, but for templates of styles alone, which announce none', async () => {
+    const whole = office.openDocument('odt')
+    expect(
+      await trapOf(readOpenDocument('odt'), office.packed({ ...without(whole, 'content.xml'), 'styles.xml': styles })),
+    ).toMatch(/content\.xml is missing/)
+    const template = { mimetype: whole.mimetype!, 'META-INF/manifest.xml': manifest(''), 'styles.xml': styles }
+    expect(await judge(readOpenDocument('odt'), office.packed(template))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/styles alone/)],
+    })
+    expect(await judge(readOpenDocument('odt'), office.packed({ ...template, 'styles.xml': '<x/>' }))).toMatchObject({
+      sound: false,
+    })
+  })
+})
+
+describe('Office from before compound files', () => {
+  const sheet = Buffer.from('0900040002001000 0000020000000a000000'.replace(' ', ''), 'hex')
+  const word = Buffer.alloc(512)
+  word.writeUInt32LE(0x002da5db, 0)
+  word.writeUInt32LE(384, 24)
+  word.writeUInt32LE(500, 28)
+
+  test('passes by its first record', async () => {
+    expect(await judge(readOle('xls'), sheet)).toMatchObject({ sound: true })
+    expect(await judge(readOle('doc'), word)).toMatchObject({ sound: true })
+    expect(await judge(readOle('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })
+  })
+})

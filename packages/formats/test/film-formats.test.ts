@@ -1,0 +1,166 @@
+import { describe, expect, test } from '@jest/globals'
+import { readMp4 } from '../src/media/mp4.js'
+import { readWebm } from '../src/media/webm.js'
+import { broken, damaged, firstPart, inPart, read, sound } from './support/format-reading.js'
+import { avcConfiguration, avcMp4, box, fragmentedMp4, mp4 } from './support/samples/films.js'
+import { element, u32be, webm } from './support/samples/media.js'
+
+/** `bytes` with the number at four bytes, `offset` after the first `type`, overwritten. */
+function withNumber(bytes: Buffer, type: string, offset: number, value: number): Buffer {
+  const copy = Buffer.from(bytes)
+  copy.writeUInt32BE(value, copy.indexOf(type) + offset)
+  return copy
+}
+
+const renamed = (bytes: Buffer, from: string, to: string) => Buffer.from(bytes.toString('latin1').replaceAll(from, to), 'latin1')
+
+describe('mp4, cut off', () => {
+  test('without its movie header it is broken', async () => {
+    for (const share of [0.3, 0.6, 0.95])
+      expect(await read(readMp4, firstPart(mp4(), share))).toMatchObject(broken(/truncated|movie header/))
+    for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
+      expect(await read(readMp4, firstPart(bytes, 0.2))).toMatchObject(broken(/truncated/))
+  })
+
+  test('in its data it plays up to there, and the report says so', async () => {
+    for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
+      expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(inPart(/truncated in its 'mdat'/))
+  })
+
+  test('before its first sample there is nothing to play', async () => {
+    for (const bytes of [mp4({ headerFirst: true }), avcMp4()]) {
+      const dataAt = bytes.indexOf('mdat') + 4
+      expect(await read(readMp4, bytes.subarray(0, dataAt))).toMatchObject(broken(/nothing of its sound or pictures/))
+      expect(await read(readMp4, bytes.subarray(0, dataAt - 8))).toMatchObject(broken(/nothing of its sound or pictures/))
+    }
+    const fragments = fragmentedMp4()
+    expect(await read(readMp4, fragments.subarray(0, fragments.indexOf('mdat') - 4))).toMatchObject(broken(/truncated/))
+  })
+
+  test('in data without a length its samples show it', async () => {
+    const bytes = withNumber(mp4({ headerFirst: true }), 'mdat', -4, 0)
+    expect(await read(readMp4, bytes)).toMatchObject(sound)
+    expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(inPart(/chunk 2 of 2 runs beyond the end/))
+  })
+})
+
+describe('mp4, damaged', () => {
+  test('a movie header that was overwritten', async () => {
+    const bytes = mp4({ headerFirst: true })
+    expect(await read(readMp4, damaged(bytes, bytes.indexOf('stbl') - 4, 60, 0xff))).toMatchObject(broken(/damaged/))
+    expect(await read(readMp4, damaged(bytes, bytes.indexOf('trak'), 4))).toMatchObject(broken(/no tracks/))
+  })
+
+  test.each(['stts', 'stsc', 'stsz', 'stco', 'stsd'])('a list of samples that is missing (%s)', async (type) => {
+    expect(await read(readMp4, renamed(mp4(), type, 'junk'))).toMatchObject(broken(/track 1 is damaged/))
+  })
+
+  test('a box without a length among the boxes of a track', async () => {
+    for (const type of ['stsc', 'stsd', 'minf', 'trak'])
+      expect(await read(readMp4, withNumber(mp4(), type, -4, 0))).toMatchObject(broken(/does not fit/))
+  })
+
+  test('counts that the file does not hold are refused, not allocated', async () => {
+    for (const [type, offset] of [
+      ['stco', 8],
+      ['stsz', 12],
+      ['stsc', 8],
+      ['stts', 8],
+    ] as const)
+      expect(await read(readMp4, withNumber(mp4(), type, offset, 0xffffffff))).toMatchObject(broken(/cut off/))
+    // Samples of one size need no list: four thousand million of them are still none that the file lacks room for.
+    const uniform = withNumber(withNumber(mp4(), 'stsz', 8, 1), 'stsz', 12, 0xffffffff)
+    expect(await read(readMp4, uniform)).toMatchObject(sound)
+  })
+
+  test('a sample description that is cut off or of an unknown version', async () => {
+    for (const size of [0, 1, 4, 9, 0xffffffff])
+      expect(await read(readMp4, withNumber(mp4(), 'mp4a', -4, size))).toMatchObject(broken(/sample description is/))
+    expect(await read(readMp4, withNumber(mp4(), 'mp4a', 12, 0x7fffffff))).toMatchObject(broken(/'mp4a' entry/))
+  })
+
+  test('H.264 whose parameter sets are missing or do not fit', async () => {
+    expect(await read(readMp4, avcMp4({ configuration: 'none' }))).toMatchObject(broken(/not described/))
+    for (const bytes of [Buffer.alloc(30), Buffer.alloc(4, 1), damaged(avcConfiguration(), 6, 2, 0x7f)])
+      expect(await read(readMp4, avcMp4({ configuration: bytes }))).toMatchObject(broken(/avcC/))
+    // Units behind start codes carry them in themselves.
+    expect(await read(readMp4, avcMp4({ configuration: 'none', startCodes: true }))).toMatchObject(sound)
+    expect(await read(readMp4, avcMp4({ startCodes: true }))).toMatchObject(sound)
+  })
+})
+
+describe('mp4, odd', () => {
+  test('four zero bytes at the end, and other bytes after a whole film, pass', async () => {
+    expect(await read(readMp4, Buffer.concat([mp4(), Buffer.alloc(4)]))).toMatchObject(sound)
+    expect(await read(readMp4, Buffer.concat([mp4(), Buffer.from('some words that were appended')]))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/after the last/)],
+    })
+  })
+
+  test('more boxes than allowed are a trap; boxes inside each other without end are none', async () => {
+    const empty = box('free')
+    expect(await read(readMp4, Buffer.concat([mp4(), ...Array(50).fill(empty)]), { maxEntries: 20 })).toMatchObject({
+      sound: false,
+      trap: 'box_flood',
+    })
+    let nested = Buffer.alloc(0)
+    for (let depth = 0; depth < 3000; depth++) nested = box('moov', nested)
+    expect(await read(readMp4, Buffer.concat([box('ftyp', u32be(0), u32be(0)), nested]))).toMatchObject(broken(/./))
+  })
+})
+
+describe('webm', () => {
+  test('cut off before its first block it is broken, later it plays up to there', async () => {
+    expect(await read(readWebm, firstPart(webm(), 0.05))).toMatchObject(broken(/truncated|no segment/))
+    expect(await read(readWebm, webm().subarray(0, webm().indexOf('1f43b675', 0, 'hex') + 20))).toMatchObject(
+      broken(/nothing of its sound/),
+    )
+    for (const share of [0.6, 0.95]) expect(await read(readWebm, firstPart(webm(), share))).toMatchObject(inPart(/truncated/))
+    expect(await read(readWebm, firstPart(webm({ live: true }), 0.8))).toMatchObject(inPart(/damaged|cut off/))
+  })
+
+  test('damage between clusters is skipped; where most is damaged nothing plays', async () => {
+    const clusterAt = webm().indexOf('1f43b675', 0, 'hex')
+    expect(await read(readWebm, damaged(webm(), clusterAt + 8, 60))).toMatchObject(broken(/most of it is lost/))
+    for (const groupAt of [webm().indexOf('a010', clusterAt, 'hex'), webm().lastIndexOf('a010', undefined, 'hex')])
+      expect(await read(readWebm, damaged(webm(), groupAt, 16))).toMatchObject(inPart(/damaged/))
+    expect(await read(readWebm, damaged(webm(), 100, 800, 0x41))).toMatchObject(broken(/./))
+  })
+
+  test('damage in its tracks is fatal', async () => {
+    const at = webm().indexOf('1654ae6b', 0, 'hex')
+    expect(await read(readWebm, damaged(webm(), at + 8, 16))).toMatchObject(broken(/damaged/))
+    expect(await read(readWebm, webm({ codec: '' }))).toMatchObject(broken(/CodecID/))
+    expect(await read(readWebm, webm({ track: 9 }))).toMatchObject(broken(/belongs to a track/))
+  })
+
+  test('codecs that need a setup have one', async () => {
+    const vorbis = Buffer.from('\x02\x1e\x3e\x01vorbis and so on', 'latin1')
+    expect(await read(readWebm, webm({ codec: 'A_VORBIS', setup: vorbis }))).toMatchObject(sound)
+    expect(await read(readWebm, webm({ codec: 'A_OPUS', setup: Buffer.alloc(19) }))).toMatchObject(broken(/CodecPrivate/))
+    for (const codec of ['A_VORBIS', 'V_THEORA', 'V_MPEG4/ISO/AVC', 'V_MPEGH/ISO/HEVC']) {
+      expect(await read(readWebm, webm({ codec }))).toMatchObject(broken(/CodecPrivate/))
+      expect(await read(readWebm, webm({ codec, setup: Buffer.from([0]) }))).toMatchObject(broken(/CodecPrivate/))
+    }
+  })
+
+  test('Matroska is one of its names, other EBML is not, nor EBML without a name', async () => {
+    expect(await read(readWebm, webm({ type: 'matroska' }))).toMatchObject(sound)
+    expect(await read(readWebm, webm({ type: 'webm\0' }))).toMatchObject(sound)
+    expect(await read(readWebm, webm({ type: 'other' }))).toMatchObject(broken(/type 'other'/))
+    expect(await read(readWebm, webm({ type: '' }))).toMatchObject(broken(/type ''/))
+  })
+
+  test('elements without end, and ids of clusters by the thousand, end in a verdict', async () => {
+    const open = Buffer.from('1f43b675ff'.repeat(20_000), 'hex')
+    expect(await read(readWebm, Buffer.concat([webm({ live: true }), open]))).toMatchObject(sound)
+    const ids = Buffer.from('1f43b67500'.repeat(20_000), 'hex')
+    expect(await read(readWebm, Buffer.concat([webm({ live: true }), ids]))).toMatchObject(broken(/most of it is lost/))
+    const voids = Array(3000).fill(element('ec'))
+    expect(await read(readWebm, Buffer.concat([webm({ live: true }), ...voids]), { maxEntries: 10 })).toMatchObject({
+      sound: false,
+      trap: 'element_flood',
+    })
+  })
+})

@@ -1,0 +1,338 @@
+import { deflateSync } from 'node:zlib'
+import { beforeAll, describe, expect, test } from '@jest/globals'
+import sharp from 'sharp'
+import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../src/format.js'
+import { readBmp } from '../src/image/bmp.js'
+import { readGif } from '../src/image/gif.js'
+import { readAvif, readHeic } from '../src/image/heif.js'
+import { readJpeg } from '../src/image/jpeg.js'
+import { decodeImage } from '../src/image/libvips.js'
+import { readPng } from '../src/image/png.js'
+import { readTiff } from '../src/image/tiff.js'
+import { decodeImagesWith } from '../src/image/vips.js'
+import { readWebp } from '../src/image/webp.js'
+import { MemorySource } from '../src/random-access-source.js'
+import { noise } from './support/samples/archive.js'
+import {
+  animation,
+  avif,
+  bmp,
+  circularTiff,
+  gif,
+  jpeg,
+  png,
+  pngChunk,
+  pngClaiming,
+  progressiveJpeg,
+  rawTiff,
+  rleRows,
+  tiff,
+  tiledTiff,
+  webp,
+  withoutTiffField,
+} from './support/samples/image.js'
+import { mutationsOf } from './support/samples/mutations.js'
+
+// Here libvips runs in the test's own process.
+decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
+
+const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
+  maxUnpackedBytes: 2 ** 30,
+  maxRatio: 100,
+  maxEntries: 10_000,
+  maxNesting: 4,
+  maxPictureBits: 2 ** 31,
+  maxDepth: 256,
+  deadline: Date.now() + 90_000,
+  ...changes,
+})
+
+const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>, extension = ''): Promise<FormatVerdict> =>
+  Promise.resolve().then(() => reader(new MemorySource(bytes, extension), limits(changes)))
+
+const sound = { sound: true }
+const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
+const flood = { sound: false, trap: 'pixel_flood', problem: expect.stringMatching(/pixel flood/) }
+const firstPart = (bytes: Buffer, share: number) => bytes.subarray(0, Math.floor(bytes.length * share))
+const damaged = (bytes: Buffer, at: number, length: number, value = 0) => Buffer.from(bytes).fill(value, at, at + length)
+const trailer = Buffer.from('bytes that were appended to a whole image')
+
+const made: Record<string, Buffer> = {}
+const sample = (name: string) => made[name] as Buffer
+beforeAll(async () => {
+  const makers = { png, jpeg, progressiveJpeg, gif, webp, tiff, avif }
+  for (const [name, make] of Object.entries(makers)) made[name] = await make()
+  made.animatedGif = await animation('gif')
+  made.animatedWebp = await animation('webp')
+  made.bmp = bmp()
+})
+
+const readers: [string, FormatReader][] = [
+  ['png', readPng],
+  ['jpeg', readJpeg],
+  ['progressiveJpeg', readJpeg],
+  ['gif', readGif],
+  ['animatedGif', readGif],
+  ['webp', readWebp],
+  ['animatedWebp', readWebp],
+  ['tiff', readTiff],
+  ['avif', readAvif],
+  ['bmp', readBmp],
+]
+
+describe.each(readers)('%s', (name, reader) => {
+  test('a whole image is sound', async () => {
+    expect(await read(reader, sample(name))).toMatchObject({ sound: true, notes: [] })
+  })
+
+  test('cut off it is broken, wherever', async () => {
+    for (const share of [0.05, 0.3, 0.5, 0.75, 0.9])
+      expect(await read(reader, firstPart(sample(name), share))).toMatchObject(broken(/./))
+  })
+
+  test('bytes after it pass', async () => {
+    expect(await read(reader, Buffer.concat([sample(name), Buffer.alloc(8), trailer]))).toMatchObject(sound)
+  })
+
+  test('other content is broken', async () => {
+    expect(await read(reader, Buffer.from('No picture of anything.\n'.repeat(40)))).toMatchObject(broken(/./))
+    expect(await read(reader, Buffer.alloc(0))).toMatchObject(broken(/./))
+    expect(await read(reader, damaged(sample(name), 0, 16))).toMatchObject(broken(/./))
+  })
+
+  test('whatever is done to it, there is a verdict', async () => {
+    for (const mutation of mutationsOf(sample(name), 60, name.length)) {
+      const verdict = await read(reader, mutation)
+      expect(typeof verdict.sound).toBe('boolean')
+    }
+  })
+
+  test('more pixels than allowed are refused from the header', async () => {
+    // Pixels that are not compressed are all there.
+    expect(await read(reader, sample(name), { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? sound : flood)
+  })
+
+  test('padding allows no more pixels', async () => {
+    const padded = Buffer.concat([sample(name), Buffer.alloc(1024 * 1024)])
+    expect(await read(reader, padded, { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? sound : flood)
+  })
+
+  test('gives up at its deadline', async () => {
+    if (name === 'bmp') return // one look at its header decides
+    await expect(read(reader, sample(name), { deadline: Date.now() - 1 })).rejects.toThrow(DeadlineExceeded)
+  })
+})
+
+describe('png', () => {
+  test('100 megapixels out of 100 kilobytes are refused from the header, and cost no memory where they are allowed', async () => {
+    const bomb = pngClaiming(10_001, 10_001, 10_002 * 10_001)
+    expect(bomb.length).toBeLessThan(200_000)
+    expect(await read(readPng, bomb)).toMatchObject(flood)
+    const before = process.memoryUsage.rss()
+    expect(await read(readPng, bomb, { maxPictureBits: 2 ** 33 })).toMatchObject(sound)
+    expect(process.memoryUsage.rss() - before).toBeLessThan(90 * 1024 * 1024)
+  })
+
+  test('every checksum counts, but of chunks that readers can do without', async () => {
+    const bytes = sample('png')
+    const data = bytes.indexOf('IDAT')
+    expect(await read(readPng, damaged(bytes, data + 20, 1, (bytes[data + 20] as number) ^ 1))).toMatchObject(
+      broken(/checksum.*IDAT/),
+    )
+    expect(await read(readPng, damaged(bytes, 18, 1, 9))).toMatchObject(broken(/checksum.*IHDR/))
+    const comment = pngChunk('tEXt', Buffer.from('Comment\0hello'))
+    const withComment = Buffer.concat([bytes.subarray(0, 33), damaged(comment, 10, 1, 0x7a), bytes.subarray(33)])
+    expect(await read(readPng, withComment)).toMatchObject({ sound: true, notes: [expect.stringMatching(/tEXt/)] })
+  })
+
+  test('data that hold fewer rows than the header promises are broken', async () => {
+    expect(await read(readPng, pngClaiming(100, 100, 500))).toMatchObject(broken(/decoded/))
+    expect(await read(readPng, pngClaiming(100, 100, 101 * 100))).toMatchObject(sound)
+  })
+})
+
+describe('jpeg', () => {
+  test('without its last bytes it is truncated; with a chunk taken out it is damaged', async () => {
+    const bytes = sample('jpeg')
+    expect(await read(readJpeg, bytes.subarray(0, -40))).toMatchObject(broken(/truncated|damaged/))
+    expect(await read(readJpeg, Buffer.concat([bytes.subarray(0, -1000), bytes.subarray(-700)]))).toMatchObject(broken(/damaged/))
+  })
+
+  test('impossible bits a sample are broken', async () => {
+    const bytes = sample('jpeg')
+    const frame = bytes.indexOf(Buffer.from([0xff, 0xc0]))
+    expect(await read(readJpeg, damaged(bytes, frame + 4, 1, 255))).toMatchObject(broken(/255 bits/))
+  })
+
+  test('a second picture after the first, as cameras append it, passes', async () => {
+    expect(await read(readJpeg, Buffer.concat([sample('jpeg'), sample('progressiveJpeg')]))).toMatchObject(sound)
+  })
+})
+
+describe('gif', () => {
+  test('all of its frames are looked at', async () => {
+    const bytes = sample('animatedGif')
+    expect(await read(readGif, bytes)).toMatchObject({ evidence: { frames: 3 } })
+    expect(await read(readGif, damaged(bytes, bytes.length - 400, 60, 0xff))).toMatchObject(broken(/picture 3/))
+  })
+
+  test('a missing end mark passes', async () => {
+    const bytes = sample('gif')
+    expect(await read(readGif, bytes.subarray(0, -1))).toMatchObject({ sound: true, notes: [expect.stringMatching(/end mark/)] })
+  })
+})
+
+describe('webp', () => {
+  test('all of its frames are counted', async () => {
+    expect(await read(readWebp, sample('animatedWebp'))).toMatchObject({ sound: true, evidence: { frames: 3 } })
+  })
+})
+
+test('a png with a chunk that must be known, and is not, is broken; one that may be skipped passes', async () => {
+  const whole = await png()
+  const withChunk = (type: string) => Buffer.concat([whole.subarray(0, 33), pngChunk(type, Buffer.alloc(4)), whole.subarray(33)])
+  expect(await read(readPng, withChunk('abCd'))).toMatchObject(sound)
+  expect(await read(readPng, withChunk('AbCd'))).toMatchObject(broken(/no reader knows .* AbCd/))
+  expect(await read(readPng, withChunk('abcd'))).toMatchObject(broken(/no chunk/))
+})
+
+describe('a large png, inflated piece by piece', () => {
+  test('is sound whole; damaged, without its last rows, or with a filter that does not exist it is broken', async () => {
+    const [width, rowBytes] = [1500, 1501]
+    const rows = Buffer.alloc(3000 * rowBytes, noise(100_003))
+    for (let row = 0; row < 3000; row++) rows[row * rowBytes] = 1
+    const header = Buffer.alloc(13)
+    header.writeUInt32BE(width)
+    header.writeUInt32BE(3000, 4)
+    header[8] = 8
+    const pictureOf = (unpacked: Buffer, damage = 0) => {
+      const data = deflateSync(unpacked, { level: 1 })
+      if (damage) data.fill(0xff, damage, damage + 500)
+      const parts = Array.from({ length: Math.ceil(data.length / 8192) }, (_, at) => data.subarray(at * 8192, (at + 1) * 8192))
+      return Buffer.concat([
+        Buffer.from('89504e470d0a1a0a', 'hex'),
+        pngChunk('IHDR', header),
+        ...parts.map((part) => pngChunk('IDAT', part)),
+        pngChunk('IEND', Buffer.alloc(0)),
+      ])
+    }
+    expect(await read(readPng, pictureOf(rows))).toMatchObject({ sound: true, evidence: { width, height: 3000 } })
+    expect(await read(readPng, pictureOf(Buffer.concat([rows, Buffer.alloc(300)])))).toMatchObject(sound)
+    expect(await read(readPng, pictureOf(rows.subarray(0, -1)))).toMatchObject(broken(/they end after 4502999 of 4503000 bytes/))
+    const odd = Buffer.from(rows)
+    odd[2000 * rowBytes] = 7
+    expect(await read(readPng, pictureOf(odd))).toMatchObject(broken(/filter 7/))
+    expect(await read(readPng, pictureOf(rows, 1_000_000))).toMatchObject(broken(/cannot be decoded/))
+  })
+})
+
+describe('tiff', () => {
+  test('a large plan in black and white is opened: bits count, not pixels', async () => {
+    const create = { width: 9_933, height: 9_933, channels: 3, background: 'white' } as const
+    const scan = await sharp({ create, limitInputPixels: false })
+      .toColourspace('b-w')
+      .tiff({ compression: 'ccittfax4', bitdepth: 1 })
+      .toBuffer()
+    expect(await read(readTiff, scan)).toMatchObject({ sound: true, evidence: { width: 9_933, height: 9_933 } })
+  })
+
+  test.each(['none', 'lzw', 'deflate'] as const)('compression %s', async (compression) => {
+    expect(await read(readTiff, await tiff(compression))).toMatchObject(sound)
+  })
+
+  test('pages that go in circles are read once', async () => {
+    expect(await read(readTiff, await circularTiff())).toMatchObject({
+      sound: true,
+      evidence: { pages: 1 },
+      notes: [expect.stringMatching(/circles/)],
+    })
+  })
+
+  test('samples that libvips leaves out are judged by their structure; impossible ones are broken', async () => {
+    const layout = { bits: 12, samples: 1, compression: 1, data: Buffer.alloc(60, 0x5a) }
+    expect(await read(readTiff, rawTiff(layout))).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
+    expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(broken(/40 of 60 bytes/))
+    expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(0) }))).toMatchObject(broken(/0 of 60 bytes/))
+    // A width of the type that the place of a directory has.
+    expect(await read(readTiff, damaged(rawTiff(layout), 8 + layout.data.length + 4, 1, 13))).toMatchObject(broken(/no width/))
+    expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(broken(/samples of 900 bits/))
+    expect(await read(readTiff, rawTiff({ ...layout, compression: 777 }), {}, 'tif')).toMatchObject(broken(/compression 777/))
+  })
+
+  test('one that does not say how its colours are meant is opened as readers open it, and decoded', async () => {
+    for (const compression of ['none', 'lzw'] as const) {
+      const untold = withoutTiffField(await tiff(compression), 262)
+      expect(await read(readTiff, untold)).toEqual({
+        sound: true,
+        notes: [expect.stringMatching(/PhotometricInterpretation/)],
+        evidence: { pages: 1, width: 64, height: 48 },
+      })
+    }
+    const untold = withoutTiffField(await tiff('lzw'), 262)
+    expect(await read(readTiff, damaged(untold, 40, 200, 0xff))).toMatchObject(broken(/decoded/))
+    const layout = { bits: 8, samples: 1, compression: 1, data: Buffer.alloc(40, 0x5a) }
+    expect(await read(readTiff, withoutTiffField(rawTiff(layout), 262))).toMatchObject(sound)
+    const cut = withoutTiffField(rawTiff({ ...layout, data: Buffer.alloc(30) }), 262)
+    expect(await read(readTiff, cut)).toMatchObject(broken(/30 of 40 bytes/))
+  })
+
+  test('damage in a tile is seen as in a strip', async () => {
+    const bytes = await tiledTiff()
+    expect(await read(readTiff, bytes)).toMatchObject(sound)
+    expect(await read(readTiff, damaged(bytes, 300, 200, 0xff))).toMatchObject(broken(/decoded/))
+  })
+
+  test('data that lie beyond the end are seen', async () => {
+    const bytes = await tiff('none')
+    expect(await read(readTiff, Buffer.concat([bytes.subarray(0, 8), bytes.subarray(bytes.length - 300)]))).toMatchObject(
+      broken(/./),
+    )
+  })
+})
+
+describe('bmp', () => {
+  test.each([1, 4, 8, 16, 24, 32])('%i bits a pixel', async (depth) => {
+    expect(await read(readBmp, bmp({ depth }))).toMatchObject(sound)
+    expect(await read(readBmp, bmp({ depth }).subarray(0, -25))).toMatchObject(broken(/truncated/))
+  })
+
+  test.each([12, 16, 40, 52, 56, 64, 108, 124])('a header of %i bytes', async (headerSize) => {
+    expect(await read(readBmp, bmp({ headerSize }))).toMatchObject(sound)
+  })
+
+  test('rows without padding pass, a last row that is cut does not', async () => {
+    const rows = (length: number) => read(readBmp, bmp({ data: Buffer.alloc(length, 0x33) }))
+    expect(await rows(180)).toMatchObject(sound)
+    expect(await rows(190)).toMatchObject(sound)
+    expect(await rows(188)).toMatchObject(broken(/truncated/))
+  })
+
+  test('upside down it is sound', async () => {
+    expect(await read(readBmp, bmp({ height: -6 }))).toMatchObject(sound)
+  })
+
+  test('headers that make no sense are broken', async () => {
+    expect(await read(readBmp, bmp({ planes: 5000 }))).toMatchObject(broken(/planes/))
+    expect(await read(readBmp, bmp({ width: -10 }))).toMatchObject(broken(/size/))
+    expect(await read(readBmp, bmp({ headerSize: 90 }))).toMatchObject(broken(/unknown size/))
+    expect(await read(readBmp, damaged(bmp(), 28, 1, 33))).toMatchObject(broken(/33 bits/))
+    expect(await read(readBmp, damaged(bmp(), 30, 1, 77))).toMatchObject(broken(/compression 77/))
+    expect(await read(readBmp, bmp({ width: 3_000_000, height: 2_000_000 }))).toMatchObject(flood)
+  })
+
+  test('runs are followed to their end mark', async () => {
+    const rle = (data: Buffer) => bmp({ depth: 8, compression: 1, data })
+    expect(await read(readBmp, rle(rleRows()))).toMatchObject(sound)
+    expect(await read(readBmp, rle(rleRows(6, false)))).toMatchObject(sound)
+    expect(await read(readBmp, rle(rleRows(3, false)))).toMatchObject(broken(/truncated in row 4/))
+  })
+})
+
+describe('heic', () => {
+  test('an AVIF is no HEIC; a HEIC is looked at from outside, and that is said', async () => {
+    expect(await read(readHeic, sample('avif').subarray(0, 100))).toMatchObject(broken(/./))
+    const heic = Buffer.from(sample('avif'))
+    for (let at = heic.indexOf('avif'); at >= 0 && at < 40; at = heic.indexOf('avif', at)) heic.write('heic', at, 'latin1')
+    expect(await read(readHeic, heic)).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
+  })
+})

@@ -1,0 +1,100 @@
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { inflated, inflateFault } from '../src/archive/inflate.js'
+import { noise } from './support/samples/archive.js'
+
+const packers = { raw: deflateRawSync, zlib: deflateSync, gzip: gzipSync }
+const kinds = ['raw', 'zlib', 'gzip'] as const
+
+const content = Buffer.concat([Buffer.alloc(300_000, 'words, '), noise(200_000), Buffer.alloc(300_000)])
+
+function* inChunks(bytes: Buffer, size: number): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+async function whole(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = []
+  for await (const chunk of chunks) all.push(Buffer.from(chunk))
+  return Buffer.concat(all)
+}
+
+async function faultOf(work: Promise<unknown>): Promise<string | undefined> {
+  return work.then(
+    () => undefined,
+    (error) => inflateFault(error),
+  )
+}
+
+describe.each(kinds)('what is packed as %s', (kind) => {
+  const packed = packers[kind](content)
+
+  test('comes out whole, however it is cut, and its length is told', async () => {
+    for (const size of [1000, 65_536, packed.length]) {
+      let consumed = 0
+      const out = await whole(inflated(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))
+      expect([out.equals(content), consumed]).toEqual([true, packed.length])
+    }
+  })
+
+  test('is followed by what is no part of it', async () => {
+    const followed = Buffer.concat([packed, Buffer.alloc(5000)])
+    for (const size of [packed.length, 1000, followed.length]) {
+      let consumed = 0
+      const out = await whole(inflated(kind, inChunks(followed, size), (bytes) => (consumed = bytes)))
+      expect([out.equals(content), consumed]).toEqual([true, packed.length])
+    }
+  })
+
+  test('is damaged where it is cut off, or is something else', async () => {
+    expect(await faultOf(whole(inflated(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
+    expect(await faultOf(whole(inflated(kind, [])))).toBe('unexpected end of file')
+    expect(await faultOf(whole(inflated(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
+      /^(invalid block type|incorrect header check)$/,
+    )
+    expect((await whole(inflated(kind, [packed]))).equals(content)).toBe(true)
+  })
+
+  test('comes out beside others, after others that were left or damaged, of any window', async () => {
+    const one = fc.record({
+      from: fc.nat(content.length),
+      bits: fc.integer({ min: 9, max: 15 }),
+      size: fc.integer({ min: 100, max: 99_999 }),
+    })
+    const property = fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: 4 }), fc.nat(3), async (streams, left) => {
+      const open = streams.map(({ from, bits, size }) => ({
+        expected: content.subarray(from),
+        chunks: inflated(kind, inChunks(packers[kind](content.subarray(from), { windowBits: bits }), size)),
+        out: [] as Buffer[],
+        over: false,
+      }))
+      while (open.some(({ over }) => !over))
+        for (const stream of open) {
+          const next = await stream.chunks.next()
+          stream.over = next.done === true
+          if (!next.done) stream.out.push(Buffer.from(next.value))
+        }
+      for (let count = 0; count < left; count++)
+        for await (const _ of inflated(kind, [packed])) {
+          await faultOf(whole(inflated(kind, [Buffer.alloc(9, 0xff)])))
+          break
+        }
+      return open.every(({ out, expected }) => Buffer.concat(out).equals(expected))
+    })
+    await fc.assert(property, { numRuns: 40, seed: 20_261_123 })
+  })
+})
+
+test('members of gzip follow each other, wherever they are cut', async () => {
+  const two = Buffer.concat([gzipSync('one, '), gzipSync('two')])
+  for (let size = 1; size <= two.length; size++)
+    expect((await whole(inflated('gzip', inChunks(two, size)))).toString()).toBe('one, two')
+})
+
+test('what its source throws is thrown', async () => {
+  const failing = (function* () {
+    yield deflateSync(content).subarray(0, 100)
+    throw new Error('the disk is gone')
+  })()
+  await expect(whole(inflated('zlib', failing))).rejects.toThrow('the disk is gone')
+})

@@ -1,0 +1,186 @@
+import { describe, expect, test } from '@jest/globals'
+import { DeadlineExceeded, type FormatReader } from '../src/format.js'
+import { readAac } from '../src/media/aac.js'
+import { readFlac } from '../src/media/flac.js'
+import { readMp3 } from '../src/media/mp3.js'
+import { readMp4 } from '../src/media/mp4.js'
+import { readOgg } from '../src/media/ogg.js'
+import { readWav } from '../src/media/wav.js'
+import { readWebm } from '../src/media/webm.js'
+import { broken, damaged, firstPart, inPart, read, sound } from './support/format-reading.js'
+import { avcMp4, fragmentedMp4, mp4 } from './support/samples/films.js'
+import { aac, flac, mp3, ogg, oggPage, opusHead, wav, webm } from './support/samples/media.js'
+import { mutationsOf } from './support/samples/mutations.js'
+
+const samples: [string, FormatReader, Buffer][] = [
+  ['wav', readWav, wav()],
+  ['flac', readFlac, flac()],
+  ['ogg', readOgg, ogg()],
+  ['mp3', readMp3, mp3()],
+  ['aac', readAac, aac()],
+  ['mp4', readMp4, mp4()],
+  ['mp4, header first', readMp4, mp4({ headerFirst: true })],
+  ['mp4, H.264', readMp4, avcMp4()],
+  ['mp4, fragmented', readMp4, fragmentedMp4()],
+  ['webm', readWebm, webm()],
+  ['webm, live', readWebm, webm({ live: true })],
+]
+
+describe.each(samples)('%s', (_name, reader, sample) => {
+  test('a whole file is sound', async () => {
+    expect(await read(reader, sample)).toMatchObject({ sound: true, notes: [] })
+  })
+
+  test('its first bytes alone, other content and nothing at all are broken', async () => {
+    expect(await read(reader, sample.subarray(0, 12))).toMatchObject(broken(/./))
+    // Players of MP3 and AAC look for the first frame wherever it is.
+    if (reader !== readMp3 && reader !== readAac)
+      expect(await read(reader, damaged(sample, 0, 64, 0x41))).toMatchObject(broken(/./))
+    expect(await read(reader, Buffer.from('Nothing that could be played.\n'.repeat(50)))).toMatchObject(broken(/./))
+    expect(await read(reader, Buffer.alloc(0))).toMatchObject(broken(/./))
+  })
+
+  test('whatever is done to it, there is a verdict', async () => {
+    for (const mutation of mutationsOf(sample, 150)) {
+      const verdict = await read(reader, mutation)
+      expect(typeof verdict.sound).toBe('boolean')
+    }
+  })
+
+  test('gives up at its deadline', async () => {
+    await expect(read(reader, sample, { deadline: Date.now() - 1 })).rejects.toThrow(DeadlineExceeded)
+  })
+})
+
+describe('wav', () => {
+  test('shorter than it says it is broken', async () => {
+    for (const share of [0.2, 0.5, 0.9]) expect(await read(readWav, firstPart(wav(), share))).toMatchObject(broken(/truncated/))
+    expect(await read(readWav, wav().subarray(0, 44))).toMatchObject(broken(/truncated: 0 of 8000/))
+    expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(broken(/no sound/))
+  })
+
+  test('lengths that were never filled in pass, and are noted', async () => {
+    for (const size of [0, 0xffffffff, 0x7ffff000]) {
+      expect(await read(readWav, wav({ dataSize: size, riffSize: size }))).toMatchObject({
+        sound: true,
+        notes: [expect.stringMatching(/stream/)],
+      })
+    }
+  })
+
+  test('a data length that only the data chunk claims is a slip of its writer, no truncation', async () => {
+    expect(await read(readWav, wav({ dataSize: 20_000 }))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/promises 20000/)],
+    })
+  })
+
+  test('without sound, or with a format that cannot be, it is broken', async () => {
+    expect(await read(readWav, damaged(wav(), 36, 4, 0x20))).toMatchObject(broken(/no sound/))
+    expect(await read(readWav, damaged(wav(), 22, 2))).toMatchObject(broken(/0 channels/))
+  })
+})
+
+describe('flac', () => {
+  test('a wrong byte anywhere in the sound is seen', async () => {
+    for (const share of [0.2, 0.5, 0.95]) {
+      const bytes = flac()
+      const at = Math.floor(bytes.length * share)
+      bytes[at] = (bytes[at] as number) ^ 1
+      expect(await read(readFlac, bytes)).toMatchObject(broken(/checksum/))
+    }
+  })
+
+  test('cut off inside a frame, between two, or before the first, it is truncated', async () => {
+    expect(await read(readFlac, firstPart(flac(), 0.7))).toMatchObject(broken(/truncated/))
+    expect(await read(readFlac, flac(7))).toMatchObject(broken(/1792 of 2560 samples/))
+    expect(await read(readFlac, flac(0))).toMatchObject(broken(/truncated/))
+  })
+
+  test('tags around it pass', async () => {
+    const tag = Buffer.concat([Buffer.from('ID3\x03\0\0\0\0\0\x05', 'latin1'), Buffer.alloc(5)])
+    expect(await read(readFlac, Buffer.concat([tag, flac(), Buffer.from('TAG'), Buffer.alloc(125)]))).toMatchObject(sound)
+  })
+})
+
+describe('ogg', () => {
+  test('a damaged page is skipped, as players do, and reported; where most is damaged nothing plays', async () => {
+    expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(inPart(/damaged/))
+    expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(broken(/are no pages/))
+  })
+
+  test('damage in the headers, before any sound, is fatal', async () => {
+    for (const at of [30, 60, 100]) expect(await read(readOgg, damaged(ogg(), at, 1, 0xee))).toMatchObject(broken(/./))
+    expect(await read(readOgg, ogg({ tags: false }))).toMatchObject(broken(/lacks a header of its opus stream/))
+    const strange = oggPage(1, { serial: 7, body: Buffer.alloc(50) })
+    expect(await read(readOgg, Buffer.concat([ogg().subarray(0, 47), strange, ogg().subarray(47)]))).toMatchObject(
+      broken(/before that stream starts/),
+    )
+  })
+
+  test('headers without sound are a truncated file', async () => {
+    expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(broken(/before its sound/))
+  })
+
+  test('signatures of pages that are none, by the thousand, and streams by the thousand end in a verdict', async () => {
+    const signatures = Buffer.concat([ogg(), Buffer.from(`OggS\0${'OggS'.repeat(30_000)}`, 'latin1')])
+    expect(await read(readOgg, signatures)).toMatchObject(broken(/are no pages/))
+    const starts = Buffer.concat(Array.from({ length: 3000 }, (_, serial) => oggPage(0, { flags: 2, serial, body: opusHead() })))
+    expect(await read(readOgg, starts)).toMatchObject(broken(/before its sound/))
+  })
+
+  test('a recording that was broken off plays up to there; one without any sound does not', async () => {
+    expect(await read(readOgg, ogg({ endMark: false }))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/end mark/)],
+    })
+    expect(await read(readOgg, firstPart(ogg(), 0.9))).toMatchObject({ sound: true, notes: [expect.stringMatching(/truncated/)] })
+    expect(await read(readOgg, ogg().subarray(0, 300))).toMatchObject(broken(/cut off/))
+  })
+})
+
+describe('mp3', () => {
+  test('players skip what stands between frames, so do we; a cut last frame is noted', async () => {
+    const bytes = mp3()
+    expect(await read(readMp3, damaged(bytes, 2000, 300, 0x11))).toMatchObject(sound)
+    expect(await read(readMp3, bytes.subarray(0, 3000))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/cut short/)],
+    })
+  })
+
+  test('a tag without sound, and bytes that look like one frame by accident, are broken', async () => {
+    expect(await read(readMp3, mp3(0))).toMatchObject(broken(/./))
+    const accident = Buffer.concat([Buffer.alloc(3000, 0x20), Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(3000, 0x20)])
+    expect(await read(readMp3, accident)).toMatchObject(broken(/no frames/))
+    expect(await read(readMp3, Buffer.from('ID3\x03\0\0\x7f\x7f\x7f\x7f and no more', 'latin1'))).toMatchObject(broken(/tag/))
+  })
+})
+
+describe('mp3 and aac', () => {
+  test('three frames that fit together are sound, whatever stands around them', async () => {
+    const junk = Buffer.alloc(3000, 0x41)
+    const frames = mp3().subarray(30, 30 + 417 * 3)
+    expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(sound)
+    expect(await read(readMp3, Buffer.concat([junk, frames.subarray(0, 417), junk, frames.subarray(0, 417)]))).toMatchObject(
+      broken(/./),
+    )
+  })
+
+  test('aac: junk between frames is skipped and noted, a stream without frames is broken', async () => {
+    expect(await read(readAac, Buffer.concat([Buffer.alloc(40, 0x20), aac()]))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/40 bytes between/)],
+    })
+    expect(await read(readAac, damaged(aac(), 0, aac().length, 0x7f))).toMatchObject(broken(/no frames/))
+    expect(await read(readAac, Buffer.from('ID3\x03\0\0\x7f\x7f\x7f\x7f and no more', 'latin1'))).toMatchObject(
+      broken(/no frames/),
+    )
+  })
+
+  test('tags that claim 256 MB are skipped, not read', async () => {
+    const tag = Buffer.from('ID3\x04\0\0\x7f\x7f\x7f\x7f', 'latin1')
+    for (const reader of [readMp3, readAac, readFlac, readOgg])
+      expect(await read(reader, Buffer.concat([tag, tag, Buffer.alloc(5000)]))).toMatchObject(broken(/./))
+  })
+})

@@ -1,0 +1,104 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from '@jest/globals'
+import { readGzip, readSevenZip, readTar, readZip } from '../src/archive/archive.js'
+import type { FormatReader } from '../src/format.js'
+import { limits, noise, sevenZip, sourceOf, tarOf, zip } from './support/samples/archive.js'
+import { openSevenZip } from './support/samples/seven-zip.js'
+
+const judge = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(sourceOf(bytes), limits(changes))
+const text = 'a line of text that packs well\n'.repeat(40)
+
+/** Archives in archives, `depth` of them around one file. */
+async function wrapped(depth: number, wrap: (name: string, inner: Buffer) => Promise<Buffer>): Promise<Buffer> {
+  let bytes: Buffer = Buffer.from(text)
+  for (let level = 0; level < depth; level++) bytes = await wrap(level === 0 ? 'file.txt' : `level${level}`, bytes)
+  return bytes
+}
+const inSevenZip = (name: string, inner: Buffer) => sevenZip({ [name]: inner })
+const inZip = async (name: string, inner: Buffer) => zip([{ name, data: inner, stored: true }])
+const inTar = (name: string, inner: Buffer) => tarOf([{ name, data: inner }])
+
+describe('what lies in a 7z archive', () => {
+  test.each<[string, () => Promise<Buffer>]>([
+    ['a sound zip', async () => sevenZip({ 'a.zip': zip([{ name: 'a', data: text }]), 'b.txt': text })],
+    ['a sound tar', async () => sevenZip({ 'a.tar': await tarOf([{ name: 'a', data: text }]) })],
+    ['another 7z', async () => wrapped(2, inSevenZip)],
+    ['empty members among others', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
+  ])('%s is looked into and passes', async (_, make) => {
+    expect(await judge(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
+  })
+
+  test('members are told apart, whatever their order: the damaged one is named', async () => {
+    const whole = zip([{ name: 'a', data: text }])
+    const bytes = await sevenZip({
+      'a.txt': text,
+      'good.zip': whole,
+      empty: '',
+      'bad.zip': whole.subarray(0, -30),
+      'z.txt': noise(70_000),
+    })
+    expect(await judge(readSevenZip, bytes)).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/'bad\.zip' is an archive that does not open/)],
+    })
+  })
+
+  test.each<[string, () => Promise<Buffer>, string]>([
+    ['7z in 7z, too deep', () => wrapped(5, inSevenZip), 'nesting'],
+    [
+      'a zip with a name that leads outside',
+      async () => sevenZip({ 'a.zip': zip([{ name: '../a', data: text }]) }),
+      'archive_path',
+    ],
+    ['a bomb', async () => sevenZip({ 'a.gz': gzipSync(Buffer.alloc(30_000_000)) }), 'archive_ratio'],
+    [
+      'too many members',
+      async () => sevenZip({ 'a.zip': zip(Array.from({ length: 1001 }, (_, at) => ({ name: `${at}` }))) }),
+      'archive_entries',
+    ],
+  ])('%s is a trap', async (_, make, trap) => {
+    expect(await judge(readSevenZip, await make())).toMatchObject({ sound: false, trap })
+  })
+
+  test('a link that leads outside is a trap, one that stays inside is none', async () => {
+    const linking = async (target: string) => {
+      const engine = await openSevenZip()
+      engine.FS.mkdir('/in')
+      engine.FS.writeFile('/in/a.txt', text)
+      engine.FS.symlink(target, '/in/link')
+      engine.callMain(['a', '-t7z', '-snl', '/made.7z', '/in'])
+      return Buffer.from(engine.FS.readFile('/made.7z'))
+    }
+    expect(await judge(readSevenZip, await linking('a.txt'))).toMatchObject({ sound: true })
+    expect(await judge(readSevenZip, await linking('../../etc/passwd'))).toMatchObject({ sound: false, trap: 'archive_link' })
+    expect(await judge(readSevenZip, await linking('/etc/passwd'))).toMatchObject({ sound: false, trap: 'archive_link' })
+  })
+})
+
+describe('a 7z in another archive', () => {
+  test.each<[string, FormatReader, (name: string, inner: Buffer) => Promise<Buffer>]>([
+    ['zip', readZip, inZip],
+    ['tar', readTar, inTar],
+    ['gzip', readGzip, async (_, inner) => gzipSync(inner)],
+  ])('%s is looked into', async (_, reader, wrap) => {
+    expect(await judge(reader, await wrap('a.7z', await wrapped(1, inSevenZip)))).toMatchObject({ sound: true, notes: [] })
+    expect(await judge(reader, await wrap('a.7z', await wrapped(5, inSevenZip)))).toMatchObject({ sound: false, trap: 'nesting' })
+    const cut = (await wrapped(1, inSevenZip)).subarray(0, -5)
+    expect(await judge(reader, await wrap('a.7z', cut))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/does not open/)],
+    })
+  })
+})
+
+describe('members of a zip that only 7-Zip unpacks', () => {
+  test('are looked into as well', async () => {
+    const lzma = (members: Record<string, Buffer>) => sevenZip(members, ['-mm=LZMA'], 'zip')
+    expect(await judge(readZip, await lzma({ 'a.zip': zip([{ name: 'a', data: text }]) }))).toMatchObject({
+      sound: true,
+      notes: [],
+    })
+    const deep = await wrapped(5, inZip)
+    expect(await judge(readZip, await lzma({ 'a.zip': deep }))).toMatchObject({ sound: false, trap: 'nesting' })
+  })
+})

@@ -1,0 +1,241 @@
+import { describe, expect, test } from '@jest/globals'
+import { readJar } from '../src/archive/archive.js'
+import type { FormatReader } from '../src/format.js'
+import { listOleStreams, readEncryptedOoxml, readOle } from '../src/office/ole/ole.js'
+import { readOoxml } from '../src/office/ooxml.js'
+import { readEpub, readOpenDocument } from '../src/office/opendocument.js'
+import { limits, mutations, noise, sourceOf, zip } from './support/samples/archive.js'
+import {
+  compound,
+  doc,
+  docx,
+  encryptedPackage,
+  epub,
+  openDocument,
+  type Parts,
+  packed,
+  ppt,
+  pptx,
+  type Streams,
+  xls,
+  xlsx,
+} from './support/samples/office.js'
+
+const judge = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(sourceOf(bytes), limits(changes))
+const without = (parts: Parts, ...names: string[]) =>
+  packed(Object.fromEntries(Object.entries(parts).filter(([name]) => !names.includes(name))))
+const having = (parts: Parts, changes: Parts) => packed({ ...parts, ...changes })
+const bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;">]>'
+
+describe('OOXML', () => {
+  test.each<[string, FormatReader, Buffer]>([
+    ['docx', readOoxml('docx'), packed(docx())],
+    ['strict docx', readOoxml('docx'), packed(docx(true))],
+    [
+      'docx with names in another case',
+      readOoxml('docx'),
+      packed(Object.fromEntries(Object.entries(docx()).map(([name, data]) => [name.toUpperCase(), data]))),
+    ],
+    [
+      'docx in UTF-16',
+      readOoxml('docx'),
+      having(docx(), { 'word/styles.xml': Buffer.from('\ufeff<?xml version="1.0" encoding="UTF-16"?><styles/>', 'utf16le') }),
+    ],
+    ['docx with custom XML that is none', readOoxml('docx'), having(docx(), { 'customXml/item1.xml': 'not <xml' })],
+    ['xlsx', readOoxml('xlsx'), packed(xlsx())],
+    ['pptx', readOoxml('pptx'), packed(pptx())],
+    ['xlsx with one sheet lost', readOoxml('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
+  ])('%s is sound', async (_, reader, bytes) => {
+    expect(await judge(reader, bytes)).toMatchObject({ sound: true })
+  })
+
+  test.each<[string, FormatReader, Buffer, RegExp]>([
+    ['no content types', readOoxml('docx'), without(docx(), '[Content_Types].xml'), /\[Content_Types\].xml is missing/],
+    ['no relationships', readOoxml('docx'), without(docx(), '_rels/.rels'), /_rels\/.rels is missing/],
+    ['no main part', readOoxml('docx'), without(docx(), 'word/document.xml'), /main part word\/document.xml is missing/],
+    [
+      'a main part that is cut off',
+      readOoxml('docx'),
+      having(docx(), { 'word/document.xml': '<w:document><w:body>' }),
+      /not well-formed/,
+    ],
+    ['a main part that is empty', readOoxml('docx'), having(docx(), { 'word/document.xml': '' }), /document.xml/],
+    ['styles that are not XML', readOoxml('docx'), having(docx(), { 'word/styles.xml': 'styles' }), /not well-formed/],
+    [
+      'a main part in a wrong encoding',
+      readOoxml('docx'),
+      having(docx(), { 'word/document.xml': Buffer.from('<document>\xff\xfe</document>', 'latin1') }),
+      /not well-formed/,
+    ],
+    ["another kind's main part", readOoxml('docx'), packed(xlsx()), /not a <document>/],
+    [
+      'no sheet left',
+      readOoxml('xlsx'),
+      without(xlsx(), 'xl/worksheets/sheet1.xml', 'xl/worksheets/sheet2.xml'),
+      /all sheets are missing/,
+    ],
+    ['no slide left', readOoxml('pptx'), without(pptx(), 'ppt/slides/slide1.xml'), /all slides are missing/],
+    ['no workbook relationships', readOoxml('xlsx'), without(xlsx(), 'xl/_rels/workbook.xml.rels'), /all sheets are missing/],
+    [
+      'a member with a wrong checksum',
+      readOoxml('docx'),
+      zip([...Object.entries(docx()).map(([name, data]) => ({ name, data })), { name: 'media/a.png', data: noise(99), crc: 7 }]),
+      /wrong checksum/,
+    ],
+    ['its end cut off', readOoxml('docx'), packed(docx()).subarray(0, -30), /zip/],
+  ])('with %s it is broken', async (_, reader, bytes, problem) => {
+    expect(await judge(reader, bytes)).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
+  })
+
+  test.each<[string, Parts, string]>([
+    ['a document type', { 'word/document.xml': `${bomb}<document>&b;</document>` }, 'xml_doctype'],
+    ['a document type in its relationships', { '_rels/.rels': `${bomb}<Relationships/>` }, 'xml_doctype'],
+    ['elements without end', { 'word/document.xml': `<document>${'<p>'.repeat(200)}` }, 'xml_depth'],
+    ['a bomb among its pictures', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
+    ['a name that climbs', { '../../startup/evil.dot': 'x' }, 'archive_path'],
+  ])('with %s it is a trap', async (_, changes, trap) => {
+    expect(await judge(readOoxml('docx'), having(docx(), changes))).toMatchObject({ sound: false, trap })
+  })
+})
+
+describe('OpenDocument and e-books', () => {
+  test('are sound, without manifest or mimetype too', async () => {
+    for (const kind of ['odt', 'ods', 'odp'] as const) {
+      expect(await judge(readOpenDocument(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
+      expect(await judge(readOpenDocument(kind), without(openDocument(kind), 'META-INF/manifest.xml', 'mimetype'))).toMatchObject(
+        { sound: true },
+      )
+    }
+    expect(await judge(readEpub, packed(epub()))).toMatchObject({ sound: true, notes: [] })
+    expect(await judge(readJar, zip([{ name: 'A.class', data: 'x' }]))).toMatchObject({
+      sound: true,
+      notes: ['the archive has no manifest'],
+    })
+  })
+
+  test('with encrypted content they are sound, and noted', async () => {
+    const manifest = '<manifest><file-entry full-path="content.xml"><encryption-data/></file-entry></manifest>'
+    const bytes = having(openDocument('odt'), { 'content.xml': noise(500), 'META-INF/manifest.xml': manifest })
+    expect(await judge(readOpenDocument('odt'), bytes)).toMatchObject({
+      sound: true,
+      notes: ['the document is encrypted: its content was not looked at'],
+    })
+  })
+
+  test.each<[string, FormatReader, Buffer]>([
+    ['an odt without content', readOpenDocument('odt'), without(openDocument('odt'), 'content.xml')],
+    [
+      'an odt of damaged content',
+      readOpenDocument('odt'),
+      having(openDocument('odt'), { 'content.xml': '<office:document-content>' }),
+    ],
+    ['a spreadsheet called odt', readOpenDocument('odt'), packed(openDocument('ods'))],
+    ['an epub without container', readEpub, without(epub(), 'META-INF/container.xml')],
+    ['an epub without package', readEpub, without(epub(), 'OEBPS/book.opf')],
+    ['an epub of a damaged package', readEpub, having(epub(), { 'OEBPS/book.opf': '<package><spine></package>' })],
+    ['an epub that calls itself something else', readEpub, having(epub(), { mimetype: 'application/zip' })],
+    ['a jar with a wrong checksum', readJar, zip([{ name: 'A.class', data: 'x', crc: 1 }])],
+  ])('%s is broken', async (_, reader, bytes) => {
+    expect(await judge(reader, bytes)).toMatchObject({ sound: false })
+  })
+
+  test('a document type without entities passes, entities are a trap', async () => {
+    const content = (doctype: string) => `${doctype}<office:document-content/>`
+    const old = '<!DOCTYPE office:document-content PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "office.dtd">'
+    expect(await judge(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(old) }))).toMatchObject({
+      sound: true,
+    })
+    expect(await judge(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) }))).toMatchObject({
+      trap: 'xml_entities',
+    })
+  })
+})
+
+describe('OLE', () => {
+  const readers: Record<string, [FormatReader, Streams]> = {
+    doc: [readOle('doc'), doc()],
+    xls: [readOle('xls'), xls()],
+    'xls of Excel 95': [readOle('xls'), xls({ old: true })],
+    ppt: [readOle('ppt'), ppt()],
+  }
+
+  test.each(Object.entries(readers))('%s is sound', async (_, [reader, streams]) => {
+    expect(await judge(reader, compound(streams))).toMatchObject({ sound: true, notes: [] })
+  })
+
+  test('behind a password it is sound, and noted', async () => {
+    const note = expect.stringMatching(/password-protected/)
+    expect(await judge(readOle('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await judge(readOle('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await judge(readOle('ppt'), compound(ppt({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await judge(readEncryptedOoxml, compound(encryptedPackage()))).toMatchObject({ sound: true, notes: [note] })
+    expect(await judge(readEncryptedOoxml, compound(doc()))).toMatchObject({ sound: false })
+  })
+
+  test.each(Object.entries(readers))('%s cut off, or without its main stream, is broken', async (_, [reader, streams]) => {
+    const bytes = compound(streams)
+    for (const part of [0.1, 0.3, 0.5, 0.7])
+      expect(await judge(reader, bytes.subarray(0, Math.floor(bytes.length * part)))).toMatchObject({ sound: false })
+    expect(await judge(reader, compound({ '/Other': noise(5000) }))).toMatchObject({ sound: false })
+  })
+
+  test('with a damaged main stream it is broken', async () => {
+    const changed = (streams: Streams, name: string, at: number) => {
+      const copy = Buffer.from(streams[name]!)
+      copy.fill(0xee, at, at + 4)
+      return compound({ ...streams, [name]: copy })
+    }
+    expect(await judge(readOle('doc'), changed(doc(), '/WordDocument', 0))).toMatchObject({ sound: false })
+    expect(await judge(readOle('doc'), changed(doc(), '/1Table', 10))).toMatchObject({ sound: false })
+    expect(await judge(readOle('xls'), changed(xls(), '/Workbook', 0))).toMatchObject({ sound: false })
+    expect(await judge(readOle('xls'), changed(xls(), '/Workbook', 24))).toMatchObject({ sound: false })
+    expect(await judge(readOle('ppt'), changed(ppt(), '/Current User', 16))).toMatchObject({ sound: false })
+    expect(await judge(readOle('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
+  })
+
+  test('with a stream that runs in a circle it is a trap', async () => {
+    const bytes = compound(doc())
+    const fatAt = (bytes.readUInt32LE(76) + 1) * 512
+    const start = listOleStreams(sourceOf(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector
+    bytes.writeUInt32LE(start, fatAt + 4 * (start + 1))
+    expect(await judge(readOle('doc'), bytes)).toMatchObject({ sound: false, trap: 'ole_circle' })
+  })
+
+  test('its streams are listed', () => {
+    expect(listOleStreams(sourceOf(compound(encryptedPackage())))?.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['EncryptionInfo', 'EncryptedPackage']),
+    )
+    expect(listOleStreams(sourceOf(noise(2000)))).toBeNull()
+  })
+})
+
+test('no mutation makes a reader throw or hang', async () => {
+  const samples: [FormatReader, Buffer][] = [
+    [readOoxml('docx'), packed(docx())],
+    [readOoxml('xlsx'), packed(xlsx())],
+    [readOoxml('pptx'), packed(pptx())],
+    [readOpenDocument('odt'), packed(openDocument('odt'))],
+    [readEpub, packed(epub())],
+    [readOle('doc'), compound(doc())],
+    [readOle('xls'), compound(xls())],
+    [readOle('ppt'), compound(ppt())],
+    [readEncryptedOoxml, compound(encryptedPackage())],
+  ]
+  for (const [index, [reader, bytes]] of samples.entries()) {
+    expect(await judge(reader, bytes)).toMatchObject({ sound: true })
+    for (const mutation of mutations(bytes, 300, index + 1)) expect(typeof (await judge(reader, mutation)).sound).toBe('boolean')
+  }
+})
+
+test('damage inside the XML is found although the zip around it is sound', async () => {
+  const parts = docx()
+  const main = Buffer.from(parts['word/document.xml']!)
+  let found = 0
+  let tried = 0
+  for (let at = 60; at < main.length - 9; at += 5) {
+    tried++
+    const copy = Buffer.concat([main.subarray(0, at), main.subarray(at + 9)])
+    if (!(await judge(readOoxml('docx'), having(parts, { 'word/document.xml': copy }))).sound) found++
+  }
+  expect(found).toBeGreaterThan(tried / 2)
+})

@@ -1,0 +1,146 @@
+import { describe, expect, test } from '@jest/globals'
+import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../src/format.js'
+import { readPdf } from '../src/pdf/pdf.js'
+import { MemorySource, type RandomAccessSource } from '../src/random-access-source.js'
+import { mutationsOf } from './support/samples/mutations.js'
+import { attachingPdf, circularPdf, emptyPdf, pdf, pdfOf, protectedPdf } from './support/samples/pdf.js'
+
+const limits = (deadline = Date.now() + 90_000): ReaderLimits => ({
+  maxUnpackedBytes: 2 ** 30,
+  maxRatio: 100,
+  maxEntries: 10_000,
+  maxNesting: 4,
+  maxPictureBits: 2 ** 31,
+  maxDepth: 256,
+  deadline,
+})
+
+const read = async (bytes: Buffer): Promise<FormatVerdict> => readPdf(new MemorySource(bytes, 'pdf'), limits())
+const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
+
+describe('what a browser opens is sound', () => {
+  test('a page, and the report says how many there are', async () => {
+    expect(await read(pdf())).toEqual({ sound: true, notes: [], evidence: { pages: 1, pages_opened: 1 } })
+  })
+
+  test('a wrong cross-reference table is repaired', async () => {
+    const text = pdf().toString('latin1')
+    expect(await read(Buffer.from(text.replace(/startxref\n\d+/, 'startxref\n7'), 'latin1'))).toMatchObject({ sound: true })
+    expect(await read(Buffer.from(text.replace(/\d{10} 00000 n/g, '0000000099 00000 n'), 'latin1'))).toMatchObject({
+      sound: true,
+    })
+  })
+
+  test('bytes before its header and after its end pass', async () => {
+    expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), pdf()]))).toMatchObject({ sound: true })
+    expect(await read(Buffer.concat([pdf(), Buffer.alloc(700, 0x20)]))).toMatchObject({ sound: true })
+  })
+
+  test('a password is no damage, and is noted', async () => {
+    expect(await read(protectedPdf())).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/password/)],
+      evidence: { encrypted: true },
+    })
+  })
+})
+
+describe('what a browser does not open is broken', () => {
+  test('text, a header alone, and no header within the first 1024 bytes', async () => {
+    expect(await read(Buffer.from('Dear reader, this is no PDF.\n'))).toMatchObject(broken(/no PDF header/))
+    expect(await read(Buffer.from('%PDF-1.7\n'))).toMatchObject(broken(/cannot open/))
+    expect(await read(Buffer.concat([Buffer.alloc(2000, 0x20), pdf()]))).toMatchObject(broken(/no PDF header/))
+  })
+
+  test('cut off before its catalog can be found', async () => {
+    expect(await read(pdf().subarray(0, 100))).toMatchObject(broken(/cannot open|no pages/))
+    expect(await read(pdf().subarray(0, 300))).toMatchObject(broken(/cannot open|no pages/))
+  })
+
+  test('no pages, or pages that are not there', async () => {
+    expect(await read(emptyPdf())).toMatchObject(broken(/no pages/))
+    const missing = pdfOf([
+      [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+      [2, '<< /Type /Pages /Kids [8 0 R 9 0 R] /Count 2 >>'],
+    ])
+    expect(await read(missing)).toMatchObject(broken(/no pages|none of the 2 pages/))
+  })
+})
+
+describe('page trees in circles', () => {
+  test('are a trap, though a page of it would open', async () => {
+    expect(await read(circularPdf())).toMatchObject({
+      sound: false,
+      trap: 'page_tree_cycle',
+      problem: expect.stringMatching(/circles/),
+    })
+  })
+
+  test('in an attachment do not matter', async () => {
+    expect(await read(attachingPdf())).toMatchObject({ sound: true })
+  })
+
+  test('that an update has straightened do not matter', async () => {
+    const update =
+      '2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\ntrailer\n<< /Root 1 0 R /Size 5 >>\nstartxref\n0\n%%EOF\n'
+    expect(await read(Buffer.concat([circularPdf(), Buffer.from(update)]))).toMatchObject({ sound: true })
+  })
+})
+
+test('three hundred mutations: a verdict each, and a sound PDF opens after every one of them', async () => {
+  for (const sample of [pdf(), attachingPdf(), protectedPdf()]) {
+    let index = 0
+    for (const mutation of mutationsOf(sample, 100, 5)) {
+      const verdict = await read(mutation)
+      expect(typeof verdict.sound).toBe('boolean')
+      if (++index % 10 === 0) expect(await read(pdf())).toMatchObject({ sound: true })
+    }
+  }
+})
+
+test('an engine that was broken off in the middle of a read is replaced', async () => {
+  const whole = new MemorySource(pdf(), 'pdf')
+  let reads = 0
+  const failing: RandomAccessSource = {
+    size: whole.size,
+    extension: 'pdf',
+    read: (offset, length) => {
+      // The header, then the engine's first look: from there on the time is up.
+      if (++reads > 2) throw new DeadlineExceeded('the time is up')
+      return whole.read(offset, length)
+    },
+    readInto: (room, offset, length) => whole.readInto(room, offset, length),
+    whole: (limit) => whole.whole(limit),
+    chunks: (start, end, size) => whole.chunks(start, end, size),
+  }
+  await expect(Promise.resolve(readPdf(failing, limits()))).rejects.toThrow(DeadlineExceeded)
+  expect(await read(pdf())).toMatchObject({ sound: true })
+})
+
+test('a large document is read in place, not copied into the engine', async () => {
+  const body = `<< /Length 90000000 >>\nstream\n${' '.repeat(90_000_000)}\nendstream`
+  const large = pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R >>'],
+    [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+    [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 10 10] >>'],
+    [4, body],
+  ])
+  let most = 0
+  const whole = new MemorySource(large, 'pdf')
+  const counting: RandomAccessSource = {
+    size: whole.size,
+    extension: 'pdf',
+    read: (offset, length) => {
+      most += length
+      return whole.read(offset, length)
+    },
+    readInto: (room, offset, length) => whole.readInto(room, offset, length),
+    whole: (limit) => whole.whole(limit),
+    chunks: (start = 0, end = whole.size, size) => {
+      most += end - start
+      return whole.chunks(start, end, size)
+    },
+  }
+  expect(await readPdf(counting, limits())).toMatchObject({ sound: true, evidence: { pages: 1 } })
+  expect(most).toBeLessThan(1024 * 1024)
+})

@@ -1,0 +1,33 @@
+import { expect } from '@jest/globals'
+import type { FormatReader, FormatVerdict, ReaderLimits } from '../../src/format.js'
+import { MemorySource } from '../../src/random-access-source.js'
+
+const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
+  maxUnpackedBytes: 2 ** 30,
+  maxRatio: 100,
+  maxEntries: 10_000,
+  maxNesting: 4,
+  maxPictureBits: 2 ** 31,
+  maxDepth: 256,
+  deadline: Date.now() + 90_000,
+  ...changes,
+})
+
+/** What a reader says of these bytes. */
+export const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
+  Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
+
+export const sound = { sound: true }
+/** Plays, but something is missing. */
+export const inPart = (what: RegExp) => ({
+  sound: true,
+  evidence: { incomplete: true },
+  notes: expect.arrayContaining([expect.stringMatching(what)]),
+})
+export const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
+
+/** A copy with some bytes overwritten. */
+export function damaged(bytes: Buffer, at: number, length = 16, value = 0): Buffer {
+  return Buffer.from(bytes).fill(value, at, at + length)
+}
+export const firstPart = (bytes: Buffer, share: number) => bytes.subarray(0, Math.floor(bytes.length * share))

@@ -1,0 +1,56 @@
+import { describe, expect, test } from '@jest/globals'
+import { readZip } from '../src/archive/archive.js'
+import { limits, noise, type SampleMember, sourceOf, zip } from './support/samples/archive.js'
+
+const members: SampleMember[] = [
+  { name: 'a.txt', data: 'hello' },
+  { name: 'b.bin', data: noise(500), stored: true },
+]
+const judge = async (bytes: Buffer) => readZip(sourceOf(bytes), limits())
+
+/** A zip with zip64 records whose end record tells the plain numbers all the same, as Info-ZIP packs its standard input. */
+function plainNumbers(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes)
+  const record = copy.lastIndexOf('PK\x06\x06', undefined, 'latin1')
+  const end = copy.lastIndexOf('PK\x05\x06', undefined, 'latin1')
+  copy.writeUInt16LE(Number(copy.readBigUInt64LE(record + 24)), end + 8)
+  copy.writeUInt16LE(Number(copy.readBigUInt64LE(record + 32)), end + 10)
+  copy.writeUInt32LE(Number(copy.readBigUInt64LE(record + 40)), end + 12)
+  copy.writeUInt32LE(Number(copy.readBigUInt64LE(record + 48)), end + 16)
+  return copy
+}
+
+describe('zip64 records', () => {
+  const whole = zip(members, { zip64: true })
+
+  test('count beside plain numbers, too', async () => {
+    expect(await judge(plainNumbers(whole))).toMatchObject({ sound: true, evidence: { entries: 2 } })
+  })
+
+  test('may be shifted by what stands before the archive, with all the rest', async () => {
+    expect(await judge(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
+  })
+
+  test('elsewhere than their locator says, the archive is damaged', async () => {
+    const copy = Buffer.from(whole)
+    const locator = copy.lastIndexOf('PK\x06\x07', undefined, 'latin1')
+    copy.writeUInt32LE(7, locator + 8)
+    expect(await judge(copy)).toMatchObject({ sound: false })
+  })
+
+  test('a member that leaves its size to a zip64 field which is not there is damaged', async () => {
+    const copy = zip(members)
+    copy.writeUInt32LE(0xffffffff, 18)
+    copy.writeUInt32LE(0xffffffff, 22)
+    expect(await judge(copy)).toMatchObject({ sound: false, problem: expect.stringMatching(/does not tell its size/) })
+  })
+})
+
+test('a signature between the directory and its end record is stepped over, other bytes there are damage', async () => {
+  const whole = zip(members)
+  const end = whole.lastIndexOf('PK\x05\x06', undefined, 'latin1')
+  const signature = Buffer.concat([Buffer.from('PK\x05\x05\x10\x00', 'latin1'), noise(16)])
+  const between = (bytes: Buffer) => Buffer.concat([whole.subarray(0, end), bytes, whole.subarray(end)])
+  expect(await judge(between(signature))).toMatchObject({ sound: true })
+  expect(await judge(between(noise(20)))).toMatchObject({ sound: false })
+})

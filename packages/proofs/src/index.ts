@@ -1,0 +1,6 @@
+export { canonicalJson } from './canonical-json.js'
+export { type Checkpoint, readCheckpoint, writeCheckpoint } from './checkpoint.js'
+export { leafHash, type Range, rootOf, rootOfComplete, type StoredHashes, siblingsOf, storedHashesOf } from './merkle.js'
+export { originOf, type Receipt, signReceipt } from './receipt.js'
+export { isSignedBy, readNote, signNote, verifierKey } from './signed-note.js'
+export { entryBundle, readTilePath, type TilePath, tileWidth } from './tiles.js'
