@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { defaultLimits } from '../../packages/formats/src/inspect.js'
 import { type Ahead, FileSource } from '../../packages/formats/src/random-access-source.js'
 import { readText } from '../../packages/formats/src/text/text.js'
 import { FileFollower } from '../../src/inspection/engine/file-follower.js'
 import { lookAhead } from '../../src/inspection/engine/looking-ahead.js'
-import { limitsFor } from '../../src/inspection/limits.js'
 import { eicar } from '../../src/inspection/scanners/eicar.js'
 import { overlapBytes, unpackLimits, windowBytes } from '../../src/inspection/scanners/yara/limits.js'
 import { scanSource } from '../../src/inspection/scanners/yara/scanning.js'
@@ -39,7 +39,7 @@ const lookedAt = (path: string, written: number, ahead = none) => lookAhead({ pa
 async function judged(path: string, ahead?: Ahead) {
   const source = new FileSource(path, 'txt', ahead)
   const { provedAt: _, ...scanned } = (await scanSource(source, setup, call)) as { provedAt: Date }
-  const read = await readText(source, limitsFor(30_000))
+  const read = await readText(source, defaultLimits(30_000))
   source.close()
   return { scanned, read }
 }

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { pixelFlood } from '../../packages/formats/src/image/pixels.js'
+import { defaultLimits } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
@@ -8,7 +9,6 @@ import { box, fragmentedMp4, mp4 } from '../../packages/formats/test/support/sam
 import { jpeg } from '../../packages/formats/test/support/samples/image.js'
 import * as media from '../../packages/formats/test/support/samples/media.js'
 import { examine } from '../../src/inspection/engine/examine.js'
-import { limitsFor } from '../../src/inspection/limits.js'
 
 /** 'sound', or why it is refused. */
 async function verdictOf(extension: string, bytes: Buffer): Promise<string> {
@@ -104,8 +104,8 @@ test.each([
   [300, 9_933, 14_043],
   [400, 13_244, 18_724],
 ])('a plan of A0 in black and white at %d dpi is no flood, in colours it is', (_, width, height) => {
-  expect(pixelFlood('TIFF', { width, height, bits: 1 }, limitsFor(1000))).toBeUndefined()
-  expect(pixelFlood('PNG', { width, height, bits: 24 }, limitsFor(1000))).toMatchObject({ trap: 'pixel_flood' })
+  expect(pixelFlood('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
+  expect(pixelFlood('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({ trap: 'pixel_flood' })
 })
 
 describe('what is no such file is refused', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { FormatReader } from '../../packages/formats/src/format.js'
+import { defaultLimits } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { readJson, readJsonLines } from '../../packages/formats/src/text/json.js'
 import { JsonScanner } from '../../packages/formats/src/text/json-scanner.js'
@@ -7,11 +8,10 @@ import { readText, textSign } from '../../packages/formats/src/text/text.js'
 import { readSvg, readXml } from '../../packages/formats/src/text/xml.js'
 import * as sample from '../../packages/formats/test/support/samples/text.js'
 import { isBlank } from '../../src/inspection/engine/blankness.js'
-import { limitsFor } from '../../src/inspection/limits.js'
 
 const read = (reader: FormatReader, content: Buffer | string) => {
   const bytes = Buffer.from(content as string)
-  return reader(new MemorySource(bytes, ''), limitsFor(10_000))
+  return reader(new MemorySource(bytes, ''), defaultLimits(10_000))
 }
 const trapOf = async (reader: FormatReader, content: Buffer | string) => {
   const verdict = await read(reader, content)
@@ -247,7 +247,7 @@ describe('blank files', () => {
     ['UTF-32 spaces', sample.utf32be('  ')],
     ['no-break spaces', Buffer.from('\u00a0\u2003\u3000'.repeat(30_000))],
   ])('%s: blank', (_, bytes) => {
-    expect(isBlank(new MemorySource(bytes, ''), limitsFor(10_000))).toBe(true)
+    expect(isBlank(new MemorySource(bytes, ''), defaultLimits(10_000))).toBe(true)
   })
 
   test.each([
@@ -258,7 +258,7 @@ describe('blank files', () => {
     ['a zero-width joiner', Buffer.from('\u200d')],
     ['a digit in UTF-16', sample.utf16le(' 1')],
   ])('%s: not blank', (_, bytes) => {
-    expect(isBlank(new MemorySource(bytes, ''), limitsFor(10_000))).toBe(false)
+    expect(isBlank(new MemorySource(bytes, ''), defaultLimits(10_000))).toBe(false)
   })
 })
 

@@ -1,5 +1,5 @@
-export { activeContent, isPage } from './active-content.js'
-export { type Recognition, recognise } from './detect/detect.js'
+export { isPage } from './active-content.js'
+export type { Recognition } from './detect/detect.js'
 export { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor, types } from './extensions.js'
 export {
   broken,
@@ -12,6 +12,15 @@ export {
   sound,
   trapped,
 } from './format.js'
+export {
+  checkWithoutReader,
+  type Detection,
+  defaultLimits,
+  detect,
+  type Inspection,
+  inspect,
+  openDetected,
+} from './inspect.js'
 export { polyglot } from './polyglot.js'
 export { type Ahead, FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
 export { loadReader, readerName, readerOf } from './readers.js'

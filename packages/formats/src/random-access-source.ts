@@ -73,6 +73,7 @@ export class WindowSource extends RandomAccessSource {
     private readonly source: RandomAccessSource,
     private readonly start: number,
     readonly size: number,
+    override readonly extension = '',
   ) {
     super()
   }

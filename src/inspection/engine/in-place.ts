@@ -2,6 +2,7 @@ import {
   binaryTypeFor,
   countedDeadline,
   DeadlineExceeded,
+  defaultLimits,
   MemorySource,
   type RandomAccessSource,
   type ReaderLimits,
@@ -10,7 +11,6 @@ import {
 import { isSmallArchive, smallLimits } from '@assay/formats/archive'
 import type { ValidationRules } from '../checks/check.js'
 import type { Findings, Job } from '../findings.js'
-import { limitsFor } from '../limits.js'
 import { examine, examineUnread, unreadBy } from './examine.js'
 
 /**
@@ -26,7 +26,7 @@ export function examineInPlace(
   if (!readersReplaced && job.extension !== 'svgz') {
     const type = binaryTypeFor(job.extension) ?? textTypeFor(job.extension) ?? ''
     if (archives.has(type) && isSmallArchive(source))
-      return examineWithin(source, job, { ...limitsFor(job.deadlineMs), ...smallLimits })
+      return examineWithin(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
     const most = briefBytes[type] ?? -1
     if (source.size <= most) return examineWithin(source, job, briefLimits(job.deadlineMs))
   }
@@ -60,7 +60,7 @@ const briefly = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
 const mostSteps = 500
 
 function briefLimits(deadlineMs: number): ReaderLimits {
-  const { deadline, ...limits } = limitsFor(deadlineMs)
+  const { deadline, ...limits } = defaultLimits(deadlineMs)
   const counted = countedDeadline(mostSteps, deadline)
   return {
     ...limits,

@@ -34,11 +34,18 @@ export type ImageDecoder = (source: RandomAccessSource, task: DecodeTask) => Pro
 let decoder: ImageDecoder | undefined
 
 /**
- * Names who decodes. libvips is native code: what kills it kills its process, so it does not run in the service's own.
- * Workers ask their pool, which asks a child process.
+ * Sets the function that decodes images. A hostile image can crash libvips, which is native code, and with it the process.
+ * Therefore a service decodes in a child process.
  */
 export function decodeImagesWith(named: ImageDecoder): void {
   decoder = named
+}
+
+/** Decodes images in this process, unless another decoder is set. */
+export async function decodeImagesInProcess(): Promise<void> {
+  if (decoder) return
+  const { decodeImage } = await import('./libvips.js')
+  decoder ??= (source, task) => decodeImage(source.whole(source.size), task)
 }
 
 export async function decode(source: RandomAccessSource, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {

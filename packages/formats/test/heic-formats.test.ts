@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
-import { readHeic } from '../../packages/formats/src/image/heif.js'
-import { MemorySource } from '../../packages/formats/src/random-access-source.js'
-import { heic, unit } from '../../packages/formats/test/support/samples/heic.js'
-import { mutationsOf } from '../../packages/formats/test/support/samples/mutations.js'
-import { limitsFor } from '../../src/inspection/limits.js'
+import { readHeic } from '../src/image/heif.js'
+import { defaultLimits } from '../src/inspect.js'
+import { MemorySource } from '../src/random-access-source.js'
+import { heic, unit } from './support/samples/heic.js'
+import { mutationsOf } from './support/samples/mutations.js'
 
-const read = (bytes: Buffer) => readHeic(new MemorySource(bytes, 'heic'), limitsFor(25_000))
+const read = (bytes: Buffer) => readHeic(new MemorySource(bytes, 'heic'), defaultLimits(25_000))
 const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 const started = [0x80, 9, 9, 9]
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
-import { recognise } from '../../packages/formats/src/detect/detect.js'
-import { mimeOf, mimeOfExtension, standsFor } from '../../packages/formats/src/extensions.js'
-import { MemorySource } from '../../packages/formats/src/random-access-source.js'
-import * as basic from '../../packages/formats/test/support/samples/basic.js'
-import * as text from '../../packages/formats/test/support/samples/text.js'
-import { limitsFor } from '../../src/inspection/limits.js'
+import { recognise } from '../src/detect/detect.js'
+import { mimeOf, mimeOfExtension, standsFor } from '../src/extensions.js'
+import { defaultLimits } from '../src/inspect.js'
+import { MemorySource } from '../src/random-access-source.js'
+import * as basic from './support/samples/basic.js'
+import * as text from './support/samples/text.js'
 
 const typeOf = async (bytes: Buffer): Promise<string> => {
-  const found = await recognise(new MemorySource(bytes, ''), limitsFor(5000))
+  const found = await recognise(new MemorySource(bytes, ''), defaultLimits(5000))
   return found.kind === 'binary' ? found.type : found.kind
 }
 

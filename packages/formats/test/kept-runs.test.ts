@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
-import { keepRuns } from '../../packages/formats/src/archive/sevenzip/kept-runs.js'
-import { listMembers, type PackedMember, unpackMembers } from '../../packages/formats/src/archive/sevenzip/members.js'
-import { MemorySource } from '../../packages/formats/src/random-access-source.js'
-import { sevenZip } from '../../packages/formats/test/support/samples/archive.js'
-import { limitsFor } from '../../src/inspection/limits.js'
+import { keepRuns } from '../src/archive/sevenzip/kept-runs.js'
+import { listMembers, type PackedMember, unpackMembers } from '../src/archive/sevenzip/members.js'
+import { defaultLimits } from '../src/inspect.js'
+import { MemorySource } from '../src/random-access-source.js'
+import { sevenZip } from './support/samples/archive.js'
 
 /** Counts how often it is read. */
 class CountedSource extends MemorySource {
@@ -15,7 +15,7 @@ class CountedSource extends MemorySource {
   }
 }
 
-const limits = limitsFor(60_000)
+const limits = defaultLimits(60_000)
 
 async function unpacked(source: MemorySource, members: PackedMember[]): Promise<number> {
   let bytes = 0

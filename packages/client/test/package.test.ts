@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, expect, test } from '@jest/globals'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'assay-client-package-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test('npm pack makes a package under 1 MB that works without the server', async () => {
+  const pack = ['pack', '--json', '--pack-destination', folder, '--workspace', '@assay/client']
+  const { stdout } = await run('npm', pack, { cwd: root })
+  const [{ filename, size, files }] = JSON.parse(stdout) as [{ filename: string; size: number; files: { path: string }[] }]
+  expect(size).toBeLessThan(1_000_000)
+  expect(files.every(({ path }) => /^(dist\/|README\.md$|package\.json$)/.test(path))).toBe(true)
+
+  // What `npm install` of the archive makes, without the registry: the package and its one dependency.
+  const installed = join(folder, 'node_modules', '@assay', 'client')
+  mkdirSync(installed, { recursive: true })
+  await run('tar', ['-xzf', join(folder, filename), '-C', installed, '--strip-components', '1'])
+  const { dependencies, exports, bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  expect(Object.keys(dependencies)).toEqual(['tus-js-client'])
+  symlinkSync(join(root, 'node_modules', 'tus-js-client'), join(folder, 'node_modules', 'tus-js-client'))
+  for (const path of [exports['.'].types, exports['.'].default, bin.assay])
+    expect(readFileSync(join(installed, path), 'utf8')).not.toBe('')
+
+  writeFileSync(
+    join(folder, 'try.mjs'),
+    `import { createClient, isAssayError } from '@assay/client'
+const client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'key' })
+console.log(typeof client.files.upload, isAssayError(new Error()))`,
+  )
+  expect((await run(process.execPath, [join(folder, 'try.mjs')])).stdout).toBe('function false\n')
+  expect((await run(process.execPath, [join(installed, bin.assay), 'help'])).stdout).toContain('upload FILE')
+})

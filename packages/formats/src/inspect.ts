@@ -1,0 +1,168 @@
+import { activeContent } from './active-content.js'
+import { type Recognition, recognise } from './detect/detect.js'
+import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
+import { broken, DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from './format.js'
+import { decodeImagesInProcess } from './image/vips.js'
+import { polyglot } from './polyglot.js'
+import { type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
+import { loadReader, readerName } from './readers.js'
+
+const megabyte = 1024 * 1024
+
+/** Limits that suit files of unknown clients. A file that exceeds one is not sound. `deadlineMs` counts from now. */
+export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
+  return {
+    maxUnpackedBytes: 4096 * megabyte,
+    maxRatio: 200,
+    maxEntries: 200_000,
+    maxNesting: 5,
+    // 256 MiB, or 89,478,485 pixels of 24 bits: the size above which Pillow warns of a decompression bomb.
+    maxPictureBits: 2 ** 31,
+    maxDepth: 1000,
+    deadline: Date.now() + deadlineMs,
+  }
+}
+
+/** What a file is, as far as its content shows it. */
+export interface Detection {
+  recognised: Recognition
+  /** A row of `types` or `textTypes`; null if the content shows no type. */
+  type: string | null
+  mime: string | null
+  /** Whether a file of this type may have the source's extension. */
+  fits: boolean
+}
+
+/** What a format reader decided about a file. */
+export interface Inspection {
+  verdict: FormatVerdict
+  /** Name of the reader that opened the file; null if only its signature was checked. */
+  reader: string | null
+}
+
+/** Detects the type of the content. The source's extension only decides between types that share a signature. */
+export async function detect(source: RandomAccessSource, limits: ReaderLimits = defaultLimits()): Promise<Detection> {
+  const recognised = await recognise(source, limits)
+  const { extension } = source
+  if (recognised.kind === 'binary') {
+    const { type } = recognised
+    return { recognised, type, mime: recognised.mime ?? mimeOf(type, extension), fits: standsFor(extension, type) }
+  }
+  if (recognised.kind !== 'text') return { recognised, type: null, mime: null, fits: true }
+  const type = (await otherTextType(source, limits)) ?? 'text'
+  const mime = type !== 'text' ? mimeOf(type, type) : textTypeFor(extension) ? mimeOfExtension(extension) : 'text/plain'
+  return { recognised, type, mime, fits: type === 'text' }
+}
+
+/**
+ * Detects the type of a file and opens it as the common program for that type does. Never throws for a damaged file: the verdict
+ * says what is wrong. Images are decoded in this process, unless `decodeImagesWith` has set another decoder. `type` is the extension that the file should have; its default is the source's own.
+ */
+export async function inspect(
+  source: RandomAccessSource,
+  { type, limits = defaultLimits() }: { type?: string; limits?: ReaderLimits } = {},
+): Promise<Detection & Inspection> {
+  const file = type === undefined || type === source.extension ? source : new WindowSource(source, 0, source.size, type)
+  await decodeImagesInProcess()
+  const detection = await detect(file, limits)
+  return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
+}
+
+/** Opens a file whose type is known already. `readers` replaces readers by extension. */
+export async function openDetected(
+  source: RandomAccessSource,
+  recognised: Recognition,
+  limits: ReaderLimits,
+  readers: Record<string, FormatReader> = {},
+): Promise<Inspection> {
+  const ambiguity = polyglot(source, recognised, limits)
+  if (ambiguity) return { verdict: trapped(ambiguity.trap, ambiguity.problem), reader: null }
+  const name = readerName(source.extension, recognised)
+  const reader = readers[source.extension] ?? (name && (await loadReader(name)))
+  const textProblem = reader && textAsDocument(source, recognised)
+  if (textProblem) return { verdict: broken(textProblem), reader: name ?? null }
+  const verdict = await verdictOf(async () => {
+    const read = reader ? await reader(source, limits) : checkSignature(source, recognised)
+    return withActiveContent(read, activeContent(source, recognised, limits, read))
+  })
+  const note = unusualName(source.extension, recognised)
+  if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
+  return { verdict, reader: reader ? (name ?? source.extension) : null }
+}
+
+/** Checks a file of a type that has no reader: only its first bytes, and that it is no polyglot. */
+export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
+  const ambiguity = polyglot(source, recognised, limits)
+  const verdict = ambiguity ? trapped(ambiguity.trap, ambiguity.problem) : checkSignature(source, recognised)
+  return { verdict: withActiveContent(verdict, activeContent(source, recognised, limits, verdict)), reader: null }
+}
+
+/** XML named .json, or JSON named .xml. Only content that really parses as the other type is detected as it. */
+async function otherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
+  const named = textTypeFor(source.extension)
+  const first = source
+    .read(0, 256)
+    .toString('latin1')
+    .replace(/[^\x21-\x7e]/g, '')[0]
+  const other =
+    first === '<' && (named === 'json' || named === 'jsonl')
+      ? 'xml'
+      : (first === '{' || first === '[') && (named === 'xml' || named === 'svg')
+        ? 'json'
+        : undefined
+  const reader = other && (await loadReader(other))
+  return reader && (await verdictOf(() => reader(source, limits))).sound ? other : undefined
+}
+
+function withActiveContent(verdict: FormatVerdict, found: string[]): FormatVerdict {
+  const active = new Set([...found, ...((verdict.evidence?.active_content as string[] | undefined) ?? [])])
+  return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
+}
+
+/** Names text that office programs write with the extension of an older format. Such programs open it with a warning. */
+function textAsDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
+  if (recognised.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
+  const start = source.read(0, 2048).toString('latin1')
+  const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
+  if (program) return `it is ${program} 2003 XML, not a .${source.extension}; such files are called .xml`
+  if (/<(!doctype\s+html|html|head|body|table)[\s>]/i.test(start))
+    return `it is a web page, not a .${source.extension}; such files are called .html`
+  return undefined
+}
+
+function unusualName(extension: string, recognised: Recognition): string | undefined {
+  const type = recognised.kind === 'binary' ? recognised.type : undefined
+  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'is a QuickTime film by its brand'
+  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'is a Matroska file by its type' : undefined
+}
+
+/** The verdict on a type without a reader: only the first bytes are checked. */
+function checkSignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
+  if (recognised.kind === 'binary') return sound(['checked for its signature only'])
+  if (typesWithSignature.has(source.extension) && !isArmoured(source, recognised))
+    return broken(`it does not start as a .${source.extension} file does`)
+  return sound([recognised.kind === 'text' ? 'it is text' : 'no signature is known for it'])
+}
+
+const isArmoured = (source: RandomAccessSource, { kind }: Recognition): boolean =>
+  kind === 'text' &&
+  binaryTypeFor(source.extension) === 'der' &&
+  /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im.test(source.read(0, 4096).toString('latin1'))
+
+// Extensions without a reader whose files always start with a signature that `recognise` finds.
+const typesWithSignature = new Set(
+  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg avro shp exr djvu npy h5 fits nii p12 pfx p7s p7m p7b p7c der'.split(
+    ' ',
+  ),
+)
+
+/** Runs a reader. If it throws, the file misled it: the verdict is about the file, not about the service. */
+async function verdictOf(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof DeadlineExceeded) return trapped('too_slow', error.message)
+    if (error instanceof TooLarge) return sound([`looked at its signature only: ${error.message}`])
+    return broken(`it cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`)
+  }
+}
