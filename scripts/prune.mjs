@@ -52,16 +52,15 @@ export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile)
   }
 }
 
-/** Whether the image contains a file of packages/: what the service imports, compiled. */
-export const isPackageFileInImage = (path) => /^(formats|proofs)\/(package\.json$|dist\/)/.test(path) && !isFileNotInImage(path)
-
 function pruneImage(root) {
   prune(root, isNotInImage, isFileNotInImage)
-  const packages = join(root, 'packages')
-  for (const entry of readdirSync(packages, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath ?? entry.path, entry.name)
-    if (entry.isFile() && !isPackageFileInImage(path.slice(packages.length + 1))) rmSync(path)
-  }
+  // Of the workspaces, the service imports two, in compiled form.
+  const remove = (...path) => rmSync(join(root, ...path), { recursive: true, force: true })
+  for (const name of ['client', 'dashboard']) remove('node_modules', '@assay', name)
+  remove('packages', 'client')
+  for (const name of ['formats', 'proofs'])
+    for (const part of readdirSync(join(root, 'packages', name)))
+      if (part !== 'dist' && part !== 'package.json') remove('packages', name, part)
   const { name, version, type, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   writeFileSync(
     join(root, 'package.json'),

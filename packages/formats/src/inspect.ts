@@ -2,7 +2,7 @@ import { activeContent } from './active-content.js'
 import { type Recognition, recognise } from './detect/detect.js'
 import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
 import { broken, DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from './format.js'
-import { decodeImagesInProcess } from './image/vips.js'
+import { decodeImagesWith, hasImageDecoder } from './image/vips.js'
 import { polyglot } from './polyglot.js'
 import { type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
 import { loadReader, readerName } from './readers.js'
@@ -63,7 +63,10 @@ export async function inspect(
   { type, limits = defaultLimits() }: { type?: string; limits?: ReaderLimits } = {},
 ): Promise<Detection & Inspection> {
   const file = type === undefined || type === source.extension ? source : new WindowSource(source, 0, source.size, type)
-  await decodeImagesInProcess()
+  if (!hasImageDecoder()) {
+    const { decodeImage } = await import('./image/libvips.js')
+    decodeImagesWith((image, task) => decodeImage(image.whole(image.size), task))
+  }
   const detection = await detect(file, limits)
   return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
 }

@@ -41,12 +41,7 @@ export function decodeImagesWith(named: ImageDecoder): void {
   decoder = named
 }
 
-/** Decodes images in this process, unless another decoder is set. */
-export async function decodeImagesInProcess(): Promise<void> {
-  if (decoder) return
-  const { decodeImage } = await import('./libvips.js')
-  decoder ??= (source, task) => decodeImage(source.whole(source.size), task)
-}
+export const hasImageDecoder = (): boolean => decoder !== undefined
 
 export async function decode(source: RandomAccessSource, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
   if (source.size > decodedSize) return { outcome: 'too_large' }
