@@ -41,7 +41,12 @@ const answers = {
     const [, what, id] = request.url.split('/')
     if (what === 'download') return createReadStream(join(directory, id), { highWaterMark: 512 * 1024 }).pipe(response)
     if (what === 'list') {
-      const { rows } = await pool.query({ name: 'list', text: 'SELECT * FROM bare_files ORDER BY id DESC LIMIT 20' })
+      const page = {
+        name: 'list',
+        text: 'SELECT * FROM bare_files ORDER BY id DESC LIMIT 20 OFFSET $1',
+        values: [20 * Number(id)],
+      }
+      const { rows } = await pool.query(page)
       return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(rows))
     }
     const { rows } = await pool.query({ name: 'one', text: 'SELECT * FROM bare_files WHERE id = $1', values: [id] })

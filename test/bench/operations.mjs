@@ -1,0 +1,259 @@
+// npm run bench -- [NAME] [--quick] [--against FOLDER]: calls per second of the service, of a bare node:http server
+// (support/bare-server.mjs) with the same requests and, with --against, of the build in another clone.
+//
+// Four tenants with three contexts each send requests for random files and random pages from 1 to 50. NAME selects the operations
+// whose names contain it. Rounds alternate between the sides, so that a busy machine slows all of them; ratios are medians of
+// rounds. CPU is that of the service's process and of its main thread, per call; idle is the share of the machine's CPU time.
+import { execFileSync } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import http from 'node:http'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import sharp from 'sharp'
+import { borrowDatabase } from '../../dist/platform/db/embedded/embedded.js'
+import { median, multipart, perSecond, request, startProcess, startService } from './support/service.mjs'
+
+const { values: options, positionals } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, against: { type: 'string' } },
+  allowPositionals: true,
+})
+const rounds = options.quick ? 2 : 5
+const seconds = options.quick ? 1 : 3
+const [tenantsPerSide, filesPerTenant, pages, pageSize] = [4, 1000, 50, 20]
+const root = new URL('../..', import.meta.url).pathname
+
+const pick = (list) => list[randomInt(list.length)]
+const json = async (answer) => JSON.parse((await answer).text())
+async function expect(status, answer) {
+  const got = await answer
+  if (got.status !== status) throw new Error(`Expected ${status}, got ${got.status}: ${got.text().slice(0, 300)}`)
+  return got
+}
+
+// -- contents: several of each size, so that no two requests in a row send the same bytes
+
+const text = (size) => {
+  const line = () => `${randomBytes(30).toString('base64')},${randomInt(1_000_000)}\n`
+  const part = Array.from({ length: 64 }, line).join('')
+  return Buffer.from(part.repeat(Math.ceil(size / part.length)).slice(0, size))
+}
+const side = (bytes) => Math.round(Math.sqrt(bytes / 3))
+/** A picture of noise. It does not compress, so its size is that of its pixels. */
+const picture = (bytes) =>
+  sharp(randomBytes(side(bytes) ** 2 * 3), { raw: { width: side(bytes), height: side(bytes), channels: 3 } })
+    .png()
+    .toBuffer()
+const several = (count, make) => Promise.all(Array.from({ length: count }, make))
+const contents = {
+  'text 10 KiB': { name: 'notes.txt', files: await several(32, () => text(10 * 1024)) },
+  'PNG 10 KiB': { name: 'photo.png', files: await several(32, () => picture(10 * 1024)) },
+  'text 1 MiB': { name: 'rows.txt', files: await several(8, () => text(1024 * 1024)) },
+  'binary 1 MiB': { name: 'data.bin', files: await several(8, () => randomBytes(1024 * 1024)) },
+  'PNG 1 MiB': { name: 'scan.png', files: await several(8, () => picture(1024 * 1024)) },
+  'text 100 MiB': { name: 'large.txt', files: await several(2, () => text(100 * 1024 * 1024)) },
+}
+
+// -- the sides
+
+/** The service in the clone at `folder`, with its tenants and contexts. */
+async function openService(folder) {
+  const service = await startService({}, undefined, join(folder, 'dist', 'main.js'))
+  const tenants = []
+  for (let index = 0; index < tenantsPerSide; index++) {
+    const created = execFileSync(
+      process.execPath,
+      [join(folder, 'dist/cli/admin.js'), 'tenant', 'create', '--name', `Tenant ${index}`],
+      {
+        env: { ...process.env, DATA_DIR: service.dataDir },
+      },
+    )
+    const tenant = {
+      authorization: `Bearer ${JSON.parse(created).api_key}`,
+      contexts: ['invoices', 'photos', 'unchecked'],
+      files: [],
+    }
+    for (const context of tenant.contexts) await createContext(service, tenant, context)
+    tenants.push(tenant)
+  }
+  const send = (agent, tenant, path, init = {}) =>
+    request(agent, `${service.url}${path}`, { ...init, headers: { authorization: tenant.authorization, ...init.headers } })
+  const upload = async (agent, kind, context) => {
+    const tenant = pick(tenants)
+    const form = multipart(context ?? pick(['invoices', 'photos']), contents[kind].name, pick(contents[kind].files))
+    const answer = await expect(
+      201,
+      send(agent, tenant, '/api/v1/files/upload', { method: 'POST', headers: form.headers, body: form.body }),
+    )
+    return { tenant, file: JSON.parse(answer.text()).data }
+  }
+  const read = (agent, path) => {
+    const tenant = pick(tenants)
+    return expect(200, send(agent, tenant, path(tenant)))
+  }
+  return {
+    ...service,
+    folder: join(service.dataDir, 'blobs'),
+    upload,
+    async fill(agent) {
+      const { tenant, file } = await upload(agent, 'text 10 KiB')
+      tenant.files.push(file.file_id)
+    },
+    metadata: (agent) => read(agent, ({ files }) => `/api/v1/files/${pick(files)}/metadata`),
+    url: (agent) => read(agent, ({ files }) => `/api/v1/files/${pick(files)}`),
+    list: (agent) => read(agent, () => `/api/v1/files?page=${randomInt(1, pages + 1)}&page_size=${pageSize}`),
+    links(agent) {
+      return several(64, async () => {
+        const tenant = pick(tenants)
+        const { data } = await json(expect(200, send(agent, tenant, `/api/v1/files/${pick(tenant.files)}`)))
+        return new URL(data.download_url).href
+      })
+    },
+    download: (agent, links) => expect(200, request(agent, pick(links))),
+  }
+}
+
+async function createContext({ url }, { authorization }, context) {
+  const body = {
+    context_key: context,
+    display_name: context,
+    allowed_extensions: ['txt', 'bin', 'png'],
+    max_file_size_mb: 200,
+    storage_quota_mb: 100_000,
+    ...(context === 'unchecked' && { scan_for_viruses: false, reject_corrupt_files: false, reject_blank_files: false }),
+  }
+  const init = {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: [Buffer.from(JSON.stringify(body))],
+  }
+  await expect(201, request(undefined, `${url}/api/v1/contexts`, init))
+}
+
+async function openBare(databaseUrl) {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-bare-'))
+  const server = await startProcess(new URL('./support/bare-server.mjs', import.meta.url), [databaseUrl, folder])
+  const files = []
+  const upload = async (agent, kind) => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: [pick(contents[kind].files)] }
+    return json(expect(201, request(agent, server.url, init)))
+  }
+  const one = (agent) => expect(200, request(agent, `${server.url}/one/${pick(files)}`))
+  return {
+    ...server,
+    folder,
+    upload,
+    fill: async (agent) => files.push((await upload(agent, 'text 10 KiB')).id),
+    metadata: one,
+    url: one,
+    list: (agent) => expect(200, request(agent, `${server.url}/list/${randomInt(pages)}`)),
+    links: async () => files.map((id) => `${server.url}/download/${id}`),
+    download: (agent, links) => expect(200, request(agent, pick(links))),
+    stop: () => {
+      server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const service = await openService(root)
+const { url: databaseUrl } = await borrowDatabase({ dataDir: service.dataDir, databaseUrl: undefined })
+const sides = { assay: service, bare: await openBare(databaseUrl) }
+if (options.against) sides.before = await openService(resolve(options.against))
+
+process.stderr.write(`Preparing ${tenantsPerSide * filesPerTenant} files on each side…\n`)
+const agent = new http.Agent({ keepAlive: true, maxSockets: 32 })
+for (const each of Object.values(sides)) {
+  let left = tenantsPerSide * filesPerTenant
+  const fill = async () => {
+    while (left-- > 0) await each.fill(agent)
+  }
+  await Promise.all(Array.from({ length: 32 }, fill))
+}
+
+// -- the operations: what one call does on a side
+
+const upload = (kind, context) => (side) => (with_) => side.upload(with_, kind, context)
+const mixed = (reads) => (side) => (with_) =>
+  Math.random() < reads
+    ? pick([side.metadata, side.url, side.list])(with_)
+    : side.upload(with_, pick(['text 10 KiB', 'PNG 10 KiB']))
+const operations = {
+  'upload 10 KiB': upload('text 10 KiB'),
+  'upload 10 KiB, checks off': upload('text 10 KiB', 'unchecked'),
+  'upload 10 KiB, PNG': upload('PNG 10 KiB'),
+  'upload 1 MiB': upload('text 1 MiB'),
+  'upload 1 MiB, binary': upload('binary 1 MiB'),
+  'upload 1 MiB, PNG': upload('PNG 1 MiB'),
+  'upload 100 MiB': upload('text 100 MiB'),
+  'file metadata': (side) => side.metadata,
+  'download URL': (side) => side.url,
+  [`list ${pageSize}, page 1 to ${pages}`]: (side) => side.list,
+  'download 10 KiB': async (side) => {
+    // Fetched when it is the operation's turn: a download URL is valid for a few minutes.
+    const links = await side.links(agent)
+    return (with_) => side.download(with_, links)
+  },
+  'mixed, 70 % reads and 30 % uploads': mixed(0.7),
+}
+
+// -- measuring
+
+/** Milliseconds of CPU that a process has used, and its main thread. */
+const cpuOf = ({ pid }) =>
+  ['stat', `task/${pid}/stat`].map((file) => {
+    const fields = readFileSync(`/proc/${pid}/${file}`, 'latin1').split(') ')[1].split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * 10
+  })
+const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
+const minus = (later, earlier) => later.map((value, index) => value - earlier[index])
+
+/** Removes what an operation has stored, some GB, and no other operation reads. */
+function removeBlobsSince(time) {
+  for (const { folder } of Object.values(sides))
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name)
+      if (entry.isFile() && statSync(path).ctimeMs > time) rmSync(path)
+    }
+}
+
+async function measure(operation, connections) {
+  const calls = {}
+  for (const [name, side] of Object.entries(sides)) calls[name] = await operation(side)
+  for (const call of Object.values(calls)) await perSecond(connections, 0.5, call)
+  const speeds = Object.fromEntries(Object.keys(sides).map((name) => [name, []]))
+  let [used, count, idle, elapsed] = [[0, 0], 0, 0, 0]
+  for (let round = 0; round < rounds; round++)
+    for (const [name, call] of Object.entries(calls)) {
+      const [cpuBefore, idleBefore, start] = [cpuOf(sides[name]), idleMs(), performance.now()]
+      const speed = await perSecond(connections, seconds, call)
+      speeds[name].push(speed)
+      if (name !== 'assay') continue
+      const duration = performance.now() - start
+      used = minus(cpuOf(sides[name]), cpuBefore).map((ms, index) => used[index] + ms)
+      idle += idleMs() - idleBefore
+      elapsed += duration
+      count += speed * (duration / 1000)
+    }
+  const ratio = (other) => median(speeds.assay.map((speed, round) => speed / speeds[other][round])).toFixed(2)
+  const [cpu, main] = used.map((ms) => (ms / count).toFixed(2))
+  const perSecondOf = (name) => median(speeds[name]).toFixed(1)
+  const before = options.against ? ` ${perSecondOf('before')} | ${ratio('before')} |` : ''
+  return `| ${perSecondOf('assay')} | ${perSecondOf('bare')} | ${ratio('bare')} |${before} ${cpu} (${main}) | ${((100 * idle) / elapsed / cpus().length).toFixed(0)} % |`
+}
+
+console.log(`Load of the machine: ${loadavg()[0].toFixed(1)}.\n`)
+const [head, line] = options.against ? [' before /s | to before |', '---|---|'] : ['', '']
+console.log(`| operation | connections | Assay /s | bare /s | to bare |${head} CPU ms (main) | idle |`)
+console.log(`|---|---|---|---|---|${line}---|---|`)
+const prepared = Date.now()
+for (const [name, operation] of Object.entries(operations)) {
+  if (positionals[0] && !name.includes(positionals[0])) continue
+  for (const connections of name.includes('100 MiB') ? [4] : [1, 8, 32])
+    console.log(`| ${name} | ${connections} ${await measure(operation, connections)}`)
+  removeBlobsSince(prepared)
+}
+agent.destroy()
+// The bare server first: it uses the service's PostgreSQL.
+for (const each of [sides.bare, sides.assay, sides.before]) await each?.stop()
