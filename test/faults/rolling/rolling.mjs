@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { freePort } from '../bench/support/service.mjs'
+import { freePort } from '../../bench/support/service.mjs'
 import { nginx, tcpBalancer } from './balancers.mjs'
 
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 const { values } = parseArgs({
   options: {
     restarts: { type: 'string', default: '10' },
@@ -26,7 +26,7 @@ const { values } = parseArgs({
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-rolling-'))
-const { startServer } = await import('../../dist/platform/db/embedded/server.js')
+const { startServer } = await import('../../../dist/platform/db/embedded/server.js')
 mkdirSync(join(folder, 'data'))
 const database = await startServer({ folder: join(folder, 'data') })
 const key = `assay_${randomBytes(32).toString('base64url')}`

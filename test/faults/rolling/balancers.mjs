@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../bench/support/service.mjs'
+import { freePort } from '../../bench/support/service.mjs'
 
 /** Passes connections on, in turn, to what was ready when it last looked; never tries a second one. */
 export async function tcpBalancer(urls, { pollMs }) {

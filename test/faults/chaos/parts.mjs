@@ -6,14 +6,14 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../bench/support/service.mjs'
+import { freePort } from '../../bench/support/service.mjs'
 
-const built = (name) => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url))
+const built = (name) => fileURLToPath(new URL(`../../../dist/${name}.js`, import.meta.url))
 const clockFile = new URL('./moved-clock.mjs', import.meta.url).href
 
 /** A PostgreSQL behind a proxy: its address stays, whatever happens to it. */
 export async function startDatabase(folder) {
-  const { startServer } = await import('../../dist/platform/db/embedded/server.js')
+  const { startServer } = await import('../../../dist/platform/db/embedded/server.js')
   mkdirSync(join(folder, 'data'))
   const options = { folder: join(folder, 'data'), settings: { max_connections: '200' } }
   let server = await startServer(options)
