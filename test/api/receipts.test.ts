@@ -1,19 +1,15 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { verifyCommand } from '../../packages/proofs/src/command/verify-command.js'
 import type { Receipt } from '../../packages/proofs/src/receipt.js'
 import { refusal } from '../support/answers.js'
 import { growJournal } from '../support/journal.js'
-import { describeWhere, describeWith, partPath } from '../support/real-parts.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
-const run = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), 'assay-receipts-'))
 let world: World
 let tenant: TestTenant
@@ -210,117 +206,3 @@ test('while uploads run, every checkpoint holds what was answered before, and it
   )
   expect(rows[0].count).toBe(rows[0].latest)
 })
-
-/** The command of an auditor in another language: what it printed, and its exit status. */
-const outcomeOf = (running: Promise<{ stdout: string }>) =>
-  running.then(
-    ({ stdout }) => ({ status: 0, stdout }),
-    ({ code, stdout, stderr }) => ({ status: code as number, stdout: `${stdout}${stderr}` }),
-  )
-
-describeWith('go')('Go’s own packages for transparency logs', () => {
-  const program = join(folder, 'read-log')
-  beforeAll(async () => {
-    // They are part of Go's own sources, under a name that only the toolchain may import.
-    const vendored = join((await run(partPath('go'), ['env', 'GOROOT'])).stdout.trim(), 'src/cmd/vendor/golang.org/x/mod/sumdb')
-    const sources = join(folder, 'x-mod')
-    for (const name of ['note', 'tlog']) {
-      mkdirSync(join(sources, 'sumdb', name), { recursive: true })
-      for (const file of readdirSync(join(vendored, name)).filter((each) => !each.endsWith('_test.go'))) {
-        cpSync(join(vendored, name, file), join(sources, 'sumdb', name, file))
-        const source = readFileSync(join(sources, 'sumdb', name, file), 'utf8')
-        writeFileSync(join(sources, 'sumdb', name, file), source.replace('golang.org/x/crypto/ed25519', 'crypto/ed25519'))
-      }
-    }
-    writeFileSync(join(sources, 'go.mod'), 'module golang.org/x/mod\n')
-    writeFileSync(
-      join(folder, 'go.mod'),
-      'module check\n\nrequire golang.org/x/mod v0.0.0\n\nreplace golang.org/x/mod => ./x-mod\n',
-    )
-    cpSync(new URL('../support/tlog/main.go', import.meta.url), join(folder, 'main.go'))
-    const env = {
-      PATH: process.env.PATH,
-      HOME: folder,
-      GOCACHE: join(folder, 'go-cache'),
-      GOFLAGS: '-mod=mod',
-      GOPROXY: 'off',
-      CGO_ENABLED: '0',
-    }
-    await run(partPath('go'), ['build', '-o', program, '.'], { cwd: folder, env })
-  })
-
-  const readLog = (token: string, more: Record<string, string> = {}) =>
-    outcomeOf(run(program, [], { env: { ASSAY_URL: world.url, ASSAY_TOKEN: token, ...more } }))
-
-  test('read the log by an auditor’s token, find the signed root, and prove entries, growth and receipts', async () => {
-    const own = await world.tenant()
-    await own.context('notes')
-    const token = (await own.admin.post('/log/share', {})).body.data.token as string
-    const fileId = (await own.admin.upload('notes', 'a.txt', text)).body.data.file_id
-    const before = (await own.admin.get('/log/checkpoint')).body as string
-    const early = await receiptOf(`/files/${fileId}/receipt`, own.admin)
-    await growJournal(world.database.pool, own.tenantId, 1_000)
-    await own.admin.upload('notes', 'b.txt', text)
-    const late = await receiptOf(`/files/${fileId}/receipt`, own.admin)
-    const payload = (receipt: string) => Buffer.from(JSON.stringify(claimsOf(receipt))).toString('base64')
-    const RECEIPTS = `${payload(early)} ${payload(late)}`
-    expect(await readLog(token, { BEFORE: before, RECEIPTS })).toEqual({ status: 0, stdout: '1001 entries agree\n' })
-    expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
-  })
-
-  test('find a changed entry', async () => {
-    const own = await world.tenant()
-    const token = (await own.admin.post('/log/share', {})).body.data.token as string
-    await growJournal(world.database.pool, own.tenantId, 300)
-    expect(await readLog(token)).toMatchObject({ status: 0 })
-    await world.database.pool.query("UPDATE journal SET entry = entry || ' ' WHERE tenant_id = $1 AND sequence = 7", [
-      own.tenantId,
-    ])
-    expect(await readLog(token)).toEqual({ status: 1, stdout: 'the entries do not make the root\n' })
-  })
-})
-
-const pythons = ['python3', '/usr/bin/python3']
-const python = await Promise.any(pythons.map((program) => run(program, ['-c', 'import cryptography']).then(() => program))).catch(
-  () => undefined,
-)
-
-describeWhere(python !== undefined, 'Python’s cryptography is not installed (apt-get install python3-cryptography)')(
-  'the thirty lines of Python in docs/proof.md',
-  () => {
-    const page = readFileSync(new URL('../../docs/proof.md', import.meta.url), 'utf8')
-    const program = /```python\n([\s\S]*?)```/.exec(page)![1]!
-    const check = (receipt: string, file: string, keys: string) => {
-      writeFileSync(join(folder, 'r.jws'), receipt)
-      writeFileSync(join(folder, 'file'), file)
-      return outcomeOf(run(python!, ['-c', program, join(folder, 'r.jws'), join(folder, 'file'), keys]))
-    }
-
-    test('are thirty lines, besides the blank ones', () => {
-      expect(program.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(32)
-    })
-
-    test('prove a receipt, at every place of a log', async () => {
-      const ids: string[] = []
-      for (let n = 0; n < 4; n++) ids.push(await upload(`${n}.txt`, `${text}${n}`))
-      for (const [n, id] of ids.entries()) {
-        const receipt = await receiptOf(`/files/${id}/receipt`)
-        const size = (await world.app.services.log.checkpoint(tenant.tenantId)).size
-        expect(await check(receipt, `${text}${n}`, await keySet())).toEqual({
-          status: 0,
-          stdout: `proven: ${n}.txt accepted as number ${claimsOf(receipt).log.index + 1} of ${size}\n`,
-        })
-      }
-    })
-
-    test('prove nothing of another file, or a receipt that was changed', async () => {
-      const receipt = await receiptOf(`/files/${await upload()}/receipt`)
-      const keys = await keySet()
-      expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })
-      const [head, body, signature] = receipt.split('.') as [string, string, string]
-      const forged = Buffer.from(body, 'base64url').toString().replace('report.txt', 'forged.txt')
-      const changed = [head, Buffer.from(forged).toString('base64url'), signature].join('.')
-      expect(await check(changed, text, keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('InvalidSignature') })
-    })
-  },
-)

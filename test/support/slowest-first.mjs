@@ -32,7 +32,7 @@ const slow = [
   'faults/recount',
   'faults/attack.',
   'faults/clamd-size-limit',
-  'api/receipts',
+  'clients/receipts',
   'faults/worker-pool',
   'faults/gcs-credentials',
   'faults/disk-full',
