@@ -29,3 +29,13 @@ ALTER TABLE audit_logs VALIDATE CONSTRAINT audit_logs_action_check, VALIDATE CON
   VALIDATE CONSTRAINT audit_logs_performed_by_type_check;
 ALTER TABLE call_logs VALIDATE CONSTRAINT call_logs_operation_check, VALIDATE CONSTRAINT call_logs_status_check;
 ALTER TABLE files VALIDATE CONSTRAINT files_checksum_check;
+
+-- Columns, indexes and a table that the baseline has beyond the last pre-release version.
+ALTER TABLE users ADD COLUMN wrong_codes integer NOT NULL DEFAULT 0, ADD COLUMN codes_locked_until timestamptz(3);
+ALTER TABLE rescans ADD COLUMN failure text;
+ALTER TABLE rescan_queue ADD COLUMN failure text;
+CREATE INDEX rescans_failed ON rescans (tenant_id) WHERE failed > 0;
+CREATE INDEX rescan_queue_failed ON rescan_queue (tenant_id) WHERE failure IS NOT NULL;
+ALTER TABLE resumable_uploads ADD COLUMN incoming_bytes bigint NOT NULL DEFAULT 0, ADD COLUMN decision_error jsonb,
+  ADD COLUMN decision_attempts integer NOT NULL DEFAULT 0, ADD COLUMN decision_retry_at timestamptz(3);
+CREATE TABLE upload_guards (tenant_id text PRIMARY KEY);

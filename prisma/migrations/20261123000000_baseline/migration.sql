@@ -18,6 +18,7 @@ CREATE TABLE tenants (
 );
 
 -- Dashboard users. Users of an external identity provider have issuer and subject, and no password. recovery_codes are hashes.
+-- wrong_codes counts consecutive wrong codes of the second factor. Further codes are rejected until codes_locked_until.
 CREATE TABLE users (
   user_id text PRIMARY KEY,
   tenant_id text NOT NULL REFERENCES tenants ON UPDATE CASCADE ON DELETE CASCADE,
@@ -30,7 +31,9 @@ CREATE TABLE users (
   totp_secret bytea,
   totp_confirmed_at timestamptz(3),
   totp_last_step integer NOT NULL DEFAULT 0,
-  recovery_codes bytea[] NOT NULL DEFAULT '{}'
+  recovery_codes bytea[] NOT NULL DEFAULT '{}',
+  wrong_codes integer NOT NULL DEFAULT 0,
+  codes_locked_until timestamptz(3)
 );
 -- Sign-in does not name the tenant.
 CREATE INDEX users_email_idx ON users (email);
@@ -265,7 +268,7 @@ CREATE INDEX quarantine_tenant_id_quarantined_at_file_id_idx ON quarantine (tena
 CREATE INDEX quarantine_to_move ON quarantine (move_due_at) WHERE move_due_at IS NOT NULL;
 
 -- Progress of the rescan of a context: newest first, from top_id downwards. Files at or above before_id were taken.
--- Files at or below until_id were scanned by the previous rescan with the same signatures.
+-- Files at or below until_id were scanned by the previous rescan with the same signatures. failure: why a file was given up.
 CREATE TABLE rescans (
   tenant_id text NOT NULL,
   context_id text COLLATE "C" NOT NULL,
@@ -281,20 +284,25 @@ CREATE TABLE rescans (
   files bigint NOT NULL,
   passed bigint NOT NULL DEFAULT 0, scanned bigint NOT NULL DEFAULT 0, bytes bigint NOT NULL DEFAULT 0, infected bigint NOT NULL DEFAULT 0,
   failed bigint NOT NULL DEFAULT 0,
+  failure text,
   PRIMARY KEY (tenant_id, context_id)
 ) WITH (fillfactor=50);
 -- The next context to continue with.
 CREATE INDEX rescans_under_way ON rescans (taken_at) WHERE NOT walked;
+-- Readiness reads this index and rescan_queue_failed every five seconds.
+CREATE INDEX rescans_failed ON rescans (tenant_id) WHERE failed > 0;
 
--- Files that one replica scans until leased_until. Afterwards any other replica may take them.
+-- Files that one replica scans until leased_until. Afterwards any other replica may take them. failure: why the last attempt failed.
 CREATE TABLE rescan_queue (
   tenant_id text NOT NULL,
   file_id text COLLATE "C" NOT NULL, context_id text COLLATE "C" NOT NULL,
   leased_until timestamptz(3) NOT NULL,
   token text,
   attempts integer NOT NULL DEFAULT 0,
+  failure text,
   PRIMARY KEY (tenant_id, file_id)
 );
+CREATE INDEX rescan_queue_failed ON rescan_queue (tenant_id) WHERE failure IS NOT NULL;
 CREATE INDEX rescan_queue_leased_until_idx ON rescan_queue (leased_until);
 
 -- Paths of blobs without a file. A path is recorded here before its blob is written, and removed by the transaction that inserts the file,
@@ -328,6 +336,8 @@ CREATE TABLE spent_downloads (
 -- ==================== Uploads ====================
 
 -- Resumable uploads (tus). The row guards the received bytes: a part counts only if offset and lock token are unchanged.
+-- incoming_bytes: reserved for the part that a request stores, 0 when the part is added or the request ends.
+-- decision_*: the last validation that ended without a verdict. The bytes are not read again before decision_retry_at.
 CREATE TABLE resumable_uploads (
   tenant_id text NOT NULL, upload_id text NOT NULL, actor_id text NOT NULL, context_key text NOT NULL, filename text NOT NULL,
   metadata jsonb NOT NULL DEFAULT '{}',
@@ -342,6 +352,10 @@ CREATE TABLE resumable_uploads (
   outcome jsonb,
   decided_at timestamptz(3),
   created_at timestamptz(3) NOT NULL, expires_at timestamptz(3) NOT NULL,
+  incoming_bytes bigint NOT NULL DEFAULT 0,
+  decision_error jsonb,
+  decision_attempts integer NOT NULL DEFAULT 0,
+  decision_retry_at timestamptz(3),
   PRIMARY KEY (tenant_id, upload_id)
 );
 CREATE INDEX resumable_uploads_expires_at_idx ON resumable_uploads (expires_at);
@@ -353,6 +367,12 @@ CREATE TABLE upload_parts (
   start_byte bigint NOT NULL, size_bytes bigint NOT NULL,
   blob_path text NOT NULL,
   PRIMARY KEY (tenant_id, upload_id, start_byte)
+);
+
+-- One row per tenant. Reservations of quota for unfinished uploads lock it, so that parallel requests cannot exceed a quota together.
+-- Other writers of the tenant do not wait for it.
+CREATE TABLE upload_guards (
+  tenant_id text PRIMARY KEY
 );
 
 -- Responses that a repeated request gets. A new token is created whenever a key is taken: the previous holder can no longer respond for it.
@@ -1098,25 +1118,75 @@ BEGIN
 END $$;
 
 -- Stores the results of scans that the token still holds. The lock on tenant_heads prevents a report for a file that is being deleted.
--- Without again, there is one report for each version of the signatures.
+-- Without again, there is one report for each version of the signatures. A file that was given up counts as failed, not as scanned; a later
+-- successful scan with the same signatures may add its report. A restored file without a virus in its quarantine row was only waiting
+-- for this scan, and leaves the quarantine.
 CREATE OR REPLACE FUNCTION rescan_keep(tenant text, context text, holder text, results jsonb, again boolean) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   kept bigint;
 BEGIN
   PERFORM FROM tenant_heads WHERE tenant_id = tenant FOR KEY SHARE;
-  WITH given AS (SELECT * FROM jsonb_to_recordset(results) AS r(file_id text, validated_at timestamptz, report jsonb, bytes bigint, failed boolean)),
+  WITH given AS (SELECT * FROM jsonb_to_recordset(results) AS r(file_id text, validated_at timestamptz, report jsonb, bytes bigint, failed boolean, failure text)),
   mine AS (DELETE FROM rescan_queue q USING given g WHERE q.tenant_id = tenant AND q.file_id = g.file_id AND q.token = holder RETURNING g.*),
   reported AS (INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
     SELECT tenant, m.file_id, m.validated_at, m.report FROM mine m WHERE m.report IS NOT NULL
       AND EXISTS (SELECT FROM files f WHERE f.tenant_id = tenant AND f.file_id = m.file_id)
       AND (again OR NOT EXISTS (SELECT FROM validation_reports v WHERE v.tenant_id = tenant AND v.file_id = m.file_id
-        AND v.report->'engine'->>'name' = m.report->'engine'->>'name' AND v.report->'engine'->>'signaturesVersion' = m.report->'engine'->>'signaturesVersion'))
+        AND v.report->'engine'->>'name' = m.report->'engine'->>'name' AND v.report->'engine'->>'signaturesVersion' = m.report->'engine'->>'signaturesVersion'
+        AND (m.failed OR NOT v.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}')))
     ON CONFLICT DO NOTHING),
-  counted AS (SELECT count(*) AS passed, count(report) AS scanned, coalesce(sum(bytes), 0) AS bytes, count(*) FILTER (WHERE failed) AS failed FROM mine),
-  told AS (UPDATE rescans w SET passed = w.passed + c.passed, scanned = w.scanned + c.scanned, bytes = w.bytes + c.bytes, failed = w.failed + c.failed, paused_at = NULL
+  released AS (DELETE FROM quarantine q USING mine m WHERE q.tenant_id = tenant AND q.file_id = m.file_id AND q.viruses = '[]' AND NOT m.failed RETURNING q.file_id),
+  served AS (UPDATE files f SET quarantined_at = NULL FROM released r WHERE f.tenant_id = tenant AND f.file_id = r.file_id),
+  counted AS (SELECT count(*) AS passed, count(report) FILTER (WHERE NOT failed) AS scanned, coalesce(sum(bytes), 0) AS bytes,
+    count(*) FILTER (WHERE failed) AS failed, max(failure) AS failure FROM mine),
+  told AS (UPDATE rescans w SET passed = w.passed + c.passed, scanned = w.scanned + c.scanned, bytes = w.bytes + c.bytes, failed = w.failed + c.failed,
+      failure = coalesce(c.failure, w.failure), paused_at = NULL
     FROM counted c WHERE w.tenant_id = tenant AND w.context_id = context)
   SELECT passed INTO kept FROM counted;
   RETURN kept;
+END $$;
+
+-- Quotas, bytes of files, and received bytes of unfinished uploads, of the tenant and of the upload's context. The context's values are null if it
+-- does not exist any more.
+CREATE OR REPLACE FUNCTION upload_room(tenant text, upload text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  context text;
+  tenant_unfinished bigint;
+  context_unfinished bigint;
+  tenant_room jsonb;
+  context_room jsonb;
+BEGIN
+  SELECT context_key INTO context FROM resumable_uploads WHERE tenant_id = tenant AND upload_id = upload;
+  SELECT coalesce(sum(offset_bytes + incoming_bytes), 0), coalesce(sum(offset_bytes + incoming_bytes) FILTER (WHERE context_key = context), 0)
+  INTO tenant_unfinished, context_unfinished
+  FROM resumable_uploads WHERE tenant_id = tenant AND decided_at IS NULL AND expires_at > now();
+  SELECT jsonb_build_object('quota', t.storage_quota_mb * 1048576::bigint, 'stored', h.bytes, 'unfinished', tenant_unfinished) INTO tenant_room
+  FROM tenants t JOIN tenant_heads h ON h.tenant_id = tenant WHERE t.tenant_id = tenant;
+  SELECT jsonb_build_object('quota', c.storage_quota_mb * 1048576::bigint, 'stored', coalesce(f.bytes, 0), 'unfinished', context_unfinished) INTO context_room
+  FROM file_contexts c LEFT JOIN file_totals f ON f.tenant_id = tenant AND f.context_id = c.context_id WHERE c.tenant_id = tenant AND c.context_key = context;
+  RETURN jsonb_build_object('tenant', tenant_room, 'context', context_room);
+END $$;
+
+-- Reserves the bytes of a part for the request that holds the upload's lock. Returns the room before it, and whether it was `reserved`: false if a
+-- quota is too small, null if the request does not hold the lock any more.
+CREATE OR REPLACE FUNCTION reserve_upload_bytes(tenant text, upload text, token text, added bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  room jsonb;
+  reserved boolean := false;
+BEGIN
+  -- The statement that adds the part waits for the disk, and requires this reservation.
+  PERFORM set_config('synchronous_commit', 'off', true);
+  PERFORM set_config('lock_timeout', '5s', true);
+  INSERT INTO upload_guards (tenant_id) VALUES (tenant) ON CONFLICT (tenant_id) DO NOTHING;
+  PERFORM FROM upload_guards WHERE tenant_id = tenant FOR UPDATE;
+  room := upload_room(tenant, upload);
+  IF (room->'tenant'->>'stored')::bigint + (room->'tenant'->>'unfinished')::bigint + added <= (room->'tenant'->>'quota')::bigint
+    AND ((room->'context'->>'stored')::bigint + (room->'context'->>'unfinished')::bigint + added <= (room->'context'->>'quota')::bigint) IS NOT FALSE THEN
+    UPDATE resumable_uploads SET incoming_bytes = added
+    WHERE tenant_id = tenant AND upload_id = upload AND lock_token = token AND decided_at IS NULL AND expires_at > now()
+    RETURNING true INTO reserved;
+  END IF;
+  RETURN room || jsonb_build_object('reserved', reserved);
 END $$;
 
 -- By trigger, so that no statement that adds files can miss it.
