@@ -34,15 +34,17 @@ const sources = {
   trash: { files: 0, others: '' },
   files: {
     files: 1,
-    others: ['quarantine', 'rescan_queue']
+    others: `${['quarantine', 'rescan_queue']
       .map((table) => `${table}_rows AS (DELETE FROM ${table} q USING gone g WHERE q.tenant_id = $1 AND q.file_id = g.file_id),`)
-      .join('\n'),
+      .join('\n')}
+grouped AS (UPDATE file_groups g SET files = g.files - n.files FROM (SELECT context_id, uploaded_by, content_type, count(*) AS files FROM gone GROUP BY 1, 2, 3) n
+  WHERE g.tenant_id = $1 AND g.context_id = n.context_id AND g.uploaded_by = n.uploaded_by AND g.content_type = n.content_type),`,
   },
 }
 
 const statement = (table: keyof typeof sources, where: string) => `
 WITH gone AS (DELETE FROM ${table} t WHERE t.tenant_id = $1 AND ${where}
-    AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = t.file_id) RETURNING t.file_id, t.context_id, t.original_filename, t.size_bytes, t.blob_path),
+    AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = t.file_id) RETURNING t.file_id, t.context_id, t.uploaded_by, t.content_type, t.original_filename, t.size_bytes, t.blob_path),
 ${sources[table].others}
 reports AS (DELETE FROM validation_reports r USING gone g WHERE r.tenant_id = $1 AND r.file_id = g.file_id),
 garbage AS (INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()),

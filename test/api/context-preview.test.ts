@@ -105,12 +105,11 @@ test('the newest report counts, and one without a version leaves open what it wa
     rulesVersion: 1,
     checks: [check('blank_file', 'passed'), check('corrupt_file', 'passed'), check('virus_detected', virus)],
   })
-  const add = (value: object) =>
-    pool.query('INSERT INTO validation_reports VALUES ($1, $2, clock_timestamp(), $3)', [
-      tenant.tenantId,
-      file,
-      JSON.stringify(value),
-    ])
+  const add = async (value: object) => {
+    const values = [tenant.tenantId, file, JSON.stringify(value)]
+    await pool.query('INSERT INTO validation_reports VALUES ($1, $2, clock_timestamp(), $3)', values)
+    await pool.query('UPDATE files SET traits = report_traits($3) WHERE tenant_id = $1 AND file_id = $2', values)
+  }
   await add(report('failed'))
   expect(await preview('renewed', {})).toMatchObject({ would_be_rejected: 1, by_reason: { ...none, virus_detected: 1 } })
   await add(report('passed'))

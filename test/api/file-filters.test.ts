@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { firstIdAt, newId } from '../../src/platform/ids.js'
 import { dataOf, faultyFields, itemsOf } from '../support/answers.js'
+import { countFiles } from '../support/file-groups.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 interface Kept {
@@ -37,13 +38,15 @@ const keep = (contextId: string, made: Omit<Kept, 'fileId' | 'contextId'>[], fro
     fileId: `${firstIdAt('file', new Date(uploadedAt(from + hour))).slice(0, 15)}${newId('file').slice(15)}`,
   }))
 
-const insert = (tenantId: string, rows: Kept[]) =>
-  world.database.pool.query(
+const insert = async (tenantId: string, rows: Kept[]) => {
+  await world.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      SELECT "fileId", $1, "contextId", name, type, size, repeat('0', 64), "fileId", by, now(), now()
      FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, name text, type text, size bigint, by text)`,
     [tenantId, JSON.stringify(rows)],
   )
+  await countFiles(world.database.pool, tenantId)
+}
 
 beforeAll(async () => {
   world = await World.open()

@@ -7,6 +7,7 @@ import { docx, epub, openDocument, packed } from '../../packages/formats/test/su
 import { pdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { choose, Dashboard } from '../support/dashboard.js'
 import { eicar } from '../support/eicar.js'
+import { countFiles } from '../support/file-groups.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -218,6 +219,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
        FROM generate_series(1, 10000) n`,
       [crowd.tenantId, context_id],
     )
+    await countFiles(world.database.pool, crowd.tenantId)
     const page = await dashboard.signedIn(crowd, { at: '/files' })
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
     await button(page, 'Next').click()

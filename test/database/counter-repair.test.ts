@@ -40,8 +40,12 @@ test.each([
   ['what a context holds', 'UPDATE file_totals SET files = files + 1, bytes = 7', /^held by ctx_.*: 2 files, 320 bytes$/],
   ['a context that is not counted', 'DELETE FROM file_totals', /^held by ctx_.*: 2 files, 320 bytes$/],
   ['what the tenant holds', 'UPDATE tenant_heads SET bytes = bytes - 1', /^held by the tenant: 2 files, 320 bytes$/],
-  ['a range of files', `UPDATE file_ranges SET files = files + 5 WHERE context_id = ''`, /^ranges of files: counted anew$/],
-  ['ranges that are gone', 'DELETE FROM file_ranges', /^ranges of files: counted anew$/],
+  [
+    'the files of an uploader and a type',
+    'UPDATE file_groups SET files = files + 5',
+    /^files of key_.* in ctx_.*, text\/plain: 2$/,
+  ],
+  ['a group of files that is gone', 'DELETE FROM file_groups', /^files of key_.* in ctx_.*, text\/plain: 2$/],
   [
     'an hour of calls',
     `UPDATE usage_counters SET metadata_success = 9 WHERE grain = 'hour' AND subject = ''`,

@@ -5,6 +5,7 @@ import { FileSearch, type Search, type SortedPlace } from '../../src/features/fi
 import type { Queries } from '../../src/platform/db/queries.js'
 import { newId } from '../../src/platform/ids.js'
 import { Books } from '../support/accounting.js'
+import { countFiles } from '../support/file-groups.js'
 
 const files = 20_000
 const pageRows = 21
@@ -23,6 +24,7 @@ beforeAll(async () => {
        repeat('0', 64), 'p' || i, ($4::text[])[1 + (i / 2) % 2], now(), now() FROM generate_series(1, ${files}) i`,
     [books.tenantId, contexts, types, uploaders],
   )
+  await countFiles(books.database.pool, books.tenantId)
   await books.database.pool.query('ANALYZE files, file_groups')
   const window = { from: null, until: null }
   everything = { tenantId: books.tenantId, contextIds: null, uploadedBy: null, contentType: null, namePrefix: null, window }

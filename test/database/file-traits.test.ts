@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { ClientBase } from 'pg'
 import { moveStatement } from '../../src/ledger/move.js'
 import { newId } from '../../src/platform/ids.js'
 import { Books } from '../support/accounting.js'
@@ -8,6 +9,17 @@ beforeAll(async () => {
   books = await Books.open()
 })
 afterAll(() => books.close())
+
+/** As a rescan stores its reports. */
+async function rescanned(client: ClientBase, contextId: string, reports: Record<string, object>): Promise<void> {
+  await client.query(
+    `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token) SELECT $1, id, $2, now(), 'token' FROM unnest($3::text[]) AS i(id)`,
+    [books.tenantId, contextId, Object.keys(reports)],
+  )
+  const validated = { validated_at: new Date(), bytes: 1, failed: false }
+  const results = Object.entries(reports).map(([file_id, report]) => ({ file_id, report, ...validated }))
+  await client.query('SELECT rescan_keep($1, $2, $3, $4, true)', [books.tenantId, contextId, 'token', JSON.stringify(results)])
+}
 
 test('what a report says of its file is kept without reading other files, however many reports came first', async () => {
   const { contextId } = await books.context('notes')
@@ -19,10 +31,7 @@ test('what a report says of its file is kept without reading other files, howeve
        SELECT id, $1, $2, 'a.txt', 'text/plain', 1, repeat('0', 64), id, 'key_1', now(), now() FROM unnest($3::text[]) AS i(id)`,
       [books.tenantId, contextId, ids],
     )
-    await client.query(
-      `INSERT INTO validation_reports (tenant_id, file_id, validated_at, report) SELECT $1, id, now(), '{"checks":[]}' FROM unnest($2::text[]) AS i(id)`,
-      [books.tenantId, ids],
-    )
+    await rescanned(client, contextId, Object.fromEntries(ids.map((id) => [id, { checks: [] }])))
   }
   for (let group = 0; group < 8; group++) await add(32)
   await client.query('BEGIN')
@@ -49,11 +58,7 @@ test('a file has the traits of its first report from the start, without being re
     rulesVersion: 1,
     checks: ['blank_file', 'corrupt_file', 'virus_detected'].map((check) => ({ check, outcome: 'passed' })),
   }
-  await client.query('INSERT INTO validation_reports (tenant_id, file_id, validated_at, report) VALUES ($1, $2, now(), $3)', [
-    books.tenantId,
-    file.fileId,
-    clean,
-  ])
+  await rescanned(client, file.contextId, { [file.fileId]: clean })
   expect(await traits()).toBe(0)
   await client.end()
 })

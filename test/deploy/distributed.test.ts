@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { routes } from '../../src/api/rest/routes.js'
-import { splitFileRanges } from '../../src/features/maintenance/counter-repair.js'
 import { LogHorizons } from '../../src/features/maintenance/log-horizons.js'
 import { OrphanedUploads } from '../../src/features/maintenance/orphaned-uploads.js'
 import { dropExpired, dropOldHours } from '../../src/features/maintenance/retention.js'
@@ -38,13 +37,6 @@ const acrossTenants: Record<string, RegExp> = {
   'the metrics count what is under way and in quarantine': /^SELECT \(SELECT count\(\*\) FROM rescans/,
   'the reconciler goes through all rows in the order of their paths':
     /^SELECT \* FROM \(\(SELECT blob_path, .* WHERE \(tenant_id, blob_path\) > /,
-  'the largest range of files is split next': /^split_file_ranges: SELECT \* +FROM file_ranges/,
-}
-
-/** Triggers, whose rows are those of the statement that fires them, which names one tenant. */
-const inTriggers: Record<string, RegExp> = {
-  'ranges of files are locked by the tenant of the files that moved': /^count_file_ranges: SELECT FROM file_ranges r/,
-  'the traits of a report are kept with its file': /^keep_file_traits: UPDATE files f/,
 }
 
 let world: World
@@ -208,7 +200,6 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
       )
       await pool.query(`UPDATE trash SET deleted_at = now() - interval '2 days' WHERE tenant_id = $1`, [tenant.tenantId])
       expect(await expire(world)).toMatchObject({ purged: 1 })
-      await splitFileRanges(world.database.pool)
       await ensurePartitions(world.database.pool)
       await dropExpired(world.database.pool, await LogHorizons.open(world.database.pool, { calls: 30, audits: 30 }))
       const orphaned = new OrphanedUploads(world.database.pool, 1000)
@@ -233,18 +224,16 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
       Object.values(list).some((known) => known.test(statement.trim()))
 
     test('name one tenant wherever they touch what is distributed, also in functions, but for those that are listed', () => {
-      expect(findings.filter((each) => !isListed({ ...acrossTenants, ...inTriggers }, each))).toEqual([])
+      expect(findings.filter((each) => !isListed(acrossTenants, each))).toEqual([])
     })
 
     test('change and lock the rows of one tenant', () => {
-      const changing = findings.filter(
-        (each) => !isListed(inTriggers, each) && each.found.some((what) => !what.startsWith('reads ')),
-      )
+      const changing = findings.filter((each) => each.found.some((what) => !what.startsWith('reads ')))
       expect(changing).toEqual([])
     })
 
     test('and what is listed is needed', () => {
-      const unused = Object.entries({ ...acrossTenants, ...inTriggers }).filter(
+      const unused = Object.entries(acrossTenants).filter(
         ([, known]) => !findings.some(({ statement }) => known.test(statement.trim())),
       )
       expect(unused).toEqual([])

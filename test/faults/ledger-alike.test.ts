@@ -26,7 +26,7 @@ async function left(moves: string): Promise<{ refusals: unknown[]; journal: unkn
   const after = await client.query(`SELECT
     (SELECT jsonb_agg(to_jsonb(f) ORDER BY file_id) FROM files f) AS files,
     (SELECT jsonb_agg(to_jsonb(t) ORDER BY context_id) FROM file_totals t) AS totals,
-    (SELECT jsonb_agg(to_jsonb(r) ORDER BY context_id, uploaded_by, from_id) FROM file_ranges r) AS ranges,
+    (SELECT jsonb_agg(to_jsonb(g) ORDER BY context_id, uploaded_by, content_type) FROM file_groups g) AS groups,
     (SELECT jsonb_agg(jsonb_build_array(files, bytes, journal_length, quota_level)) FROM tenant_heads) AS head,
     (SELECT jsonb_agg(jsonb_build_array(context_id, quota_level) ORDER BY context_id) FROM file_contexts) AS levels,
     (SELECT jsonb_agg(jsonb_build_array(type, subject, context_key) ORDER BY sequence) FROM journal) AS journal,

@@ -10,8 +10,6 @@ export async function aged({ database: { pool } }: Pick<World, 'database'>, file
   await pool.query('UPDATE files SET file_id = $2, created_at = $3 WHERE file_id = $1', [fileId, older, moment])
   for (const table of ['validation_reports', 'holds'])
     await pool.query(`UPDATE ${table} SET file_id = $2 WHERE file_id = $1`, [fileId, older])
-  // Ranges are counted by id.
-  await pool.query('DELETE FROM file_ranges WHERE from_id > $1', [older])
   return older
 }
 

@@ -170,33 +170,24 @@ CREATE TABLE files (
   FOREIGN KEY (tenant_id, context_id) REFERENCES file_contexts (tenant_id, context_id) ON UPDATE CASCADE ON DELETE RESTRICT,
   PRIMARY KEY (tenant_id, file_id)
 ) WITH (fillfactor=80);
--- Sorted lists. file_groups names the prefixes that exist, so that a list merges a few index ranges and sorts nothing.
+-- Five indexes, one for each kind of query:
+-- Primary key: a file by its id; lists of the tenant by age.
+-- Lists of contexts by age, also of an uploader or a type, without reading the table; the next files of a rescan, and the oldest of a context.
+CREATE INDEX files_by_context ON files (tenant_id, context_id, file_id, uploaded_by, content_type);
+-- Lists sorted by name or size. file_groups has the prefixes that exist, so that a list merges a few index ranges and sorts nothing.
 CREATE INDEX files_by_name ON files (tenant_id, context_id, uploaded_by, content_type, lower((original_filename COLLATE "C")), file_id);
 CREATE INDEX files_by_size ON files (tenant_id, context_id, uploaded_by, content_type, size_bytes, file_id);
-CREATE INDEX files_by_type ON files (tenant_id, context_id, uploaded_by, content_type, file_id DESC);
+-- The sweep checks that no file has a path before it deletes the blob; verify reads all files in the order of the store's listing.
 CREATE UNIQUE INDEX files_tenant_id_blob_path_key ON files (tenant_id, blob_path);
--- Lists by id, newest first, for each filter.
-CREATE INDEX files_tenant_id_context_id_file_id_idx ON files (tenant_id, context_id, file_id DESC);
-CREATE INDEX files_tenant_id_context_id_uploaded_by_file_id_idx ON files (tenant_id, context_id, uploaded_by, file_id DESC);
-CREATE INDEX files_tenant_id_uploaded_by_file_id_idx ON files (tenant_id, uploaded_by, file_id DESC);
 
--- Combinations of context, uploader and type that occur. A filtered and sorted list merges one index range for each of them.
--- Rows are only added: a combination without files costs one index lookup.
+-- Number of files for each combination of context, uploader and type, changed under the lock of the tenant. It gives the totals of lists of an
+-- uploader, and the index ranges that a sorted list merges. A combination without files keeps its row.
 CREATE TABLE file_groups (
   tenant_id text NOT NULL,
   context_id text COLLATE "C" NOT NULL,
   uploaded_by text NOT NULL, content_type text NOT NULL,
-  PRIMARY KEY (tenant_id, context_id, uploaded_by, content_type)
-);
-
--- Number of files in each range of ids, for each filter of the list. A deep page starts in the range found by adding up.
-CREATE TABLE file_ranges (
-  tenant_id text NOT NULL,
-  context_id text COLLATE "C" NOT NULL,
-  uploaded_by text NOT NULL,
-  from_id text COLLATE "C" NOT NULL,
   files bigint NOT NULL DEFAULT 0,
-  PRIMARY KEY (tenant_id, context_id, uploaded_by, from_id)
+  PRIMARY KEY (tenant_id, context_id, uploaded_by, content_type)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 -- Files and bytes of each context. Changed under the lock of the tenant.
@@ -821,6 +812,9 @@ BEGIN
       SELECT w.file_id, tenant, w.context_id, w.original_filename, w.content_type, w.size_bytes, w.checksum, w.blob_path, w.metadata, w.uploaded_by, w.uploaded_by_name,
         w.download_count, w.last_downloaded_at, w.created_at, w.updated_at, clock_timestamp(), b.deleted_by, b.deleted_by_type FROM won w JOIN asker b USING (n) WHERE w.to_trash),
     reports AS (DELETE FROM validation_reports r USING won w WHERE r.tenant_id = tenant AND r.file_id = w.file_id AND NOT w.to_trash),
+    grouped AS (UPDATE file_groups g SET files = g.files - w.files
+      FROM (SELECT context_id, uploaded_by, content_type, count(*) AS files FROM won GROUP BY 1, 2, 3) w
+      WHERE g.tenant_id = tenant AND g.context_id = w.context_id AND g.uploaded_by = w.uploaded_by AND g.content_type = w.content_type),
     freed AS (SELECT context_id, -sum(size_bytes) AS bytes FROM won WHERE NOT to_trash GROUP BY context_id)
     SELECT refusals || coalesce((SELECT jsonb_agg(jsonb_build_object('n', d.n, 'why', coalesce(k.why, 'no_file')))
         FROM jsonb_to_recordset(moves->'deletions') AS d(n int) LEFT JOIN kept k USING (n) WHERE d.n NOT IN (SELECT n FROM won)), '[]'),
@@ -906,10 +900,11 @@ BEGIN
     SELECT file_id, tenant, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name, created_at, created_at, report_traits(report)
     FROM jsonb_to_recordset(moves->'uploads') AS u(file_id text, context_id text, original_filename text, content_type text, size_bytes bigint, checksum text, blob_path text, metadata jsonb,
       uploaded_by text, uploaded_by_name text, created_at timestamptz, report jsonb);
-    said := set_config('assay.traits', 'kept', true);
+    INSERT INTO file_groups AS g (tenant_id, context_id, uploaded_by, content_type, files)
+    SELECT tenant, context_id, uploaded_by, content_type, count(*) FROM jsonb_to_recordset(moves->'uploads') AS u(context_id text, uploaded_by text, content_type text)
+    GROUP BY 2, 3, 4 ON CONFLICT (tenant_id, context_id, uploaded_by, content_type) DO UPDATE SET files = g.files + excluded.files;
     INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
     SELECT tenant, file_id, validated_at, report FROM jsonb_to_recordset(moves->'uploads') AS u(file_id text, validated_at timestamptz, report jsonb);
-    said := set_config('assay.traits', '', true);
     IF moves ? 'deletions' THEN
       -- The blob of a file in the trash is not garbage, and its bytes still count.
       INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, blob_path, now() FROM jsonb_to_recordset(moves->'deletions') AS d(n int, blob_path text)
@@ -1120,8 +1115,10 @@ END $$;
 -- Stores the results of scans that the token still holds. The lock on tenant_heads prevents a report for a file that is being deleted.
 -- Without again, there is one report for each version of the signatures. A file that was given up counts as failed, not as scanned; a later
 -- successful scan with the same signatures may add its report. A restored file without a virus in its quarantine row was only waiting
--- for this scan, and leaves the quarantine.
-CREATE OR REPLACE FUNCTION rescan_keep(tenant text, context text, holder text, results jsonb, again boolean) RETURNS bigint LANGUAGE plpgsql AS $$
+-- for this scan, and leaves the quarantine. The planner settings make each connection use the indexes: a plan that was made while there were few
+-- files would otherwise read all of them later.
+CREATE OR REPLACE FUNCTION rescan_keep(tenant text, context text, holder text, results jsonb, again boolean) RETURNS bigint LANGUAGE plpgsql
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   kept bigint;
 BEGIN
@@ -1134,9 +1131,13 @@ BEGIN
       AND (again OR NOT EXISTS (SELECT FROM validation_reports v WHERE v.tenant_id = tenant AND v.file_id = m.file_id
         AND v.report->'engine'->>'name' = m.report->'engine'->>'name' AND v.report->'engine'->>'signaturesVersion' = m.report->'engine'->>'signaturesVersion'
         AND (m.failed OR NOT v.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}')))
-    ON CONFLICT DO NOTHING),
+    ON CONFLICT DO NOTHING RETURNING file_id, report),
   released AS (DELETE FROM quarantine q USING mine m WHERE q.tenant_id = tenant AND q.file_id = m.file_id AND q.viruses = '[]' AND NOT m.failed RETURNING q.file_id),
-  served AS (UPDATE files f SET quarantined_at = NULL FROM released r WHERE f.tenant_id = tenant AND f.file_id = r.file_id),
+  -- One update for both changes: a statement can update a row only once.
+  served AS (UPDATE files f SET quarantined_at = CASE WHEN l.file_id IS NULL THEN f.quarantined_at END, 
+      traits = CASE WHEN r.file_id IS NULL THEN f.traits ELSE report_traits(r.report) END
+    FROM mine m LEFT JOIN reported r USING (file_id) LEFT JOIN released l USING (file_id)
+    WHERE f.tenant_id = tenant AND f.file_id = m.file_id AND (l.file_id IS NOT NULL OR r.file_id IS NOT NULL AND report_traits(r.report) IS DISTINCT FROM f.traits)),
   counted AS (SELECT count(*) AS passed, count(report) FILTER (WHERE NOT failed) AS scanned, coalesce(sum(bytes), 0) AS bytes,
     count(*) FILTER (WHERE failed) AS failed, max(failure) AS failure FROM mine),
   told AS (UPDATE rescans w SET passed = w.passed + c.passed, scanned = w.scanned + c.scanned, bytes = w.bytes + c.bytes, failed = w.failed + c.failed,
@@ -1188,83 +1189,3 @@ BEGIN
   END IF;
   RETURN room || jsonb_build_object('reserved', reserved);
 END $$;
-
--- By trigger, so that no statement that adds files can miss it.
-CREATE OR REPLACE FUNCTION add_file_groups() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO file_groups SELECT DISTINCT m.tenant_id, m.context_id, m.uploaded_by, m.content_type FROM moved m
-    ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
-  RETURN NULL;
-END $$;
-
--- By trigger, so that no statement that adds a report can miss it. The planner settings make each connection use the index of files:
--- a plan made while there are few files would otherwise read all of them for every later report.
-CREATE OR REPLACE FUNCTION keep_file_traits() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-BEGIN
-  UPDATE files f SET traits = a.traits
-  FROM (SELECT DISTINCT ON (tenant_id, file_id) tenant_id, file_id, report_traits(report) AS traits FROM added ORDER BY tenant_id, file_id, validated_at DESC) a
-  WHERE f.tenant_id = a.tenant_id AND f.file_id = a.file_id AND f.traits IS DISTINCT FROM a.traits;
-  RETURN NULL;
-END $$;
-
--- By trigger, so that no statement that adds or removes files can miss it.
-CREATE OR REPLACE FUNCTION count_file_ranges() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  -- The first range of a tenant is the lock of all its ranges, because a split changes the range of an id.
-  PERFORM FROM file_ranges r
-    WHERE r.context_id = '' AND r.uploaded_by = '' AND r.from_id = '' AND r.tenant_id IN (SELECT m.tenant_id FROM moved m)
-    ORDER BY r.tenant_id FOR NO KEY UPDATE;
-  INSERT INTO file_ranges AS r (tenant_id, context_id, uploaded_by, from_id, files)
-    SELECT m.tenant_id, f.context_id, f.uploaded_by, coalesce((
-        SELECT x.from_id FROM file_ranges x
-        WHERE x.tenant_id = m.tenant_id AND x.context_id = f.context_id AND x.uploaded_by = f.uploaded_by AND x.from_id <= m.file_id
-        ORDER BY x.from_id DESC LIMIT 1), '') AS from_id,
-      CASE TG_OP WHEN 'DELETE' THEN -count(*) ELSE count(*) END
-    FROM moved m CROSS JOIN LATERAL (VALUES ('', ''), (m.context_id, ''), ('', m.uploaded_by), (m.context_id, m.uploaded_by)) f(context_id, uploaded_by)
-    GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-    ON CONFLICT (tenant_id, context_id, uploaded_by, from_id) DO UPDATE SET files = r.files + excluded.files;
-  RETURN NULL;
-END $$;
-
--- Splits the largest range that has more than twice `most` files, up to `cuts` times. Returns the number of splits.
-CREATE OR REPLACE FUNCTION split_file_ranges(most bigint DEFAULT 4096, cuts int DEFAULT 16) RETURNS integer LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
-DECLARE
-  r file_ranges; upper_id text; cut text; done int := 0;
-BEGIN
-  SELECT * INTO r FROM file_ranges WHERE files > 2 * most ORDER BY files DESC LIMIT 1;
-  IF NOT FOUND THEN RETURN 0; END IF;
-  PERFORM FROM file_ranges x WHERE x.tenant_id = r.tenant_id AND x.context_id = '' AND x.uploaded_by = '' AND x.from_id = '' FOR UPDATE;
-  SELECT x.* INTO r FROM file_ranges x WHERE (x.tenant_id, x.context_id, x.uploaded_by, x.from_id) = (r.tenant_id, r.context_id, r.uploaded_by, r.from_id);
-  SELECT min(x.from_id) INTO upper_id FROM file_ranges x
-    WHERE x.tenant_id = r.tenant_id AND x.context_id = r.context_id AND x.uploaded_by = r.uploaded_by AND x.from_id > r.from_id;
-  WHILE done < cuts AND r.files > 2 * most LOOP
-    done := done + 1;
-    SELECT f.file_id INTO cut FROM files f
-      WHERE f.tenant_id = r.tenant_id AND (r.context_id = '' OR f.context_id = r.context_id) AND (r.uploaded_by = '' OR f.uploaded_by = r.uploaded_by)
-        AND f.file_id >= r.from_id AND (upper_id IS NULL OR f.file_id < upper_id)
-      ORDER BY f.file_id OFFSET most LIMIT 1;
-    IF cut IS NULL THEN
-      -- The range has fewer files than its count says: count it again.
-      UPDATE file_ranges x SET files = (SELECT count(*) FROM files f
-        WHERE f.tenant_id = r.tenant_id AND (r.context_id = '' OR f.context_id = r.context_id) AND (r.uploaded_by = '' OR f.uploaded_by = r.uploaded_by)
-          AND f.file_id >= r.from_id AND (upper_id IS NULL OR f.file_id < upper_id))
-        WHERE (x.tenant_id, x.context_id, x.uploaded_by, x.from_id) = (r.tenant_id, r.context_id, r.uploaded_by, r.from_id);
-      EXIT;
-    END IF;
-    UPDATE file_ranges x SET files = most
-      WHERE (x.tenant_id, x.context_id, x.uploaded_by, x.from_id) = (r.tenant_id, r.context_id, r.uploaded_by, r.from_id);
-    INSERT INTO file_ranges VALUES (r.tenant_id, r.context_id, r.uploaded_by, cut, r.files - most);
-    r.from_id := cut;
-    r.files := r.files - most;
-  END LOOP;
-  RETURN done;
-END $$;
-
--- ==================== Triggers ====================
-
-CREATE TRIGGER files_added AFTER INSERT ON files REFERENCING NEW TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION count_file_ranges();
-CREATE TRIGGER files_removed AFTER DELETE ON files REFERENCING OLD TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION count_file_ranges();
-CREATE TRIGGER files_grouped AFTER INSERT ON files REFERENCING NEW TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION add_file_groups();
--- ledger_move inserts files with their traits already.
-CREATE TRIGGER reports_added AFTER INSERT ON validation_reports REFERENCING NEW TABLE AS added FOR EACH STATEMENT
-  WHEN (current_setting('assay.traits', true) IS DISTINCT FROM 'kept') EXECUTE FUNCTION keep_file_traits();

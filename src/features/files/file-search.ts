@@ -4,7 +4,18 @@ import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
-import { type FileFilter, fileColumns, fileJoins } from './file-list.js'
+import { fileColumns, fileJoins } from './file-list.js'
+import {
+  countsStatement,
+  type FileCounts,
+  type FileFilter,
+  filesInOrder,
+  groupsOf,
+  hasAttributes,
+  isInGroup,
+  isSortingCheaper,
+  sortedFiles,
+} from './file-order.js'
 
 /** What files are looked for, and how they are sorted. */
 export interface Search extends FileFilter {
@@ -22,14 +33,15 @@ export interface SortedPlace {
   key?: string
 }
 
-/** So many are counted, or sorted, and no more. */
+/** Maximum number of files that are counted or sorted. */
 export const mostGathered = 10_000
 
 /**
- * Files by more filters than FileList has indexes for, in any order. `file_groups` knows which contexts, uploaders and types there
- * are together. Each such group is one stretch of each index, already in its order, and the groups are merged: so a page
- * costs a look at each group and the rows of a page squared, however many files there are and however deep it lies. Where a list is not sorted by what
- * limits it (the largest of a month), what the limit leaves is gathered and sorted, up to a bound.
+ * Files by more filters than FileList has, in any order.
+ * - By age: the primary key or files_by_context is read in its order.
+ * - By name or size: `file_groups` has the combinations of context, uploader and type. Each is a range of files_by_name and files_by_size in
+ *   its order already, and the ranges are merged. A page costs one lookup per group and the square of its rows, at any depth.
+ * - If the filter is not a range of the index that sorts (the largest files of a month), the matching files are sorted, up to a limit.
  */
 export class FileSearch {
   readonly #database: Queries
@@ -38,30 +50,49 @@ export class FileSearch {
     this.#database = database
   }
 
-  /** One row more than asked for, where there are others. Throws 400 where more would have to be sorted than is affordable. */
+  /** One row more than `limit` if more rows follow. Throws 400 if too many files would have to be sorted. */
   async rows(search: Search, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
-    const values: unknown[] = [search.tenantId]
     const isDown = search.descending !== fromEnd
     const order = orderOf(search.sort, isDown)
+    const values: unknown[] = []
     const within = [beyond(search, after, values, search.descending), beyond(search, before, values, !search.descending)]
-    const ids = isWalked(search)
-      ? merged(groups(search, values), { where: [limitation(search, values), ...within].join(' AND '), order, rows: limit + 1 })
-      : `SELECT ${columns} FROM ${gathered(search, values)} WHERE ${[remainder(search, values), ...within].join(' AND ')}`
-    if (!isWalked(search)) await this.#refuseTooMany(search)
-    const { rows } = await this.#database.query<File>(
-      `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${limit + 1}) ids
+    const rows = limit + 1
+    let ids: string
+    if (isByAge(search)) {
+      const stretch = { ascending: !isDown, where: [inWindow(search.window, values), ...within], limit: rows }
+      ids = (await this.#isSorted(search, rows)) ? sortedFiles(search, values, stretch) : filesInOrder(search, values, stretch)
+    } else if (isMerged(search)) {
+      ids = merged(search, values, { within: [limitation(search, values), ...within], order, rows })
+    } else {
+      await this.#rejectTooMany(search)
+      ids = `SELECT f.* FROM ${gathered(search, values)} WHERE ${[remainder(search, values), ...within].join(' AND ')}`
+    }
+    const found = await this.#database.query<File>(
+      `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
        JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id ${fileJoins} ORDER BY ${order}`,
       values,
     )
-    return fromEnd ? rows.reverse() : rows
+    return fromEnd ? found.rows.reverse() : found.rows
   }
 
-  /** How many files match, counted up to `mostGathered`: that number stands for all that are more. */
+  /** Number of matching files, at most `mostGathered`. */
   async total(search: Search): Promise<number> {
-    return Math.min((await this.#count(search)).matching, mostGathered)
+    const isCounted = search.namePrefix === null && !isBounded(search.window)
+    return Math.min(isCounted ? (await this.#counted(search)).total : (await this.#count(search)).matching, mostGathered)
   }
 
-  async #refuseTooMany(search: Search): Promise<void> {
+  async #isSorted(search: Search, rows: number): Promise<boolean> {
+    return hasAttributes(search) && isSortingCheaper(await this.#counted(search), rows)
+  }
+
+  /** From the counters: without the prefix of the name and the window. */
+  async #counted(search: Search): Promise<FileCounts> {
+    const values: unknown[] = []
+    const { rows } = await this.#database.query<FileCounts>(countsStatement(search, values), values)
+    return rows[0]!
+  }
+
+  async #rejectTooMany(search: Search): Promise<void> {
     if ((await this.#count(search)).gathered <= mostGathered) return
     const message =
       search.namePrefix === null
@@ -71,7 +102,7 @@ export class FileSearch {
   }
 
   async #count(search: Search): Promise<{ gathered: number; matching: number }> {
-    const values: unknown[] = [search.tenantId]
+    const values: unknown[] = []
     const { rows } = await this.#database.query<{ gathered: number; matching: number }>(
       `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${remainder(search, values)}))::int AS matching FROM ${gathered(search, values)}`,
       values,
@@ -81,14 +112,19 @@ export class FileSearch {
 }
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
-const ofGroup =
-  'f.tenant_id = $1 AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type'
 
-/** Only the groups that begin first can hold the first rows: as many of them as rows are asked for, and so many rows of each. */
-function merged(groups: string, { where, order, rows }: { where: string; order: string; rows: number }): string {
-  const first = (most: number) =>
-    `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${ofGroup} AND ${where} ORDER BY ${order} LIMIT ${most}) f`
-  return `SELECT f.* FROM (SELECT g.* FROM ${groups} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
+interface Merge {
+  within: string[]
+  order: string
+  rows: number
+}
+
+/** Only the groups that begin first can hold the first rows: as many groups as rows, and as many rows of each. */
+function merged(search: Search, values: unknown[], { within, order, rows }: Merge): string {
+  const where = [isInGroup(`$${values.push(search.tenantId)}`), ...within].join(' AND ')
+  const first = (count: number) =>
+    `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${where} ORDER BY ${order} LIMIT ${count}) f`
+  return `SELECT f.* FROM (SELECT g.* FROM ${groupsOf(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
 // What a list is sorted by, as the indexes have it; its age is in the id.
@@ -116,9 +152,11 @@ function beyond({ sort }: Search, place: SortedPlace | undefined, values: unknow
     : `f.file_id ${comparison} ${id}`
 }
 
-/** Whether what limits the list is a stretch of the index that sorts it. */
-const isWalked = ({ namePrefix, window, sort }: Search): boolean =>
-  namePrefix === null ? !isBounded(window) || sort === 'created_at' : !isBounded(window) && sort === 'original_filename'
+const isByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
+
+/** Whether the filter is a range of the index that sorts the list. */
+const isMerged = ({ namePrefix, window, sort }: Search): boolean =>
+  !isBounded(window) && (namePrefix === null || sort === 'original_filename')
 
 const isBounded = ({ from, until }: Window): boolean => from !== null || until !== null
 
@@ -143,15 +181,13 @@ function beginsWith(prefix: string, values: unknown[]): string {
   return `${nameKey} >= ${given} AND ${nameKey} < ${given} || chr(1114111)`
 }
 
-const gathered = (search: Search, values: unknown[]): string =>
-  `(SELECT f.* FROM ${groups(search, values)} g CROSS JOIN LATERAL (
-      SELECT ${columns} FROM files f WHERE ${ofGroup} AND ${limitation(search, values)} LIMIT ${mostGathered + 1}) f LIMIT ${mostGathered + 1}) f`
-
-function groups({ contextIds, uploadedBy, contentType }: Search, values: unknown[]): string {
-  const conditions = ['tenant_id = $1']
-  if (contextIds) conditions.push(`context_id = ANY ($${values.push(contextIds)})`)
-  if (uploadedBy !== null) conditions.push(`uploaded_by = $${values.push(uploadedBy)}`)
-  if (contentType?.endsWith('/*')) conditions.push(`starts_with(content_type, $${values.push(contentType.slice(0, -1))})`)
-  else if (contentType !== null) conditions.push(`content_type = $${values.push(contentType)}`)
-  return `(SELECT context_id, uploaded_by, content_type FROM file_groups WHERE ${conditions.join(' AND ')})`
+/** The files of a time in the order of their ids, or those of a name prefix group by group. */
+function gathered(search: Search, values: unknown[]): string {
+  if (search.namePrefix === null) {
+    const ids = filesInOrder(search, values, { where: [limitation(search, values)], limit: mostGathered + 1 })
+    return `(SELECT ${columns} FROM (${ids}) ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id) f`
+  }
+  const where = `${isInGroup(`$${values.push(search.tenantId)}`)} AND ${limitation(search, values)}`
+  return `(SELECT f.* FROM ${groupsOf(search, values)} g CROSS JOIN LATERAL (
+      SELECT ${columns} FROM files f WHERE ${where} LIMIT ${mostGathered + 1}) f LIMIT ${mostGathered + 1}) f`
 }

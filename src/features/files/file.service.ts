@@ -212,7 +212,7 @@ export class FileService {
     )
   }
 
-  /** By the ranges where they have it; else counted, up to a bound. */
+  /** From the counters if they have it, otherwise counted up to a limit. */
   #total(search: Search): Promise<number> {
     return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
   }

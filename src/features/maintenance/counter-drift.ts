@@ -17,7 +17,7 @@ export async function counterDrift(
       drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
     }
     await count(filesStatement, [tenantId])
-    await count(rangesStatement, [tenantId])
+    await count(groupsStatement, [tenantId])
     await count(quarantineStatement, [tenantId])
     await count(uploadsStatement, [tenantId])
     const since = hoursSince(currentTime())
@@ -44,18 +44,12 @@ kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, ''
 SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
 
-// What pages of files are found by: each range of a tenant, and the sums of the ranges of every other filter.
-export const rangesStatement = `
-SELECT (SELECT count(*) FROM (
-    SELECT *, lead(from_id) OVER (PARTITION BY tenant_id ORDER BY from_id) AS until_id FROM file_ranges
-    WHERE context_id = '' AND uploaded_by = '' AND ($1::text IS NULL OR tenant_id = $1)) r
-  WHERE r.files <> (SELECT count(*) FROM files f WHERE f.tenant_id = r.tenant_id AND f.file_id >= r.from_id AND f.file_id < coalesce(r.until_id, 'g')))
-+ (SELECT count(*) FROM (
-    SELECT tenant_id, coalesce(context_id, '') AS context_id, coalesce(uploaded_by, '') AS uploaded_by, count(*) AS files
-    FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, CUBE (context_id, uploaded_by)) c
-  FULL JOIN (SELECT tenant_id, context_id, uploaded_by, sum(files) AS files FROM file_ranges WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY 1, 2, 3) k
-  USING (tenant_id, context_id, uploaded_by)
-  WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)) AS drift`
+// Files of each combination of context, uploader and type.
+const groupsStatement = `
+SELECT count(*) AS drift FROM (
+  SELECT tenant_id, context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY 1, 2, 3, 4) c
+FULL JOIN (SELECT * FROM file_groups WHERE $1::text IS NULL OR tenant_id = $1) k USING (tenant_id, context_id, uploaded_by, content_type)
+WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)`
 
 // What the row of a file says of its quarantine, and what the quarantine says.
 const quarantineStatement = `

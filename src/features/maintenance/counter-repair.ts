@@ -2,8 +2,7 @@ import type { ClientBase } from 'pg'
 import { hoursSince, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import { foldLockSpace } from '../../ledger/fold.js'
 import { currentTime } from '../../platform/clock.js'
-import type { Queries } from '../../platform/db/queries.js'
-import { callColumns, counterDrift, heldFiles, loggedCalls, rangesStatement } from './counter-drift.js'
+import { callColumns, counterDrift, heldFiles, loggedCalls } from './counter-drift.js'
 
 interface Horizons {
   callsSince: Date | null
@@ -29,7 +28,6 @@ export async function repairCounters(client: ClientBase, horizons: Horizons): Pr
     const changed = await repairTenant(client, tenantId, horizons)
     repairs.push(...changed.map((what) => ({ tenantId, what })))
   }
-  await splitFileRanges(client)
   return repairs
 }
 
@@ -48,16 +46,7 @@ async function repairTenant(client: ClientBase, tenantId: string, { callsSince, 
     // Each is one statement, so that it sees calls together with their counts, which are added beside it.
     await mend(heldByContexts)
     await mend(heldByTenant)
-    if (Number((await client.query<{ drift: number }>(rangesStatement, [tenantId])).rows[0]!.drift) > 0) {
-      // The lock of a split.
-      await client.query(
-        `SELECT 1 FROM file_ranges WHERE tenant_id = $1 AND context_id = '' AND uploaded_by = '' AND from_id = '' FOR UPDATE`,
-        [tenantId],
-      )
-      await client.query('DELETE FROM file_ranges WHERE tenant_id = $1', [tenantId])
-      await client.query(ranges, [tenantId])
-      changed.push('ranges of files: counted anew')
-    }
+    await mend(groups)
     await mend(hours, calls)
     await mend(days, since)
     await mend(sums)
@@ -86,9 +75,14 @@ UPDATE tenant_heads h SET files = c.files, bytes = c.bytes FROM (SELECT coalesce
 WHERE h.tenant_id = $1 AND (h.files <> c.files OR h.bytes <> c.bytes)
 RETURNING 'held by the tenant: ' || h.files || ' files, ' || h.bytes || ' bytes' AS what`
 
-const ranges = `
-INSERT INTO file_ranges (tenant_id, context_id, uploaded_by, from_id, files)
-SELECT $1, coalesce(context_id, ''), coalesce(uploaded_by, ''), '', count(*) FROM files WHERE tenant_id = $1 GROUP BY CUBE (context_id, uploaded_by)`
+const groups = `
+WITH counted AS (SELECT context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE tenant_id = $1 GROUP BY 1, 2, 3)
+INSERT INTO file_groups AS g (tenant_id, context_id, uploaded_by, content_type, files)
+SELECT $1, context_id, uploaded_by, content_type, coalesce(c.files, 0)
+FROM counted c FULL JOIN (SELECT * FROM file_groups WHERE tenant_id = $1) k USING (context_id, uploaded_by, content_type)
+WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)
+ON CONFLICT (tenant_id, context_id, uploaded_by, content_type) DO UPDATE SET files = excluded.files
+RETURNING 'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_type || ': ' || files AS what`
 
 const sumsOf = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
 
@@ -157,11 +151,3 @@ const auditSums = auditCounters('total', {
   sound: `SELECT audit_type, action, to_timestamp(0) AS bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1, 2`,
   within: 'true',
 })
-
-/** Keeps the ranges of ids that pages of files are found by small. Each step holds the files of one tenant for some milliseconds. */
-export async function splitFileRanges(database: Queries, most = 4096): Promise<void> {
-  for (let cuts = 1; cuts > 0; ) {
-    const { rows } = await database.query<{ cuts: number }>('SELECT split_file_ranges($1) AS cuts', [most])
-    cuts = rows[0]!.cuts
-  }
-}

@@ -10,7 +10,6 @@ import type { ExpiryService } from '../trash/expiry.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import type { WebhookDeliveryService } from '../webhooks/webhook-delivery.service.js'
-import { splitFileRanges } from './counter-repair.js'
 import type { LogHorizons } from './log-horizons.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
@@ -84,7 +83,6 @@ export class Maintenance {
     this.#every(minute / 2, 'quarantine', async () => {
       if ((await quarantineMoves.moveAll(onNotMoved)) > 0) await this.#sweep?.()
     })
-    this.#every(minute, 'file ranges', () => splitFileRanges(database.pool))
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))

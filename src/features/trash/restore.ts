@@ -64,6 +64,8 @@ filed AS (INSERT INTO files (file_id, tenant_id, context_id, original_filename, 
   SELECT file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
     download_count, last_downloaded_at, created_at, now(), coalesce(quarantined_at, (SELECT since FROM stale)),
     (SELECT report_traits(r.report) FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = $2 ORDER BY r.validated_at DESC LIMIT 1) FROM back),
+grouped AS (INSERT INTO file_groups AS g (tenant_id, context_id, uploaded_by, content_type, files) SELECT tenant_id, context_id, uploaded_by, content_type, 1 FROM back
+  ON CONFLICT (tenant_id, context_id, uploaded_by, content_type) DO UPDATE SET files = g.files + 1),
 totals AS (UPDATE file_totals t SET files = t.files + 1 FROM back b WHERE t.tenant_id = $1 AND t.context_id = b.context_id),
 head AS (UPDATE tenant_heads SET files = files + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM back)),
 scan AS (INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until) SELECT tenant_id, file_id, context_id, now() FROM back

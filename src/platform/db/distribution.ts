@@ -34,7 +34,6 @@ export const distributedTables = [
   'download_deltas',
   'pending_moves',
   'file_totals',
-  'file_ranges',
   'audit_counters',
   'blob_garbage',
   'idempotency_keys',

@@ -62,9 +62,9 @@ async function refuseWhileInUse(client: pg.Client): Promise<void> {
 
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
 
-/** The baseline's section of functions, each of which replaces a function of the same name. */
+/** The baseline's last section: functions, each of which replaces a function of the same name. */
 function functionsOf({ sql }: Migration): string {
-  const section = /^-- =+ Functions =+$(.*?)^-- =+ Triggers =+$/ms.exec(sql)?.[1]
+  const section = /^-- =+ Functions =+$(.*)/ms.exec(sql)?.[1]
   if (section === undefined) throw new Error('The baseline has no section of functions.')
   return section
 }

@@ -63,17 +63,14 @@ async function seedTenant(client, { tenantId, rows, files, say, letter }) {
     await client.query(own(callsStatement), [tenantId, from, to, rows])
     say(`${to} of ${rows} calls after ${Math.round((Date.now() - started) / 1000)} s`)
   }
-  // The ranges of ids are counted below, at once.
-  await client.query('ALTER TABLE files DISABLE TRIGGER files_added')
   await client.query(own(filesStatement), [tenantId, files])
   await client.query(reportsStatement, [tenantId])
-  await client.query('ALTER TABLE files ENABLE TRIGGER files_added')
   say(`${files} files after ${Math.round((Date.now() - started) / 1000)} s`)
   await count(client, tenantId, own(hoursStatement))
   for (const table of [
     'call_logs',
     'files',
-    'file_ranges',
+    'file_groups',
     'validation_reports',
     'usage_counters',
     'file_totals',
@@ -155,11 +152,10 @@ async function count(client, tenantId, hours) {
     [tenantId],
   )
   await client.query(
-    `INSERT INTO file_ranges SELECT tenant_id, coalesce(context_id, ''), coalesce(uploaded_by, ''), '', count(*) FROM files WHERE tenant_id = $1 GROUP BY tenant_id, CUBE (context_id, uploaded_by)
-     ON CONFLICT (tenant_id, context_id, uploaded_by, from_id) DO UPDATE SET files = excluded.files`,
+    `INSERT INTO file_groups SELECT tenant_id, context_id, uploaded_by, content_type, count(*) FROM files WHERE tenant_id = $1 GROUP BY 1, 2, 3, 4
+     ON CONFLICT (tenant_id, context_id, uploaded_by, content_type) DO UPDATE SET files = excluded.files`,
     [tenantId],
   )
-  while ((await client.query('SELECT split_file_ranges(4096, 64) AS cuts')).rows[0].cuts > 0);
 }
 
 const hoursStatement = `
