@@ -75,7 +75,7 @@ async function withoutEvents(client, name) {
   const cut = [
     ['FUNCTION public.ledger_move(', `FUNCTION public.${name}(`],
     ["IF jsonb_array_length(moves->'events') > 0 THEN", 'IF false THEN'],
-    ['moves := ledger_thresholds(tenant, moves, held, quota, head.quota_level);', 'NULL;'],
+    ['moves := ledger_thresholds(tenant, moves, head.bytes, quota, head.quota_level);', 'NULL;'],
   ]
   let { text } = rows[0]
   for (const [from, to] of cut) {

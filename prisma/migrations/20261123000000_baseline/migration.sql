@@ -772,153 +772,161 @@ BEGIN
   RETURN moves || jsonb_build_object('events', coalesce(moves->'events', '[]') || (SELECT jsonb_agg(e || '{"n": 2147483647}') FROM jsonb_array_elements(events) e));
 END $$;
 
+-- Deletes files. Of two deletions of a file, the first succeeds. The lock of the rows is taken in the order of ids, as the fold does, to avoid
+-- deadlocks. A file goes to the trash if its context has one: its blob is not garbage then, and its bytes still count.
+CREATE OR REPLACE FUNCTION ledger_delete(tenant text, deletions jsonb, OUT refusals jsonb, OUT deleted bigint, OUT freed bigint, OUT trashed int[]) LANGUAGE plpgsql AS $$
+BEGIN
+  WITH asked AS (SELECT DISTINCT ON (file_id) * FROM jsonb_to_recordset(deletions) AS d(n int, file_id text, deleted_by text, deleted_by_type text) ORDER BY file_id, n),
+  locked AS (SELECT f.file_id, f.quarantined_at FROM files f WHERE f.tenant_id = tenant AND f.file_id IN (SELECT file_id FROM asked) ORDER BY f.file_id FOR UPDATE),
+  kept AS (SELECT l.file_id, CASE WHEN l.quarantined_at IS NULL THEN 'on_hold' ELSE 'quarantined' END AS why FROM locked l
+    WHERE l.quarantined_at IS NOT NULL OR EXISTS (SELECT FROM holds h WHERE h.tenant_id = tenant AND h.file_id = l.file_id)),
+  gone AS (DELETE FROM files f USING locked l WHERE f.tenant_id = tenant AND f.file_id = l.file_id AND l.file_id NOT IN (SELECT file_id FROM kept) RETURNING f.*),
+  won AS (SELECT g.*, a.n, a.deleted_by, a.deleted_by_type, c.trash_days > 0 AS to_trash
+    FROM gone g JOIN asked a USING (file_id) JOIN file_contexts c ON c.tenant_id = tenant AND c.context_id = g.context_id),
+  in_trash AS (INSERT INTO trash (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
+      download_count, last_downloaded_at, created_at, updated_at, deleted_at, deleted_by, deleted_by_type)
+    SELECT file_id, tenant, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
+      download_count, last_downloaded_at, created_at, updated_at, clock_timestamp(), deleted_by, deleted_by_type FROM won WHERE to_trash),
+  reports AS (DELETE FROM validation_reports r USING won w WHERE r.tenant_id = tenant AND r.file_id = w.file_id AND NOT w.to_trash),
+  garbage AS (INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, blob_path, now() FROM won WHERE NOT to_trash
+    ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at),
+  grouped AS (UPDATE file_groups g SET files = g.files - w.files FROM (SELECT context_id, uploaded_by, content_type, count(*) AS files FROM won GROUP BY 1, 2, 3) w
+    WHERE g.tenant_id = tenant AND g.context_id = w.context_id AND g.uploaded_by = w.uploaded_by AND g.content_type = w.content_type),
+  totals AS (UPDATE file_totals t SET files = t.files - w.files, bytes = t.bytes - w.bytes
+    FROM (SELECT context_id, count(*) AS files, coalesce(sum(size_bytes) FILTER (WHERE NOT to_trash), 0)::bigint AS bytes FROM won GROUP BY 1) w
+    WHERE t.tenant_id = tenant AND t.context_id = w.context_id)
+  SELECT (SELECT coalesce(jsonb_agg(jsonb_build_object('n', d.n, 'why', coalesce(k.why, 'no_file'))), '[]')
+      FROM jsonb_to_recordset(deletions) AS d(n int, file_id text) LEFT JOIN kept k USING (file_id) WHERE d.n NOT IN (SELECT n FROM won)),
+    count(*), coalesce(sum(size_bytes) FILTER (WHERE NOT to_trash), 0), array_agg(n) FILTER (WHERE to_trash)
+  INTO refusals, deleted, freed, trashed FROM won;
+END $$;
+
+-- Claims the paths of uploads and returns the uploads that are rejected. Claiming deletes the row, so that no sweep deletes the blob; path by path,
+-- because a tenant may have very many. The quota is checked in order: a file that does not fit leaves its space to the next.
+CREATE OR REPLACE FUNCTION ledger_check_uploads(owner tenants, uploads jsonb, held bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  quota constant bigint := owner.storage_quota_mb * 1048576::bigint; claimed text[]; upload record; added jsonb := '{}'; context_held bigint; why jsonb; refusals jsonb := '[]';
+BEGIN
+  WITH leases AS (DELETE FROM blob_garbage g WHERE g.tenant_id = owner.tenant_id AND NOT g.taken
+    AND g.blob_path = ANY (ARRAY(SELECT u->>'blob_path' FROM jsonb_array_elements(uploads) u)) RETURNING g.blob_path)
+  SELECT array_agg(blob_path) INTO claimed FROM leases;
+  FOR upload IN
+    SELECT u.n, u.context_id, u.size_bytes, c.storage_quota_mb * 1048576::bigint AS quota, t.bytes AS held, CASE
+        WHEN u.blob_path = ANY (claimed) IS NOT TRUE THEN '{"why": "swept"}'
+        WHEN c.context_id IS NULL OR t.context_id IS NULL THEN '{"why": "no_context"}'
+        WHEN u.rules_version <> c.rules_version OR u.rules_at <> c.updated_at THEN '{"why": "rules"}'
+        WHEN CASE u.uploader_kind WHEN 'api_key' THEN k.status WHEN 'user' THEN s.status ELSE 'active' END IS DISTINCT FROM 'active' THEN '{"why": "inactive"}'
+        WHEN owner.status <> 'active' THEN '{"why": "suspended"}'
+        WHEN c.status <> 'active' THEN jsonb_build_object('why', 'disabled', 'status', c.status) END AS why
+    FROM jsonb_to_recordset(uploads) AS u(n int, context_id text, size_bytes bigint, blob_path text, uploaded_by text, uploader_kind text, rules_version int, rules_at timestamptz)
+      LEFT JOIN file_contexts c ON c.tenant_id = owner.tenant_id AND c.context_id = u.context_id
+      LEFT JOIN file_totals t ON t.tenant_id = owner.tenant_id AND t.context_id = u.context_id
+      LEFT JOIN api_keys k ON u.uploader_kind = 'api_key' AND k.tenant_id = owner.tenant_id AND k.api_key_id = u.uploaded_by
+      LEFT JOIN users s ON u.uploader_kind = 'user' AND s.tenant_id = owner.tenant_id AND s.user_id = u.uploaded_by
+    ORDER BY u.n
+  LOOP
+    context_held := upload.held + coalesce((added->>upload.context_id)::bigint, 0);
+    why := coalesce(upload.why, CASE
+      WHEN upload.size_bytes = 0 THEN NULL
+      WHEN context_held + upload.size_bytes > upload.quota THEN jsonb_build_object('why', 'context_quota', 'quota', upload.quota, 'held', context_held)
+      WHEN held + upload.size_bytes > quota THEN jsonb_build_object('why', 'tenant_quota', 'quota', quota, 'held', held) END);
+    IF why IS NULL THEN
+      held := held + upload.size_bytes;
+      added := added || jsonb_build_object(upload.context_id, context_held + upload.size_bytes - upload.held);
+    ELSE
+      refusals := refusals || (why || jsonb_build_object('n', upload.n));
+    END IF;
+  END LOOP;
+  RETURN refusals;
+END $$;
+
+-- The group without rejected entries. The blob of a rejected upload is garbage now, even if a sweep took its path before the blob was written.
+CREATE OR REPLACE FUNCTION ledger_reject(tenant text, moves jsonb, refusals jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  rejected constant int[] := ARRAY(SELECT (r->>'n')::int FROM jsonb_array_elements(refusals) r);
+BEGIN
+  INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, u.blob_path, now() FROM jsonb_to_recordset(moves->'uploads') AS u(n int, blob_path text)
+  WHERE u.n = ANY (rejected) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at, taken = false;
+  RETURN moves || (SELECT jsonb_object_agg(kind, (SELECT coalesce(jsonb_agg(e ORDER BY place), '[]')
+      FROM jsonb_array_elements(list) WITH ORDINALITY AS l(e, place) WHERE (e->>'n')::int <> ALL (rejected)))
+    FROM jsonb_each(moves - 'entries') AS k(kind, list));
+END $$;
+
+-- Appends events to the journal and returns the head after them. The lock of the tenant is held until the commit, so that sequence numbers have no
+-- gaps and follow the order of commits.
+CREATE OR REPLACE FUNCTION journal_append(head tenant_heads, events jsonb) RETURNS tenant_heads LANGUAGE plpgsql AS $$
+DECLARE
+  at constant timestamptz(3) := greatest(date_trunc('milliseconds', clock_timestamp()), head.journal_at);
+  numbered constant text := '","occurred_at":"' || to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","sequence":';
+  leaves bytea[];
+BEGIN
+  WITH written AS (
+    SELECT head.journal_length + place AS sequence, e.*, '{"data":' || data || ',"event_id":"' || event_id || numbered || head.journal_length + place || ',"type":"' || type || '"}' AS entry
+    FROM ROWS FROM (jsonb_to_recordset(events) AS (event_id text, type text, subject text, context_key text, data text, checks jsonb))
+      WITH ORDINALITY AS e(event_id, type, subject, context_key, data, checks, place)),
+  added AS (
+    INSERT INTO journal (tenant_id, sequence, event_id, type, subject, context_key, occurred_at, entry, leaf, checks)
+    SELECT head.tenant_id, sequence, event_id, type, subject, context_key, at, entry, sha256('\x00'::bytea || convert_to(entry, 'UTF8')), checks FROM written
+    RETURNING sequence, leaf)
+  SELECT array_agg(leaf ORDER BY sequence) INTO leaves FROM added;
+  head.journal_frontier := journal_grown(head.tenant_id, head.journal_length, head.journal_frontier, leaves);
+  head.journal_length := head.journal_length + cardinality(leaves);
+  head.journal_at := at;
+  RETURN head;
+END $$;
+
 -- Checks a group of entries in order, under the lock of the tenant, and writes them: one round trip for files, trash, reports, counts, audit log,
 -- idempotent responses and journal. moves has an array of rows for each kind; n is the index of the entry of a row. Returns the rejected
--- entries with their reasons; nothing of those is written.
+-- entries with their reasons; nothing of those is written. The statements after the lock see everything that was committed before it was granted.
 CREATE OR REPLACE FUNCTION ledger_move(tenant text, moves jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
-  held bigint; quota bigint; tenant_status text; gained jsonb := '{}'; context_held bigint; why jsonb; refusals jsonb := '[]';
-  refused int[]; leased text[]; trashed int[]; head tenant_heads; crossed boolean := false; leaves bytea[]; at timestamptz(3);
-  said text; upload record; kind text;
-  its_own constant text[] := '{n,file_id,original_filename,content_type,size_bytes,checksum,blob_path,metadata,report,created_at,validated_at}';
-  uploads int; first jsonb; into_context text; uploader text; gain bigint; alike boolean := false;
+  head tenant_heads; owner tenants; quota bigint; refusals jsonb := '[]'; rejected jsonb; removed record; trashed int[]; crossed boolean := false;
 BEGIN
   SELECT * INTO head FROM tenant_heads WHERE tenant_id = tenant FOR UPDATE;
   IF NOT FOUND THEN
     RETURN (SELECT coalesce(jsonb_agg(jsonb_build_object('n', n, 'why', 'no_tenant')), '[]') FROM generate_series(0, (moves->>'entries')::int - 1) n);
   END IF;
+  SELECT * INTO owner FROM tenants WHERE tenant_id = tenant;
+  quota := owner.storage_quota_mb * 1048576::bigint;
 
-  held := head.bytes;
-  -- The statements after the lock see everything that was committed before the lock was granted.
   IF moves ? 'answers' THEN
     -- A response is stored once, by the holder of the token.
-    SELECT refusals || coalesce(jsonb_agg(jsonb_build_object('n', a.n, 'why', 'answered')), '[]') INTO refusals
+    SELECT coalesce(jsonb_agg(jsonb_build_object('n', a.n, 'why', 'answered')), '[]') INTO refusals
     FROM jsonb_to_recordset(moves->'answers') AS a(n int, actor_id text, key text, token text)
     WHERE NOT EXISTS (SELECT 1 FROM idempotency_keys i WHERE i.tenant_id = tenant AND i.actor_id = a.actor_id AND i.key = a.key AND i.token = a.token AND i.response IS NULL FOR UPDATE);
+    IF refusals <> '[]' THEN moves := ledger_reject(tenant, moves, refusals); END IF;
   END IF;
-
   IF moves ? 'deletions' THEN
-    -- Of two deletions of a file, the first one succeeds. Locked in the order of ids, as the fold does, to avoid deadlocks.
-    WITH asked AS (SELECT file_id, min(n) AS n FROM jsonb_to_recordset(moves->'deletions') AS d(n int, file_id text) GROUP BY file_id),
-    asker AS (SELECT * FROM jsonb_to_recordset(moves->'deletions') AS d(n int, deleted_by text, deleted_by_type text)),
-    locked AS (SELECT f.file_id, f.quarantined_at FROM files f WHERE f.tenant_id = tenant AND f.file_id IN (SELECT file_id FROM asked) ORDER BY f.file_id FOR UPDATE),
-    kept AS (SELECT a.n, CASE WHEN l.quarantined_at IS NULL THEN 'on_hold' ELSE 'quarantined' END AS why FROM locked l JOIN asked a USING (file_id)
-      WHERE l.quarantined_at IS NOT NULL OR EXISTS (SELECT FROM holds h WHERE h.tenant_id = tenant AND h.file_id = l.file_id)),
-    gone AS (DELETE FROM files f USING asked a, locked l WHERE f.tenant_id = tenant AND f.file_id = a.file_id AND l.file_id = a.file_id
-      AND a.n NOT IN (SELECT n FROM kept) AND a.n NOT IN (SELECT (r->>'n')::int FROM jsonb_array_elements(refusals) r) RETURNING f.*, a.n),
-    won AS (SELECT g.*, c.trash_days > 0 AS to_trash FROM gone g JOIN file_contexts c ON c.tenant_id = tenant AND c.context_id = g.context_id),
-    in_trash AS (INSERT INTO trash (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
-        download_count, last_downloaded_at, created_at, updated_at, deleted_at, deleted_by, deleted_by_type)
-      SELECT w.file_id, tenant, w.context_id, w.original_filename, w.content_type, w.size_bytes, w.checksum, w.blob_path, w.metadata, w.uploaded_by, w.uploaded_by_name,
-        w.download_count, w.last_downloaded_at, w.created_at, w.updated_at, clock_timestamp(), b.deleted_by, b.deleted_by_type FROM won w JOIN asker b USING (n) WHERE w.to_trash),
-    reports AS (DELETE FROM validation_reports r USING won w WHERE r.tenant_id = tenant AND r.file_id = w.file_id AND NOT w.to_trash),
-    grouped AS (UPDATE file_groups g SET files = g.files - w.files
-      FROM (SELECT context_id, uploaded_by, content_type, count(*) AS files FROM won GROUP BY 1, 2, 3) w
-      WHERE g.tenant_id = tenant AND g.context_id = w.context_id AND g.uploaded_by = w.uploaded_by AND g.content_type = w.content_type),
-    freed AS (SELECT context_id, -sum(size_bytes) AS bytes FROM won WHERE NOT to_trash GROUP BY context_id)
-    SELECT refusals || coalesce((SELECT jsonb_agg(jsonb_build_object('n', d.n, 'why', coalesce(k.why, 'no_file')))
-        FROM jsonb_to_recordset(moves->'deletions') AS d(n int) LEFT JOIN kept k USING (n) WHERE d.n NOT IN (SELECT n FROM won)), '[]'),
-      held + coalesce((SELECT sum(bytes) FROM freed), 0), coalesce((SELECT jsonb_object_agg(context_id, bytes) FROM freed), '{}'),
-      (SELECT array_agg(n) FROM won WHERE to_trash)
-    INTO refusals, held, gained, trashed;
+    SELECT * INTO removed FROM ledger_delete(tenant, moves->'deletions');
+    head.files := head.files - removed.deleted;
+    head.bytes := head.bytes - removed.freed;
+    trashed := removed.trashed;
+    rejected := removed.refusals;
+  END IF;
+  IF moves ? 'uploads' THEN
+    rejected := coalesce(rejected, '[]') || ledger_check_uploads(owner, moves->'uploads', head.bytes);
+  END IF;
+  IF rejected <> '[]' THEN
+    refusals := refusals || rejected;
+    moves := ledger_reject(tenant, moves, rejected);
   END IF;
 
   IF moves ? 'uploads' THEN
-    -- Path by path, because a tenant may have very many. Claiming deletes the row, so that no sweep deletes the blob; a rejected upload puts it back.
-    WITH claimed AS (DELETE FROM blob_garbage g WHERE g.tenant_id = tenant AND NOT g.taken
-      AND g.blob_path = ANY (ARRAY(SELECT u->>'blob_path' FROM jsonb_array_elements(moves->'uploads') u)) RETURNING g.blob_path)
-    SELECT array_agg(blob_path) INTO leased FROM claimed;
-    -- Most groups are uploads of one actor to one context under the same rules, and all fit. Only other groups are checked one by one.
-    uploads := jsonb_array_length(moves->'uploads');
-    first := (moves->'uploads'->0) - its_own;
-    into_context := first->>'context_id';
-    uploader := first->>'uploaded_by';
-    gain := (moves->'uploads'->0->>'size_bytes')::bigint;
-    alike := refusals = '[]' AND NOT moves ? 'deletions' AND cardinality(leased) = uploads;
-    IF alike AND uploads > 1 THEN
-      SELECT bool_and(u - its_own = first), sum((u->>'size_bytes')::bigint) INTO alike, gain FROM jsonb_array_elements(moves->'uploads') u;
-    END IF;
-    SELECT t.status, t.storage_quota_mb * 1048576::bigint, c.quota_level <> 0 OR h.bytes + gain >= c.storage_quota_mb * 838860::bigint,
-      alike AND t.status = 'active' AND c.status = 'active' AND h.bytes + gain <= c.storage_quota_mb * 1048576::bigint
-        AND ((first->>'rules_version')::int <> c.rules_version OR (first->>'rules_at')::timestamptz <> c.updated_at) IS NOT TRUE
-        AND CASE first->>'uploader_kind' WHEN 'api_key' THEN (SELECT k.status FROM api_keys k WHERE k.api_key_id = uploader AND k.tenant_id = tenant)
-          WHEN 'user' THEN (SELECT u.status FROM users u WHERE u.user_id = uploader AND u.tenant_id = tenant) ELSE 'active' END IS NOT DISTINCT FROM 'active'
-    INTO tenant_status, quota, crossed, alike
-    FROM tenants t LEFT JOIN file_contexts c ON c.tenant_id = tenant AND c.context_id = into_context
-      LEFT JOIN file_totals h ON h.tenant_id = tenant AND h.context_id = into_context WHERE t.tenant_id = tenant;
-    alike := alike AND held + gain <= quota;
-    IF alike THEN
-      held := held + gain;
-    ELSE
-      crossed := false;
-      -- In order: the first upload uses space that the second cannot use, and a file that does not fit leaves its space to the next.
-      FOR upload IN
-        SELECT u.*, c.status AS context_status, c.storage_quota_mb * 1048576::bigint AS context_quota, c.quota_level, c.rules_version AS version_now, c.updated_at AS changed_at, t.bytes AS context_held,
-          CASE WHEN u.uploader_kind = 'api_key' THEN (SELECT status FROM api_keys k WHERE k.api_key_id = u.uploaded_by AND k.tenant_id = tenant)
-            WHEN u.uploader_kind = 'user' THEN (SELECT status FROM users s WHERE s.user_id = u.uploaded_by AND s.tenant_id = tenant) ELSE 'active' END AS uploader_status
-        FROM jsonb_to_recordset(moves->'uploads') AS u(n int, context_id text, size_bytes bigint, blob_path text, uploaded_by text, uploader_kind text, rules_version int, rules_at timestamptz)
-          LEFT JOIN file_contexts c ON c.tenant_id = tenant AND c.context_id = u.context_id
-          LEFT JOIN file_totals t ON t.tenant_id = tenant AND t.context_id = u.context_id
-        ORDER BY u.n
-      LOOP
-        CONTINUE WHEN refusals <> '[]' AND refusals @> jsonb_build_array(jsonb_build_object('n', upload.n));
-        context_held := upload.context_held + coalesce((gained->>upload.context_id)::bigint, 0);
-        why := CASE
-          WHEN upload.blob_path = ANY (leased) IS NOT TRUE THEN '{"why": "swept"}'
-          WHEN upload.context_held IS NULL OR upload.context_status IS NULL THEN '{"why": "no_context"}'
-          WHEN upload.rules_version <> upload.version_now OR upload.rules_at <> upload.changed_at THEN '{"why": "rules"}'
-          WHEN upload.uploader_status IS DISTINCT FROM 'active' THEN '{"why": "inactive"}'
-          WHEN tenant_status <> 'active' THEN '{"why": "suspended"}'
-          WHEN upload.context_status <> 'active' THEN jsonb_build_object('why', 'disabled', 'status', upload.context_status)
-          WHEN context_held + upload.size_bytes > upload.context_quota AND upload.size_bytes > 0 THEN jsonb_build_object('why', 'context_quota', 'quota', upload.context_quota, 'held', context_held)
-          WHEN held + upload.size_bytes > quota AND upload.size_bytes > 0 THEN jsonb_build_object('why', 'tenant_quota', 'quota', quota, 'held', held)
-        END;
-        IF why IS NULL THEN
-          held := held + upload.size_bytes;
-          gained := jsonb_set(gained, ARRAY[upload.context_id], to_jsonb(context_held + upload.size_bytes - upload.context_held));
-          crossed := crossed OR ledger_threshold(context_held + upload.size_bytes, upload.context_quota) <> upload.quota_level;
-        ELSE
-          refusals := refusals || (why || jsonb_build_object('n', upload.n));
-        END IF;
-      END LOOP;
-    END IF;
-  END IF;
-
-  IF refusals <> '[]' THEN
-    SELECT array_agg((r->>'n')::int) INTO refused FROM jsonb_array_elements(refusals) r;
-    -- The blob of a rejected upload is garbage now, even if a sweep took its path before the blob was written.
-    INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, u.blob_path, now() FROM jsonb_to_recordset(moves->'uploads') AS u(n int, blob_path text)
-    WHERE u.n = ANY (refused) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now(), taken = false;
-    FOREACH kind IN ARRAY ARRAY['answers', 'deletions', 'uploads', 'calls', 'usage', 'blocked', 'audit', 'events'] LOOP
-      CONTINUE WHEN NOT moves ? kind;
-      moves := jsonb_set(moves, ARRAY[kind], (SELECT coalesce(jsonb_agg(e), '[]') FROM jsonb_array_elements(moves->kind) e WHERE (e->>'n')::int <> ALL (refused)));
-    END LOOP;
-  END IF;
-
-  IF moves ? 'uploads' OR moves ? 'deletions' THEN
     INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name, created_at, updated_at, traits)
     SELECT file_id, tenant, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name, created_at, created_at, report_traits(report)
     FROM jsonb_to_recordset(moves->'uploads') AS u(file_id text, context_id text, original_filename text, content_type text, size_bytes bigint, checksum text, blob_path text, metadata jsonb,
       uploaded_by text, uploaded_by_name text, created_at timestamptz, report jsonb);
+    INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
+    SELECT tenant, file_id, validated_at, report FROM jsonb_to_recordset(moves->'uploads') AS u(file_id text, validated_at timestamptz, report jsonb);
     INSERT INTO file_groups AS g (tenant_id, context_id, uploaded_by, content_type, files)
     SELECT tenant, context_id, uploaded_by, content_type, count(*) FROM jsonb_to_recordset(moves->'uploads') AS u(context_id text, uploaded_by text, content_type text)
     GROUP BY 2, 3, 4 ON CONFLICT (tenant_id, context_id, uploaded_by, content_type) DO UPDATE SET files = g.files + excluded.files;
-    INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
-    SELECT tenant, file_id, validated_at, report FROM jsonb_to_recordset(moves->'uploads') AS u(file_id text, validated_at timestamptz, report jsonb);
-    IF moves ? 'deletions' THEN
-      -- The blob of a file in the trash is not garbage, and its bytes still count.
-      INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, blob_path, now() FROM jsonb_to_recordset(moves->'deletions') AS d(n int, blob_path text)
-      WHERE trashed IS NULL OR d.n <> ALL (trashed) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now();
-    END IF;
-    IF alike THEN
-      UPDATE file_totals t SET files = t.files + uploads, bytes = t.bytes + gain WHERE t.tenant_id = tenant AND t.context_id = into_context;
-    ELSE
-      INSERT INTO file_totals AS t (tenant_id, context_id, files, bytes) SELECT tenant, context_id, sum(files), sum(bytes) FROM (
-        SELECT context_id, 1 AS files, size_bytes AS bytes FROM jsonb_to_recordset(moves->'uploads') AS u(context_id text, size_bytes bigint)
-        UNION ALL SELECT context_id, -1, CASE WHEN n = ANY (trashed) THEN 0 ELSE -size_bytes END FROM jsonb_to_recordset(moves->'deletions') AS d(n int, context_id text, size_bytes bigint)) moved
-      GROUP BY context_id ON CONFLICT (tenant_id, context_id) DO UPDATE SET files = t.files + excluded.files, bytes = t.bytes + excluded.bytes;
-    END IF;
-    head.files := head.files + coalesce(jsonb_array_length(moves->'uploads'), 0) - coalesce(jsonb_array_length(moves->'deletions'), 0);
+    WITH gained AS (SELECT context_id, count(*) AS files, sum(size_bytes)::bigint AS bytes FROM jsonb_to_recordset(moves->'uploads') AS u(context_id text, size_bytes bigint) GROUP BY 1),
+    totals AS (UPDATE file_totals t SET files = t.files + g.files, bytes = t.bytes + g.bytes FROM gained g WHERE t.tenant_id = tenant AND t.context_id = g.context_id
+      RETURNING t.context_id, t.bytes, g.files AS added_files, g.bytes AS added_bytes)
+    SELECT head.files + coalesce(sum(t.added_files), 0), head.bytes + coalesce(sum(t.added_bytes), 0),
+      coalesce(bool_or(ledger_threshold(t.bytes, c.storage_quota_mb * 1048576::bigint) <> c.quota_level), false)
+    INTO head.files, head.bytes, crossed FROM totals t JOIN file_contexts c ON c.tenant_id = tenant AND c.context_id = t.context_id;
   END IF;
   IF moves ? 'calls' THEN
     INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at)
@@ -928,11 +936,10 @@ BEGIN
   IF moves ? 'usage' THEN
     INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, upload_success, upload_failure, download_success, download_failure, metadata_success, metadata_failure,
       delete_success, delete_failure, files_uploaded, bytes_uploaded, files_deleted, bytes_deleted, downloads, bytes_downloaded)
-    SELECT tenant, api_key_id, context_id, hour, sum(upload_success), sum(upload_failure), sum(download_success), sum(download_failure), sum(metadata_success), sum(metadata_failure),
-      sum(delete_success), sum(delete_failure), sum(files_uploaded), sum(bytes_uploaded), sum(files_deleted), sum(CASE WHEN r.n = ANY (trashed) THEN 0 ELSE bytes_deleted END), sum(downloads), sum(bytes_downloaded)
-    FROM jsonb_to_recordset(moves->'usage') AS r(n int, api_key_id text, context_id text, hour timestamptz, upload_success int, upload_failure int, download_success int, download_failure int,
-      metadata_success int, metadata_failure int, delete_success int, delete_failure int, files_uploaded int, bytes_uploaded bigint, files_deleted int, bytes_deleted bigint, downloads int, bytes_downloaded bigint)
-    GROUP BY api_key_id, context_id, hour;
+    SELECT tenant, d.api_key_id, d.context_id, d.hour, sum(upload_success), sum(upload_failure), sum(download_success), sum(download_failure), sum(metadata_success), sum(metadata_failure),
+      sum(delete_success), sum(delete_failure), sum(files_uploaded), sum(bytes_uploaded), sum(files_deleted), sum(CASE WHEN (r->>'n')::int = ANY (trashed) THEN 0 ELSE bytes_deleted END),
+      sum(downloads), sum(bytes_downloaded)
+    FROM jsonb_array_elements(moves->'usage') r CROSS JOIN LATERAL jsonb_populate_record(NULL::usage_deltas, r) d GROUP BY 2, 3, 4;
   END IF;
   IF moves ? 'blocked' THEN
     -- By column name, so that a new block reason needs no new function.
@@ -954,34 +961,17 @@ BEGIN
     FROM jsonb_to_recordset(moves->'answers') AS a(actor_id text, key text, response jsonb) WHERE i.tenant_id = tenant AND i.actor_id = a.actor_id AND i.key = a.key;
   END IF;
 
-  IF quota IS NULL AND moves ?| '{deletions, audit}' THEN
-    SELECT storage_quota_mb * 1048576::bigint INTO quota FROM tenants WHERE tenant_id = tenant;
-  END IF;
   -- An upload has one audit entry. Any other audited change may have changed a quota.
-  IF crossed OR ledger_threshold(held, quota) <> head.quota_level OR moves ? 'deletions'
-    OR jsonb_array_length(moves->'audit') > coalesce(jsonb_array_length(moves->'uploads'), 0) THEN
-    moves := ledger_thresholds(tenant, moves, held, quota, head.quota_level);
-    head.quota_level := ledger_threshold(held, quota);
+  IF crossed OR moves ? 'deletions' OR jsonb_array_length(moves->'audit') > coalesce(jsonb_array_length(moves->'uploads'), 0)
+    OR moves ?| '{uploads, audit}' AND ledger_threshold(head.bytes, quota) <> head.quota_level THEN
+    moves := ledger_thresholds(tenant, moves, head.bytes, quota, head.quota_level);
+    head.quota_level := ledger_threshold(head.bytes, quota);
   END IF;
   IF jsonb_array_length(moves->'events') > 0 THEN
-    -- The lock of the tenant is held until the commit, so that sequence numbers have no gaps and follow the order of commits.
-    at := greatest(date_trunc('milliseconds', clock_timestamp()), head.journal_at);
-    said := '","occurred_at":"' || to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","sequence":';
-    WITH written AS (
-      SELECT head.journal_length + place AS sequence, e.*, '{"data":' || data || ',"event_id":"' || event_id || said || head.journal_length + place || ',"type":"' || type || '"}' AS entry
-      FROM ROWS FROM (jsonb_to_recordset(moves->'events') AS (event_id text, type text, subject text, context_key text, data text, checks jsonb))
-        WITH ORDINALITY AS e(event_id, type, subject, context_key, data, checks, place)),
-    added AS (
-      INSERT INTO journal (tenant_id, sequence, event_id, type, subject, context_key, occurred_at, entry, leaf, checks)
-      SELECT tenant, sequence, event_id, type, subject, context_key, at, entry, sha256('\x00'::bytea || convert_to(entry, 'UTF8')), checks FROM written
-      RETURNING sequence, leaf)
-    SELECT array_agg(leaf ORDER BY sequence) INTO leaves FROM added;
-    head.journal_frontier := journal_grown(tenant, head.journal_length, head.journal_frontier, leaves);
-    head.journal_length := head.journal_length + cardinality(leaves);
-    head.journal_at := at;
+    head := journal_append(head, moves->'events');
   END IF;
   IF moves ?| '{uploads, deletions, audit, events}' THEN
-    UPDATE tenant_heads SET files = head.files, bytes = held, journal_length = head.journal_length, journal_frontier = head.journal_frontier,
+    UPDATE tenant_heads SET files = head.files, bytes = head.bytes, journal_length = head.journal_length, journal_frontier = head.journal_frontier,
       journal_at = head.journal_at, quota_level = head.quota_level WHERE tenant_id = tenant;
   END IF;
   RETURN refusals;

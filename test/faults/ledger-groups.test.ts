@@ -19,26 +19,33 @@ afterAll(async () => {
 
 const megabyte = 1 << 20
 
-/** What a group leaves behind, but for what the clock and chance put there. */
-async function left(moves: string): Promise<{ refusals: unknown[]; journal: unknown }> {
+/** Rejections and rows after these groups, without what depends on time and chance. Nothing of it stays. */
+async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
-  const { rows } = await client.query(`SELECT ledger_move($1, $2::jsonb) AS refusals`, [books.tenantId, moves])
+  const refusals: object[] = []
+  let first = 0
+  for (const entries of groups) {
+    const { rows } = await client.query('SELECT ledger_move($1, $2::jsonb) AS refusals', [books.tenantId, movesJson(entries)])
+    for (const refusal of rows[0].refusals) refusals.push({ ...refusal, n: first + refusal.n })
+    first += entries.length
+  }
   const after = await client.query(`SELECT
     (SELECT jsonb_agg(to_jsonb(f) ORDER BY file_id) FROM files f) AS files,
     (SELECT jsonb_agg(to_jsonb(t) ORDER BY context_id) FROM file_totals t) AS totals,
     (SELECT jsonb_agg(to_jsonb(g) ORDER BY context_id, uploaded_by, content_type) FROM file_groups g) AS groups,
     (SELECT jsonb_agg(jsonb_build_array(files, bytes, journal_length, quota_level)) FROM tenant_heads) AS head,
     (SELECT jsonb_agg(jsonb_build_array(context_id, quota_level) ORDER BY context_id) FROM file_contexts) AS levels,
-    (SELECT jsonb_agg(jsonb_build_array(type, subject, context_key) ORDER BY sequence) FROM journal) AS journal,
+    (SELECT jsonb_agg(jsonb_build_array(type, subject, context_key) ORDER BY type, subject, sequence) FROM journal) AS journal,
     (SELECT jsonb_agg(blob_path ORDER BY blob_path) FROM blob_garbage) AS garbage,
-    (SELECT jsonb_agg(to_jsonb(u) - 'delta_id' ORDER BY api_key_id, context_id) FROM usage_deltas u) AS usage,
+    (SELECT jsonb_agg(to_jsonb(u) ORDER BY api_key_id, context_id) FROM (SELECT api_key_id, context_id, sum(upload_success) AS uploads, sum(files_uploaded) AS files, sum(bytes_uploaded) AS bytes
+      FROM usage_deltas GROUP BY 1, 2) u) AS usage,
     (SELECT jsonb_agg(to_jsonb(a) ORDER BY grain, bucket, audit_type, action) FROM audit_counters a) AS audited,
-    (SELECT jsonb_agg(to_jsonb(c) ORDER BY call_id) FROM call_logs c) AS calls`)
+    (SELECT jsonb_agg(to_jsonb(c) - '{call_id,created_at}'::text[] ORDER BY file_id) FROM call_logs c) AS calls`)
   await client.query('ROLLBACK TO SAVEPOINT before')
-  return { refusals: rows[0].refusals, ...after.rows[0] }
+  return { refusals, ...after.rows[0] }
 }
 
-test('uploads that are alike are judged together as they are one by one', async () => {
+test('a group of uploads has the outcome of its uploads one by one', async () => {
   const below = seeded(20261123)
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
   const contexts = await Promise.all(['one', 'two'].map((name) => books.context(name, 1)))
@@ -58,34 +65,44 @@ test('uploads that are alike are judged together as they are one by one', async 
       if (below(40) === 0) entry.upload!.file.contextId = 'ctx_none'
       entries.push(entry)
     }
-    const moves = JSON.parse(movesJson(entries))
     await client.query('BEGIN')
-    await client.query('UPDATE tenant_heads SET bytes = $1, quota_level = $2', [below(4) * megabyte, oneOf(0, 0, 80, 95, 100)])
+    const level = (quota: string) => `ledger_threshold($1, ${quota} * 1048576::bigint)`
+    await client.query(`UPDATE tenant_heads SET bytes = $1, quota_level = ${level('3')}`, [below(4) * megabyte])
     await client.query('UPDATE tenants SET status = $1', [below(20) === 0 ? 'suspended' : 'active'])
     await client.query('UPDATE api_keys SET status = $1 WHERE api_key_id = $2', [
       below(20) === 0 ? 'disabled' : 'active',
       books.key.id,
     ])
     for (const { contextId } of contexts) {
-      await client.query('UPDATE file_totals SET bytes = $1 WHERE context_id = $2', [
-        oneOf(0, 0, below(megabyte), Math.floor(megabyte * 0.79), megabyte),
-        contextId,
-      ])
-      await client.query('UPDATE file_contexts SET status = $1, quota_level = $2 WHERE context_id = $3', [
-        below(20) === 0 ? 'disabled' : 'active',
-        oneOf(0, 0, 0, 80, 95, 100),
-        contextId,
-      ])
+      const held = oneOf(0, 0, below(megabyte), Math.floor(megabyte * 0.79), megabyte)
+      await client.query('UPDATE file_totals SET bytes = $1 WHERE context_id = $2', [held, contextId])
+      await client.query(
+        `UPDATE file_contexts SET status = $2, quota_level = ${level('storage_quota_mb')} WHERE context_id = $3`,
+        [held, below(20) === 0 ? 'disabled' : 'active', contextId],
+      )
     }
-    const together = await left(JSON.stringify(moves))
-    // A list of deletions, though it is empty, has each upload judged by itself.
-    const singly = await left(JSON.stringify({ ...moves, deletions: [] }))
+    const together = await outcomeOf([entries])
+    const singly = await outcomeOf(entries.map((entry) => [entry]))
     await client.query('ROLLBACK')
     expect(together).toEqual(singly)
     seen[together.refusals.length > 0 ? 'refused' : 'taken']++
     if (JSON.stringify(together.journal).includes('quota')) seen.noticed++
   }
   for (const times of Object.values(seen)) expect(times).toBeGreaterThan(10)
+})
+
+test('a rejected upload leaves the quota level of the tenant unchanged, so that no threshold is announced twice', async () => {
+  const level = async () => (await client.query('SELECT quota_level FROM tenant_heads')).rows[0].quota_level
+  const { key: actor } = books
+  const rejection = { contextKey: null, rulesVersion: null, originalFilename: 'a.txt', sizeBytes: 0, checksum: null }
+  await client.query('BEGIN')
+  await client.query('UPDATE tenant_heads SET bytes = $1, quota_level = 80', [2.5 * megabyte])
+  const entry = {
+    rejection: { actor, ...rejection, reason: 'blank_file', message: 'The file is blank.', validation: { checks: [] } },
+  }
+  await client.query('SELECT ledger_move($1, $2::jsonb)', [books.tenantId, movesJson([entry])])
+  expect(await level()).toBe(80)
+  await client.query('ROLLBACK')
 })
 
 test('an audit entry is counted in its hour, its day and the total', async () => {
