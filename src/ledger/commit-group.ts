@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg'
 import { sqlFault } from '../platform/db/sql-errors.js'
 import { AssayError, databaseUnavailable } from '../platform/errors/errors.js'
-import type { Reading } from './append.js'
 import type { Entry } from './entry.js'
 import { ensurePartitionsOn } from './partitions.js'
 import { Unwritable } from './statement.js'
@@ -9,8 +8,6 @@ import { Unwritable } from './statement.js'
 /** An entry and the call that waits for it. */
 export interface Waiting {
   entry: Entry
-  /** What its call reads by the statement that records it. Resolved without rows, it is not recorded: `isLeft` says so before. */
-  reading?: Reading & { isRecorded: (rows: object[]) => boolean; rows?: object[]; isLeft?: boolean }
   resolve: () => void
   reject: (error: unknown) => void
 }
@@ -62,7 +59,7 @@ export async function commitGroup(
 }
 
 /** PostgreSQL answered and goes on living, or the entry never reached it. A dying server's FATAL is no answer. */
-export function isRefusal(error: unknown): boolean {
+function isRefusal(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   return error instanceof Unwritable || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))
 }

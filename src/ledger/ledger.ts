@@ -3,7 +3,6 @@ import type { Prisma } from '../platform/db/generated/client.js'
 import { sqlFault } from '../platform/db/sql-errors.js'
 import { outcomeUnknown } from '../platform/errors/errors.js'
 import { traced } from '../platform/telemetry/tracing.js'
-import type { Reading } from './append.js'
 import { AppendLane } from './append-lane.js'
 import type { Waiting } from './commit-group.js'
 import { type Entry, failed, movedTenant } from './entry.js'
@@ -76,22 +75,9 @@ export class Ledger {
     return traced('ledger wait', () => this.#commit(entry))
   }
 
-  /** Whether `read` would be of use. */
-  get isAlone(): boolean {
-    return this.#appends.isAlone
-  }
-
-  /**
-   * What the entry's call reads, by the statement that records it: it is durable when the rows are there. Undefined where both are better
-   * done by themselves, and were not done; rejects where it is in doubt.
-   */
-  read<Row extends object>(entry: Entry, reading: Reading, isRecorded?: (rows: Row[]) => boolean): Promise<Row[] | undefined> {
-    return traced('ledger wait', () => this.#appends.read(entry, reading, isRecorded as never) as Promise<Row[] | undefined>)
-  }
-
   /** Work that an entry comes right behind, which moves a file or only adds: the group that forms meanwhile waits for it, a moment at most. */
   before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
-    return (kind === 'move' ? this.#moves.turns : this.#appends).before(work)
+    return (kind === 'move' ? this.#moves : this.#appends).turns.before(work)
   }
 
   #commit(entry: Entry): Promise<void> {

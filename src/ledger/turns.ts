@@ -31,11 +31,6 @@ export class Turns {
     return this.#running === 0 && !this.#gathering
   }
 
-  /** Whether anything is about to come. */
-  get expecting(): boolean {
-    return this.#coming.left > 0
-  }
-
   /** That something waits for a turn. What arrives in this turn of the event loop belongs to the same group. */
   wake(): void {
     if (this.#running > 0) this.#beside()

@@ -217,12 +217,12 @@ describe('every call is in the log, whatever its outcome', () => {
 
   test('503: a store that is down', async () => {
     const { storage } = world.app.services
-    const { signDownload, signAhead } = storage
-    storage.signDownload = storage.signAhead = () => Promise.reject(storageUnavailable('The store is down.'))
+    const { signDownload } = storage
+    storage.signDownload = () => Promise.reject(storageUnavailable('The store is down.'))
     try {
       expect(refusal(await key.get(`/files/${fileId}`))).toEqual([503, 'storage_unavailable'])
     } finally {
-      Object.assign(storage, { signDownload, signAhead })
+      Object.assign(storage, { signDownload })
     }
     expect(await lastCall()).toMatchObject({
       operation: 'download',

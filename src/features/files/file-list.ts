@@ -1,5 +1,4 @@
 import { type Page, type PagePlace, pageOf } from '../../api/graphql/page.js'
-import { type Reading, recordingStatement } from '../../ledger/append.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { ReadTogether } from '../../platform/db/read-together.js'
 import type { File } from './file.types.js'
@@ -28,11 +27,6 @@ export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AN
 export const fileJoins = `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = f.tenant_id AND d.file_id = f.file_id) d ON true`
 
-type FirstRow = File & { total: number }
-type Recorded = <Row extends object>(reading: Reading) => Promise<Row[] | undefined>
-
-const unrecorded: Recorded = () => Promise.resolve(undefined)
-
 // More than any page or connection reads. A literal: the planner sees it, whatever the parameter.
 const maxRows = 101
 
@@ -53,10 +47,9 @@ export class FileList {
     this.#together = new ReadTogether(database)
   }
 
-  /** `recorded` may read a first page by the statement that records the call. */
-  async page(filter: FileFilter, place: PagePlace, recorded: Recorded = unrecorded): Promise<Page<File>> {
+  async page(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
-    if (afterId === undefined && page === 1 && !hasAttributes(filter)) return this.#first(filter, place, recorded)
+    if (afterId === undefined && page === 1 && !hasAttributes(filter)) return this.#first(filter, place)
     const counts = await this.#counts(filter)
     const { total } = counts
     if (afterId !== undefined)
@@ -88,14 +81,13 @@ export class FileList {
   }
 
   /** Rows and total in one statement, because most lists are not read further. */
-  async #first(filter: FileFilter, place: PagePlace, recorded: Recorded): Promise<Page<File>> {
-    const name = `first-${shapeOf(filter)}`
-    const text = (values: unknown[]) =>
-      `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`
+  async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const values: unknown[] = []
-    const rows =
-      (await recorded<FirstRow>(recordingStatement(`files-${name}`, text))) ??
-      (await this.#select<FirstRow>(name, text(values), values))
+    const rows = await this.#select<File & { total: number }>(
+      `first-${shapeOf(filter)}`,
+      `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`,
+      values,
+    )
     return pageOf<File>(rows, rows[0]?.total ?? 0, place)
   }
 

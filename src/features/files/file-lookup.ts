@@ -1,4 +1,3 @@
-import { type Reading, recordingFound } from '../../ledger/append.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { TenantBatches } from '../../platform/db/tenant-batches.js'
 import { unseen } from '../../platform/db/unseen.js'
@@ -16,21 +15,14 @@ export type KeptFile = Stored &
 
 /** Files by id. */
 export class FileLookup<Found extends KeptFile> {
-  /** One file by the statement that records its call. */
-  readonly recording: (tenantId: string, fileId: string) => Reading
   readonly #database: Queries
   readonly #statement: { name: string; text: string }
   readonly #batches: TenantBatches<{ tenantId: string; fileId: string }, Found>
 
-  private constructor(
-    database: Queries,
-    { name, columns, joins, isDownload }: { name: string; columns: string; joins: string; isDownload?: boolean },
-  ) {
+  private constructor(database: Queries, { name, columns, joins }: { name: string; columns: string; joins: string }) {
     this.#database = database
-    const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins} WHERE f.tenant_id =`
-    this.#statement = { name, text: `${source} $1 AND f.file_id = ANY(${unseen('$2')})` }
-    this.recording = (tenantId, fileId) =>
-      recordingFound(name, (values) => `${source} $${values.push(tenantId)} AND f.file_id = $${values.push(fileId)}`, isDownload)
+    const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins}`
+    this.#statement = { name, text: `${source} WHERE f.tenant_id = $1 AND f.file_id = ANY(${unseen('$2')})` }
     this.#batches = new TenantBatches(async (tenantId, asked) => {
       const found = await this.findAll(tenantId, [...new Set(asked.map(({ fileId }) => fileId))])
       return asked.map(({ fileId }) => found.get(fileId) ?? null)
@@ -41,13 +33,12 @@ export class FileLookup<Found extends KeptFile> {
   static shown = (database: Queries) =>
     new FileLookup<File & Stored>(database, { name: 'shown-files-by-id', columns: fileColumns, joins: fileJoins })
 
-  /** What is needed to hand one out, which is what is recorded of one that is found so. */
+  /** What a download or a deletion needs. */
   static kept = (database: Queries) =>
     new FileLookup<KeptFile>(database, {
       name: 'kept-files-by-id',
       columns: lastingColumns,
       joins: contextJoin,
-      isDownload: true,
     })
 
   /** Null where the tenant has no such file. */

@@ -12,7 +12,6 @@ import {
   stretchOf,
 } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/checks/check.js'
-import type { Entry } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { maySeeContext } from '../../platform/actor.js'
 import { badCursor, cursorOf, idAt, keyAt } from '../../platform/cursors.js'
@@ -27,7 +26,6 @@ import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArg
 import { FileList, fileColumns, fileJoins } from './file-list.js'
 import { FileLookup, type KeptFile } from './file-lookup.js'
 import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
-import { RecordedReads } from './recorded-reads.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
@@ -47,7 +45,6 @@ export class FileService {
   readonly #shown: FileLookup<ShownFile>
   readonly #kept: FileLookup<KeptFile>
   readonly #list: FileList
-  readonly #recorded: RecordedReads
   readonly #search: FileSearch
 
   constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
@@ -59,33 +56,11 @@ export class FileService {
     this.#kept = FileLookup.kept(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
     this.#search = new FileSearch(parts.db.reads)
-    this.#recorded = new RecordedReads(parts.db, parts.ledger)
   }
 
-  /** All that is shown of it. Throws 404, and 403 where it is quarantined; the attempt learns which file and context it is about. */
+  /** The metadata of a file. Throws 404, or 403 if the file is quarantined. Sets the file and context of the call's log row. */
   async get(attempt: Attempt, fileId: string): Promise<File> {
-    const recorded = await this.#getRecorded(this.#shown, attempt, fileId)
-    return recorded ?? unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
-  }
-
-  /** By the statement that records the call; undefined where that is for the two to do by themselves, a refusal too. */
-  async #getRecorded<Found extends KeptFile>(
-    lookup: FileLookup<Found>,
-    attempt: Attempt,
-    fileId: string,
-    downloadOf?: (file: Found) => NonNullable<Entry['download']>,
-  ): Promise<Found | undefined> {
-    const { tenantId, contexts } = attempt.actor
-    if (!this.#recorded.areUseful || contexts || !isId('file', fileId)) return undefined
-    const rows = await this.#recorded.rows<Found>(attempt, lookup.recording(tenantId, fileId), {
-      fileId,
-      isRecorded: ([file], entry) => {
-        if (!file || file.quarantinedAt) return false
-        entry.download = downloadOf?.(file)
-        return true
-      },
-    })
-    return rows?.[0]
+    return unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
   }
 
   async #find<Found extends KeptFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
@@ -156,7 +131,7 @@ export class FileService {
     if (!search || isPlain(search)) {
       const place = placeOf('file', { page, pageSize, after })
       if (!search) return pageOf<File>([], 0, place)
-      return this.#list.page(search, place, (reading) => this.#recorded.rows(attempt, reading))
+      return this.#list.page(search, place)
     }
     const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
@@ -223,15 +198,11 @@ export class FileService {
       throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
     if (attempt.call.isHead) return urlOf(unlessQuarantined(await this.#find(this.#kept, attempt, fileId)), '')
     const { tenantId, id: by } = attempt.actor
-    const grant = { tenantId, fileId, by, once, expiresInSeconds: downloadSeconds }
-    // What fails here fails again behind the look-up, where the call's log knows the file.
-    const ahead = this.#recorded.areUseful ? await this.#storage.signAhead?.(grant).catch(() => undefined) : undefined
-    const recorded = ahead && (await this.#getRecorded(this.#kept, attempt, fileId, downloadOf))
-    if (ahead && recorded) return urlOf(recorded, ahead)
     const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
-    const { blobPath: path, originalFilename: filename, contentType } = file
-    const downloadUrl = await this.#storage.signDownload({ ...grant, path, filename, contentType })
-    await this.#ledger.commit({ ...attempt.succeed(), download: downloadOf(file) })
+    const { blobPath: path, originalFilename: filename, contentType, contextId, sizeBytes } = file
+    const grant = { tenantId, fileId, by, once, path, filename, contentType, expiresInSeconds: downloadSeconds }
+    const downloadUrl = await this.#storage.signDownload(grant)
+    await this.#ledger.commit({ ...attempt.succeed(), download: { tenantId, fileId, contextId, sizeBytes } })
     return urlOf(file, downloadUrl)
   }
 
@@ -279,8 +250,6 @@ function unlessQuarantined<Found extends KeptFile>(file: Found): Found {
 const urlOf = ({ fileId, originalFilename }: KeptFile, downloadUrl: string): DownloadUrl => {
   return { fileId, downloadUrl, expiresInSeconds: downloadSeconds, originalFilename }
 }
-
-const downloadOf = ({ tenantId, fileId, contextId, sizeBytes }: KeptFile) => ({ tenantId, fileId, contextId, sizeBytes })
 
 const mustBeFollowed =
   'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'

@@ -60,8 +60,6 @@ export interface BlobStorage {
   list(after?: string): AsyncIterable<StoredBlob>
   /** A URL that gives the blob to its holder, for `expiresInSeconds`. */
   signDownload(grant: BlobGrant): Promise<string>
-  /** The same, where the file's id is enough for it: before the file is looked up. */
-  signAhead?(grant: DownloadGrant): Promise<string>
   /** Throws `storageUnavailable` where the store cannot be written and read now. */
   ready(): Promise<void>
   close(): Promise<void>

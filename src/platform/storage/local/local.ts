@@ -133,10 +133,6 @@ export class LocalStorage implements BlobStorage {
     return this.urls.sign(grant)
   }
 
-  signAhead(grant: DownloadGrant): Promise<string> {
-    return this.urls.sign(grant)
-  }
-
   async ready(): Promise<void> {
     const probe = temporaryPath(this.#temporary)
     await faults('write and read its directory', async () => {
