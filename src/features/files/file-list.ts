@@ -1,6 +1,5 @@
 import { type Page, type PagePlace, pageOf } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { ReadTogether } from '../../platform/db/read-together.js'
 import type { File } from './file.types.js'
 import {
   countStatement,
@@ -41,10 +40,10 @@ interface Stretch {
 
 /** Files of a filter, newest first, a page at a time. Only of contexts and uploaders: FileSearch has the other filters. */
 export class FileList {
-  readonly #together: ReadTogether
+  readonly #database: Queries
 
   constructor(database: Queries) {
-    this.#together = new ReadTogether(database)
+    this.#database = database
   }
 
   async page(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
@@ -100,8 +99,8 @@ export class FileList {
     return this.#select<File>(`rows-${shape}`, `SELECT ${fileColumns} FROM ${rowsOf(filter, values, stretch, isSorted)}`, values)
   }
 
-  #select<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
-    return this.#together.rows({ name: `files-${name}`, text, values })
+  async #select<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
+    return (await this.#database.query<Row>({ name: `files-${name}`, text, values })).rows
   }
 }
 
